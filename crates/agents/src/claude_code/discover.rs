@@ -1,0 +1,197 @@
+//! Finding transcripts. Links are not followed, and the walk is bounded.
+
+use std::fs::{self, DirEntry};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use siglum_domain::{NativeId, Timestamp};
+
+use super::path::projects;
+use super::wire::Cwd;
+use crate::transcript::TranscriptFile;
+
+/// Most entries that are looked at in one directory.
+const DIRECTORY_LIMIT: usize = 50_000;
+/// Most transcripts that are listed.
+const FILE_LIMIT: usize = 200_000;
+
+/// Lists the transcripts in a home directory, by path.
+pub(super) fn discover(home: &Path) -> Vec<TranscriptFile> {
+    let mut found = Vec::new();
+    for project in directories(&projects(home)) {
+        found.extend(files(&project).iter().filter_map(session_file));
+        for session in directories(&project) {
+            let Some(id) = session
+                .file_name()
+                .and_then(|name| NativeId::new(name.to_str()?).ok())
+            else {
+                continue;
+            };
+            let inner = session.join("subagents");
+            if fs::symlink_metadata(&inner).is_ok_and(|meta| meta.is_dir()) {
+                found.extend(
+                    files(&inner)
+                        .iter()
+                        .filter_map(|file| subagent_file(file, &id)),
+                );
+            }
+        }
+        if found.len() >= FILE_LIMIT {
+            break;
+        }
+    }
+    found.truncate(FILE_LIMIT);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> {
+    fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .take(DIRECTORY_LIMIT)
+        .flatten()
+}
+
+fn directories(directory: &Path) -> Vec<PathBuf> {
+    let inner =
+        entries(directory).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    inner.map(|entry| entry.path()).collect()
+}
+
+fn files(directory: &Path) -> Vec<DirEntry> {
+    entries(directory)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .collect()
+}
+
+fn session_file(entry: &DirEntry) -> Option<TranscriptFile> {
+    let stem = stem(entry)?;
+    let session = NativeId::new(stem.as_str()).ok()?;
+    file(entry, stem, session, None)
+}
+
+fn subagent_file(entry: &DirEntry, session: &NativeId) -> Option<TranscriptFile> {
+    let stem = stem(entry)?;
+    let subagent = NativeId::new(stem.strip_prefix("agent-")?).ok()?;
+    file(
+        entry,
+        stem,
+        session.clone(),
+        Some(subagent.as_str().to_owned()),
+    )
+}
+
+fn stem(entry: &DirEntry) -> Option<String> {
+    entry
+        .file_name()
+        .to_str()?
+        .strip_suffix(".jsonl")
+        .map(str::to_owned)
+}
+
+fn file(
+    entry: &DirEntry,
+    stream: String,
+    session: NativeId,
+    subagent: Option<String>,
+) -> Option<TranscriptFile> {
+    let meta = entry.metadata().ok()?;
+    let age = meta
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let nanos = age
+        .and_then(|age| i64::try_from(age.as_nanos()).ok())
+        .unwrap_or(0);
+    let modified = Timestamp::from_nanos(nanos);
+    Some(TranscriptFile {
+        path: entry.path(),
+        stream,
+        session,
+        subagent,
+        modified,
+        bytes: meta.len(),
+    })
+}
+
+/// The working directory that the first complete line with one names.
+pub(super) fn first_cwd(head: &[u8]) -> Option<String> {
+    let complete = &head[..=memchr::memrchr(b'\n', head)?];
+    complete.split(|byte| *byte == b'\n').find_map(|line| {
+        let line: Cwd<'_> = serde_json::from_slice(line).ok()?;
+        Some(line.cwd.text().filter(|cwd| !cwd.is_empty())?.into_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_and_their_sub_agents_are_found() {
+        let home = tempfile::tempdir().expect("a directory");
+        let project = projects(home.path()).join("-repo");
+        let inner = project.join("s1/subagents");
+        fs::create_dir_all(&inner).expect("directories");
+        for (path, text) in [
+            (project.join("s1.jsonl"), "{}\n"),
+            (project.join("notes.txt"), ""),
+            (project.join("a b.jsonl"), ""),
+            (inner.join("agent-a1.jsonl"), ""),
+            (inner.join("agent-a1.meta.json"), ""),
+            (inner.join("other.jsonl"), ""),
+        ] {
+            fs::write(path, text).expect("a file");
+        }
+        let found = discover(home.path());
+        let shown: Vec<_> = found
+            .iter()
+            .map(|f| {
+                (
+                    f.stream.as_str(),
+                    f.session.as_str(),
+                    f.subagent.as_deref(),
+                    f.bytes,
+                )
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [("agent-a1", "s1", Some("a1"), 0), ("s1", "s1", None, 3)]
+        );
+        assert!(found.iter().all(|f| f.modified > Timestamp::default()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_followed() {
+        use std::os::unix::fs::symlink;
+        let home = tempfile::tempdir().expect("a directory");
+        let other = tempfile::tempdir().expect("a directory");
+        fs::write(other.path().join("s1.jsonl"), "").expect("a file");
+        let root = projects(home.path());
+        fs::create_dir_all(root.join("-repo")).expect("directories");
+        symlink(other.path(), root.join("-linked")).expect("a link");
+        symlink(other.path().join("s1.jsonl"), root.join("-repo/s1.jsonl")).expect("a link");
+        assert_eq!(discover(home.path()), []);
+        assert_eq!(discover(&home.path().join("absent")), []);
+    }
+
+    #[test]
+    fn the_first_working_directory_is_read_from_a_head() {
+        let check = |head: &str, expected: Option<&str>| {
+            assert_eq!(first_cwd(head.as_bytes()).as_deref(), expected, "{head}");
+        };
+        check(
+            "{\"type\":\"mode\"}\n{\"cwd\":\"/repo\"}\n{\"cwd\":\"/x\"}\n",
+            Some("/repo"),
+        );
+        check(
+            "{\"content\":\"\\\"cwd\\\":\\\"/x\\\"\"}\nnot JSON\n{\"cwd\":\"/r\\u00e4\"}\n",
+            Some("/rä"),
+        );
+        check("{\"cwd\":\"/re", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,34 @@
+//! The recordings, for tests.
+
+use siglum_domain::NativeId;
+use siglum_domain::redact::Redactor;
+
+use super::Reader;
+use crate::transcript::Sighting;
+
+pub(super) const HOOKS: &str = include_str!("fixtures/2.1.329/hooks.jsonl");
+pub(super) const WRITE_COMMIT: &str = include_str!("fixtures/2.1.329/write_commit.jsonl");
+pub(super) const FORK_PARENT: &str = include_str!("fixtures/2.1.329/fork_parent.jsonl");
+pub(super) const FORK_CHILD: &str = include_str!("fixtures/2.1.329/fork_child.jsonl");
+pub(super) const COMPACT: &str = include_str!("fixtures/2.1.329/compact.jsonl");
+pub(super) const EDIT: &str = include_str!("fixtures/2.1.329/edit.jsonl");
+pub(super) const RESUME: &str = include_str!("fixtures/2.1.329/resume.jsonl");
+pub(super) const SUBAGENT_PARENT: &str = include_str!("fixtures/2.1.329/subagent_parent.jsonl");
+pub(super) const SUBAGENT: &str =
+    include_str!("fixtures/2.1.329/subagents/agent-a41656a253b697f93.jsonl");
+
+pub(super) fn native(id: &str) -> NativeId {
+    NativeId::new(id).expect("a native id")
+}
+
+/// All that a reader sees in a transcript, what is held back at its end included.
+pub(super) fn read(text: &str, reader: &mut Reader) -> Vec<Sighting> {
+    let mut offset = 0;
+    let mut seen = Vec::new();
+    for line in text.split_inclusive('\n') {
+        seen.extend(reader.line(offset, line, Redactor::shared()).sightings);
+        offset += line.len() as u64;
+    }
+    seen.extend(reader.finish());
+    seen
+}

@@ -1,0 +1,9 @@
+//! Hook payloads → observations.
+
+mod body;
+mod payload;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use payload::{compact_event, reduce};

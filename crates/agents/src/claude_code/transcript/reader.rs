@@ -1,0 +1,244 @@
+//! The state between the lines of one transcript.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use siglum_domain::observation::{Observation, Source, Tokens};
+use siglum_domain::redact::Redactor;
+use siglum_domain::{NativeId, Timestamp};
+
+use super::facts::{self, Seen};
+use super::filter::is_irrelevant;
+use crate::claude_code::wire::Line;
+use crate::json::Field;
+use crate::transcript::{ReadLine, Sighting};
+
+/// Most sightings that are held back.
+const HELD_LIMIT: usize = 4096;
+
+/// Reads the lines of one transcript in order.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    pub(super) stream: String,
+    pub(super) worktree: Option<PathBuf>,
+    pub(super) compacted_by: Option<String>,
+    pub(super) counted: Option<(String, Tokens)>,
+    subagent: Option<String>,
+    session: NativeId,
+    turn: Option<String>,
+    own: bool,
+    last_at: Timestamp,
+    held: Vec<Sighting>,
+    held_from: Option<u64>,
+    skipped: u64,
+}
+
+/// Whose a line is.
+#[derive(Debug, Clone)]
+struct Owner {
+    id: NativeId,
+    copied: bool,
+}
+
+impl Reader {
+    /// Starts at the beginning of a transcript. Lines that name no session belong to `session`.
+    #[must_use]
+    pub fn new(stream: String, subagent: Option<String>, session: NativeId) -> Self {
+        Self {
+            stream,
+            own: subagent.is_some(),
+            subagent,
+            session,
+            worktree: None,
+            compacted_by: None,
+            counted: None,
+            turn: None,
+            last_at: Timestamp::default(),
+            held: Vec::new(),
+            held_from: None,
+            skipped: 0,
+        }
+    }
+
+    /// Names the checkout that paths are made relative to; without it, no paths are told.
+    #[must_use]
+    pub fn in_worktree(mut self, worktree: PathBuf) -> Self {
+        self.worktree = Some(worktree);
+        self
+    }
+
+    /// Goes on where another reader of the same transcript stopped: with its [`turn`](Self::turn)
+    /// and its [`is_own`](Self::is_own), at its [`held_from`](Self::held_from) or else at the end of
+    /// what it read.
+    #[must_use]
+    pub fn resumed(mut self, turn: Option<String>, own: bool) -> Self {
+        self.turn = turn;
+        self.own |= own;
+        self
+    }
+
+    /// The agent's name for the turn that the last line belongs to.
+    #[must_use]
+    pub fn turn(&self) -> Option<&str> {
+        self.turn.as_deref()
+    }
+
+    /// Whether copied history, if there was any, is over.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.own
+    }
+
+    /// Where the first line starts whose sightings are still held back.
+    #[must_use]
+    pub fn held_from(&self) -> Option<u64> {
+        self.held_from
+    }
+
+    /// How many lines were no JSON objects.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Takes what is held back as the session's own: for a transcript that will not grow.
+    pub fn finish(&mut self) -> Vec<Sighting> {
+        self.held_from = None;
+        std::mem::take(&mut self.held)
+    }
+
+    /// Reads one complete line, which starts at `offset` in the agent's own file.
+    pub fn line<'a>(&mut self, offset: u64, raw: &'a str, redactor: &Redactor) -> ReadLine<'a> {
+        let raw = raw.trim_ascii_end();
+        if raw.is_empty() || is_irrelevant(raw) {
+            return ReadLine::default();
+        }
+        let Ok(line) = serde_json::from_str::<Line<'a>>(raw) else {
+            self.skipped += 1;
+            return ReadLine::default();
+        };
+        let at = line.timestamp.text().and_then(|text| text.parse().ok());
+        self.last_at = at.unwrap_or(self.last_at);
+        ReadLine {
+            sightings: self.sightings(offset, &line, redactor),
+            cwd: place(line.cwd),
+            git_branch: place(line.git_branch),
+            version: place(line.version),
+            at,
+        }
+    }
+
+    fn sightings(&mut self, offset: u64, line: &Line<'_>, redactor: &Redactor) -> Vec<Sighting> {
+        match line.kind.text().as_deref() {
+            Some("assistant") => {
+                let owner = self.owner(line);
+                let mut out = self.release(&owner);
+                self.own = !owner.copied;
+                let seen = facts::assistant(self, offset, line, redactor);
+                out.extend(self.sign(&owner, line, seen));
+                out
+            }
+            Some("user") => {
+                if let Some(turn) = id(line.prompt_id) {
+                    self.turn = Some(turn);
+                }
+                let owner = Owner {
+                    id: self.named(line.session),
+                    copied: false,
+                };
+                let seen = facts::user(self, offset, line, redactor);
+                let signed = self.sign(&owner, line, seen);
+                self.hold(offset, signed)
+            }
+            Some("system") => {
+                facts::system(self, line);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn named(&mut self, field: Field<'_>) -> NativeId {
+        let Some(text) = field.text().filter(|text| *text != self.session.as_str()) else {
+            return self.session.clone();
+        };
+        NativeId::new(text).unwrap_or_else(|_| self.session.clone())
+    }
+
+    fn owner(&mut self, line: &Line<'_>) -> Owner {
+        let session = self.named(line.session);
+        if line.request_session.raw().is_none() {
+            return Owner {
+                id: session,
+                copied: false,
+            };
+        }
+        let id = self.named(line.request_session);
+        Owner {
+            copied: id != session,
+            id,
+        }
+    }
+
+    fn sign(&self, owner: &Owner, line: &Line<'_>, seen: Vec<Seen>) -> Vec<Sighting> {
+        let turn = self.turn.clone().filter(|_| !owner.copied);
+        let subagent = self.subagent.clone().or_else(|| id(line.agent_id));
+        let sign = |seen: Seen| Sighting {
+            owner: owner.id.clone(),
+            copied: owner.copied,
+            observation: Observation {
+                source: Source::Transcript,
+                key: seen.key,
+                event: seen.event,
+                at: self.last_at,
+                turn: turn.clone(),
+                subagent: subagent.clone(),
+                fact: seen.fact,
+            },
+        };
+        seen.into_iter().map(sign).collect()
+    }
+
+    /// Keeps sightings until it is known whose they are.
+    fn hold(&mut self, offset: u64, sightings: Vec<Sighting>) -> Vec<Sighting> {
+        if self.own || sightings.is_empty() {
+            return sightings;
+        }
+        self.held_from.get_or_insert(offset);
+        self.held.extend(sightings);
+        if self.held.len() > HELD_LIMIT {
+            self.finish()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Gives what was held back to the session that the next line of the assistant belongs to. A
+    /// copied prompt carries the name of the wrong turn and is dropped.
+    fn release(&mut self, owner: &Owner) -> Vec<Sighting> {
+        let held = self.finish();
+        if !owner.copied {
+            return held;
+        }
+        let give = |mut sighting: Sighting| {
+            sighting.owner = owner.id.clone();
+            sighting.copied = true;
+            sighting.observation.turn = None;
+            facts::survives_copying(&sighting.observation.fact).then_some(sighting)
+        };
+        held.into_iter().filter_map(give).collect()
+    }
+}
+
+/// A short text about where a line was written.
+fn place(field: Field<'_>) -> Option<Cow<'_, str>> {
+    field.text().filter(|text| {
+        !text.is_empty() && text.len() <= 4096 && !text.chars().any(char::is_control)
+    })
+}
+
+fn id(field: Field<'_>) -> Option<String> {
+    NativeId::new(field.text()?)
+        .ok()
+        .map(|id| id.as_str().to_owned())
+}

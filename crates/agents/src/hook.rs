@@ -1,0 +1,116 @@
+//! What goes into reading a hook payload and what comes out.
+
+use std::path::{Path, PathBuf};
+
+use siglum_domain::observation::{Observation, Side};
+use siglum_domain::redact::Redactor;
+use siglum_domain::{NativeId, Timestamp};
+
+/// The size above which a field is not looked at in a hook, in bytes.
+pub const BODY_LIMIT: usize = 64 * 1024;
+
+/// One payload and what is needed to read it.
+#[derive(Clone, Copy)]
+pub struct HookCall<'a> {
+    /// What the agent wrote to the hook's standard input.
+    pub payload: &'a [u8],
+    /// Removes secrets.
+    pub redactor: &'a Redactor,
+    /// The key for digests of what is too large to be looked at.
+    pub digest_key: &'a [u8; 32],
+    /// When the hook ran.
+    pub now: Timestamp,
+    /// Unique for each hook process; names sightings of events that have no name of their own.
+    pub delivery: &'a str,
+    /// The user's home, in which the agent's own directory lies.
+    pub home: &'a Path,
+    /// The checkout that paths are made relative to.
+    pub worktree: Option<&'a Path>,
+}
+
+/// What a payload says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reduced {
+    /// The agent's id for the session.
+    pub native: NativeId,
+    /// The agent's id for the session that this one came from, where a payload names it.
+    pub parent: Option<NativeId>,
+    /// The directory the agent works in.
+    pub cwd: Option<String>,
+    /// The session's transcript, which lies in the agent's own directory.
+    pub transcript: Option<PathBuf>,
+    /// What was dropped, and why.
+    pub declines: Vec<Declined>,
+    /// What was seen.
+    pub observations: Vec<Observation>,
+    /// The files whose content is to be captured.
+    pub edits: Vec<EditHint>,
+    /// The event for which HEAD is to be read, and the side of the call that this is.
+    pub head: Option<(String, Side)>,
+    /// Where in the session's life this is.
+    pub boundary: Boundary,
+}
+
+/// A part of a payload that was dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declined {
+    /// A stable word for the reason.
+    pub reason: &'static str,
+    /// What exactly, without secrets.
+    pub detail: String,
+}
+
+/// A file that a tool call changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditHint {
+    /// The event of the tool call.
+    pub event: String,
+    /// Relative to the worktree if it lies in it, else absolute.
+    pub path: PathBuf,
+    /// Before or after the change.
+    pub side: Side,
+}
+
+/// Where in a session's life a hook ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boundary {
+    /// The agent began to run the session.
+    SessionStart,
+    /// A turn began.
+    TurnStart,
+    /// A turn came to its stop.
+    TurnEnd,
+    /// The agent stopped running the session.
+    SessionEnd,
+    /// Anything else.
+    Within,
+}
+
+/// Why a payload could not be used at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReduceError {
+    /// It is cut off, or was never JSON.
+    #[error("payload of {bytes} bytes is not JSON")]
+    NotJson {
+        /// Its size.
+        bytes: usize,
+    },
+    /// It names no session.
+    #[error("payload names no session")]
+    NoSession,
+    /// It names a session in a way that no session is named.
+    #[error("payload names its session with a bad id")]
+    BadSessionId(#[source] siglum_domain::grammar::GrammarError),
+}
+
+impl ReduceError {
+    /// The stable word for the reason.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::NotJson { .. } => "not_json",
+            Self::NoSession => "no_session",
+            Self::BadSessionId(_) => "bad_session_id",
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Coding agents: one folder for each that is recorded, and the table that lists them.
+//!
+//! An agent's folder reads what the agent says (hook payloads, transcripts) into the observations of
+//! `domain`, and edits the agent's settings as text. Nothing here asks for the clock, the
+//! environment or git. The only input is the agent's own directory, to list its transcripts and to
+//! check that a path lies inside it; nothing is written.
+//!
+//! What agents send is hostile until shown otherwise: unknown fields and events are ignored, bad
+//! ones are dropped with a reason, and only a payload that names no session is an error.
+#![warn(missing_docs)]
+
+mod claude_code;
+mod hook;
+mod install;
+mod json;
+mod known;
+mod spec;
+mod transcript;
+
+pub use claude_code::Reader;
+pub use hook::{BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced};
+pub use install::{InstallError, InstallState};
+pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
+pub use spec::{AGENTS, AgentSpec, find};
+pub use transcript::{ReadLine, Sighting, TranscriptFile};

@@ -1,0 +1,85 @@
+//! The table of agents that are recorded.
+
+use std::path::{Path, PathBuf};
+
+use siglum_domain::NativeId;
+
+use crate::claude_code::{self, Reader};
+use crate::hook::{HookCall, ReduceError, Reduced};
+use crate::install::{InstallError, InstallState};
+use crate::transcript::TranscriptFile;
+
+/// Everything that the rest of the program needs to know about one agent.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentSpec {
+    /// The name in the ledger and on the command line.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// Base names of its programs.
+    pub executables: &'static [&'static str],
+    /// Parts of the paths of its programs and scripts.
+    pub scripts: &'static [&'static str],
+    /// The variable that names the session to what the agent starts.
+    pub session_variable: Option<&'static str>,
+    /// Variables that only say that the agent is there.
+    pub presence_variables: &'static [&'static str],
+    /// The variable that holds the agent's own process id.
+    pub pid_variable: Option<&'static str>,
+    /// Reads one hook payload.
+    pub reduce: fn(&HookCall<'_>) -> Result<Reduced, ReduceError>,
+    /// Makes a reader for a transcript: its stream, the sub-agent it belongs to, the session that
+    /// lines without one belong to.
+    pub transcript: fn(String, Option<String>, NativeId) -> Reader,
+    /// The readable text of one stored line of a transcript.
+    pub passage_text: fn(&str) -> Option<String>,
+    /// Lists the transcripts in a home directory.
+    pub discover: fn(&Path) -> Vec<TranscriptFile>,
+    /// The directory in which the transcripts of sessions started in a working directory lie; absent
+    /// where that cannot be told from the path alone.
+    pub project_dir: fn(&Path, &str) -> Option<PathBuf>,
+    /// The working directory that the head of a transcript names.
+    pub first_cwd: fn(&[u8]) -> Option<String>,
+    /// The settings file in a home directory.
+    pub settings: fn(&Path) -> PathBuf,
+    /// The settings with our hooks: text before (absent: no file), stable shim → text after.
+    pub plan_install: fn(Option<&str>, &str) -> Result<String, InstallError>,
+    /// The settings without our hooks: text before, stable shim → text after, or nothing if only an
+    /// empty object is left in a file that install made.
+    pub plan_remove: fn(&str, &str) -> Result<Option<String>, InstallError>,
+    /// What of our hooks the settings hold.
+    pub inspect: fn(&str, &str) -> Result<InstallState, InstallError>,
+    /// The command that resumes a session.
+    pub resume: fn(&NativeId) -> String,
+}
+
+/// The agents that are recorded.
+pub static AGENTS: &[AgentSpec] = &[claude_code::SPEC];
+
+/// Finds an agent by its name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static AgentSpec> {
+    AGENTS.iter().find(|agent| agent.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use siglum_domain::AgentName;
+
+    use super::*;
+    use crate::known::known;
+
+    #[test]
+    fn recorded_agents_are_known_agents() {
+        for agent in AGENTS {
+            let known = known(agent.name).expect("every recorded agent is known");
+            assert_eq!(known.executables, agent.executables);
+            assert_eq!(known.scripts, agent.scripts);
+            assert_eq!(known.session_variable, agent.session_variable);
+            assert_eq!(known.presence_variables, agent.presence_variables);
+            assert!(AgentName::new(agent.name).is_ok());
+            assert_eq!(find(agent.name).map(|a| a.title), Some(agent.title));
+        }
+        assert!(find("codex").is_none());
+    }
+}

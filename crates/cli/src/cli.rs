@@ -1,0 +1,146 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+use crate::config::Config;
+use crate::cx::Cx;
+use crate::env;
+use crate::error::{CommandError, Kind};
+use crate::ui::{self, Color, Ui};
+
+/// A session ledger for AI coding agents: which session made this commit, and how that is known
+#[derive(Parser)]
+#[command(
+    name = "siglum",
+    version,
+    max_term_width = 100,
+    propagate_version = true
+)]
+pub struct Cli {
+    /// Work as if started in this directory
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    dir: Option<PathBuf>,
+    /// Answer in JSON
+    #[arg(long, global = true)]
+    json: bool,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", global = true)]
+    color: Option<Color>,
+    /// Say nothing but the answer
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Tell on standard error what is done
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(commands::demo::Args),
+    Init(commands::init::Args),
+    Why(commands::why::Args),
+    Log(commands::log::Args),
+    Show(commands::show::Args),
+    Status(commands::status::Args),
+    #[command(subcommand)]
+    Session(commands::session::Command),
+    #[command(subcommand)]
+    Checkpoint(commands::checkpoint::Command),
+    #[command(subcommand)]
+    Link(commands::link::Command),
+    Adopt(commands::adopt::Args),
+    Import(commands::import::Args),
+    Doctor(commands::doctor::Args),
+    #[command(subcommand)]
+    Config(commands::config::Command),
+    Remove(commands::remove::Args),
+    Completions(commands::completions::Args),
+    #[command(hide = true)]
+    Worker(commands::worker::Args),
+}
+
+/// Parses the command line and runs the command.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match start(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if error.kind != Kind::Closed {
+                ui::report(&error);
+            }
+            error.kind.code()
+        }
+    }
+}
+
+fn start(cli: Cli) -> Result<(), CommandError> {
+    log_to_stderr(cli.verbose || env::text("SIGLUM_VERBOSE").is_some());
+    let dir = match cli.dir {
+        Some(dir) => dir,
+        None => PathBuf::from("."),
+    };
+    let dir = dir
+        .canonicalize()
+        .map_err(|e| CommandError::usage(format!("{}: {e}", dir.display())))?;
+    let worktree = siglum_gitstore::discover(&dir, None, None);
+    let config = Config::load(worktree.as_ref().map(siglum_gitstore::Repo::worktree));
+    let color = cli.color.unwrap_or_else(|| match config.get("color") {
+        "always" => Color::Always,
+        "never" => Color::Never,
+        _ => Color::Auto,
+    });
+    let ui = Ui::new(
+        color,
+        cli.json || env::text("SIGLUM_JSON").is_some(),
+        cli.quiet || env::text("SIGLUM_QUIET").is_some(),
+    );
+    config.warnings.iter().for_each(|w| ui.warning(w));
+    let cx = Cx::new(ui, dir, config);
+    dispatch(cli.command, &cx)
+}
+
+fn dispatch(command: Command, cx: &Cx) -> Result<(), CommandError> {
+    match command {
+        Command::Demo(args) => commands::demo::run(&args, cx),
+        Command::Init(args) => commands::init::run(&args, cx),
+        Command::Why(args) => commands::why::run(&args, cx),
+        Command::Log(args) => commands::log::run(&args, cx),
+        Command::Show(args) => commands::show::run(&args, cx),
+        Command::Status(args) => commands::status::run(&args, cx),
+        Command::Session(command) => commands::session::run(&command, cx),
+        Command::Checkpoint(command) => commands::checkpoint::run(&command, cx),
+        Command::Link(command) => commands::link::run(&command, cx),
+        Command::Adopt(args) => commands::adopt::run(&args, cx),
+        Command::Import(args) => commands::import::run(&args, cx),
+        Command::Doctor(args) => commands::doctor::run(&args, cx),
+        Command::Config(command) => commands::config::run(&command, cx),
+        Command::Remove(args) => commands::remove::run(&args, cx),
+        Command::Completions(args) => commands::completions::run(&args, cx),
+        Command::Worker(args) => commands::worker::run(&args, cx),
+    }
+}
+
+fn log_to_stderr(verbose: bool) {
+    let level = if verbose {
+        tracing::Level::DEBUG
+    } else {
+        tracing::Level::ERROR
+    };
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .try_init();
+}

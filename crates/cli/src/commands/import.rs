@@ -1,0 +1,12 @@
+//! `siglum import`.
+use crate::cx::Cx;
+use crate::error::CommandError;
+/// Stub
+#[derive(clap::Args)]
+pub struct Args {}
+pub fn run(_: &Args, _: &Cx) -> Result<(), CommandError> {
+    Ok(())
+}
+pub fn import_all(_: &Cx, _: &[siglum_engine::import::Found]) -> Result<(), CommandError> {
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! `siglum init`: switches Siglum on for a repository.
+
+use std::fs;
+use std::io::{IsTerminal, Write as _};
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+
+use siglum_agents::{AGENTS, AgentSpec};
+use siglum_domain::{RepositoryId, Timestamp};
+use siglum_engine::import;
+use siglum_gitstore::Repo;
+use siglum_gitstore::hooks::{self, Plan};
+use siglum_ledger::{Durability, write};
+
+use crate::clock::{self, Ids};
+use crate::cx::Cx;
+use crate::env;
+use crate::error::CommandError;
+use crate::ui::{self, Style};
+
+/// Switch Siglum on: hooks for the agents on this machine and for this repository
+///
+/// Shows what will change and where, and asks before it changes anything. `siglum remove` takes out
+/// exactly that.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Change it without asking
+    #[arg(long)]
+    yes: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Record sessions everywhere, also outside of repositories that are switched on
+    #[arg(long)]
+    global: bool,
+}
+
+/// The change of an agent's settings.
+pub struct SettingsChange {
+    pub path: PathBuf,
+    pub before: Option<String>,
+    /// Absent if the file goes.
+    pub after: Option<String>,
+}
+
+impl SettingsChange {
+    /// Writes it whole or not at all, keeping the mode of the file, and only if the file is still
+    /// what it was when the change was shown.
+    pub fn apply(&self) -> Result<(), CommandError> {
+        let now = fs::read_to_string(&self.path).ok();
+        if now != self.before {
+            return Err(
+                CommandError::failed(format!("{} changed meanwhile", self.path.display()))
+                    .hint("Run the command again."),
+            );
+        }
+        let Some(after) = &self.after else {
+            return Ok(fs::remove_file(&self.path)?);
+        };
+        // A link is written through, not replaced.
+        let target = self
+            .path
+            .canonicalize()
+            .unwrap_or_else(|_| self.path.clone());
+        let dir = target.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(dir)?;
+        let mut file = tempfile::NamedTempFile::new_in(dir)?;
+        file.write_all(after.as_bytes())?;
+        if let Ok(meta) = fs::metadata(&target) {
+            file.as_file().set_permissions(meta.permissions())?;
+        }
+        file.persist(&target)
+            .map_err(|e| CommandError::failed(format!("{}: {}", target.display(), e.error)))?;
+        Ok(())
+    }
+
+    pub fn diff(&self) -> String {
+        hooks::unified(
+            self.before.as_deref().map(str::as_bytes),
+            self.after.as_deref().map(str::as_bytes),
+            &self.path,
+        )
+    }
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let repo = if args.global {
+        cx.find_repo()
+    } else {
+        Some(cx.repo()?)
+    };
+    let settings = settings_changes(cx)?;
+    let plan = match &repo {
+        Some(_) => hooks::plan_install(&cx.git().hooks_path()?, &cx.home.shim())?,
+        None => Plan {
+            changes: Vec::new(),
+            notes: Vec::new(),
+        },
+    };
+    show(cx, &settings, &plan)?;
+    if args.dry_run {
+        cx.ui.status("Nothing was changed.");
+        return Ok(());
+    }
+    let changes = settings.len() + plan.changes.len();
+    if changes > 0 && !args.yes && !agreed()? {
+        return Err(CommandError::failed("nothing was changed")
+            .hint("Run `siglum init --yes` to change it without being asked."));
+    }
+    install_shim(cx)?;
+    drop(cx.open_ledger()?);
+    for change in &settings {
+        change.apply()?;
+    }
+    plan.apply()?;
+    if args.global {
+        fs::write(cx.home.everywhere(), "")?;
+    }
+    if let Some(repo) = &repo {
+        switch_on(cx, repo)?;
+    }
+    finish(cx, repo.as_ref(), changes)
+}
+
+/// Whether the agent was ever used here.
+fn is_here(agent: &AgentSpec, home: &Path) -> bool {
+    (agent.settings)(home).parent().is_some_and(Path::is_dir)
+}
+
+fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
+    let home = env::home();
+    let shim = cx.home.shim().to_string_lossy().into_owned();
+    let mut changes = Vec::new();
+    let present: Vec<&AgentSpec> = AGENTS.iter().filter(|a| is_here(a, &home)).collect();
+    // Where no agent was used yet, all are prepared for.
+    let agents = if present.is_empty() {
+        AGENTS.iter().collect()
+    } else {
+        present
+    };
+    for agent in agents {
+        let path = (agent.settings)(&home);
+        let before = match fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(CommandError::failed(format!("{}: {error}", path.display()))),
+        };
+        let after = (agent.plan_install)(before.as_deref(), &shim).map_err(|error| {
+            CommandError::failed(format!("{}: {error}", path.display()))
+                .hint("Mend the file, then run `siglum init` again; nothing was changed.")
+        })?;
+        if before.as_deref() != Some(after.as_str()) {
+            changes.push(SettingsChange {
+                path,
+                before,
+                after: Some(after),
+            });
+        }
+    }
+    Ok(changes)
+}
+
+/// Shows changes as a diff.
+pub fn show(cx: &Cx, settings: &[SettingsChange], plan: &Plan) -> Result<(), CommandError> {
+    let diffs = settings
+        .iter()
+        .map(SettingsChange::diff)
+        .chain(plan.changes.iter().map(hooks::FileChange::diff));
+    for diff in diffs {
+        for line in diff.lines() {
+            let style = match line.as_bytes().first() {
+                Some(b'+') => Some(Style::Added),
+                Some(b'-') => Some(Style::Removed),
+                _ => None,
+            };
+            cx.ui
+                .line(style.map_or_else(|| line.to_owned(), |style| cx.ui.paint(style, line)))?;
+        }
+    }
+    plan.notes.iter().for_each(|note| cx.ui.warning(note));
+    Ok(())
+}
+
+/// Asks the person whether to go on. Without a terminal the answer is no.
+pub fn agreed() -> Result<bool, CommandError> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    write!(std::io::stderr(), "Make these changes? [y/N] ")?;
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Points the stable name that hooks call at this program.
+pub fn install_shim(cx: &Cx) -> Result<(), CommandError> {
+    let shim = cx.home.shim();
+    let program = std::env::current_exe()?;
+    if program == shim || fs::read_link(&shim).is_ok_and(|target| target == program) {
+        return Ok(());
+    }
+    let dir = shim.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)?;
+    let aside = dir.join(format!(".siglum-{}", std::process::id()));
+    let _ = fs::remove_file(&aside);
+    symlink(&program, &aside)?;
+    fs::rename(&aside, &shim)?;
+    Ok(())
+}
+
+fn switch_on(cx: &Cx, repo: &Repo) -> Result<(), CommandError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(repo.siglum_dir())?;
+    let head = cx.git().head()?;
+    let now: Timestamp = clock::now();
+    let mut ledger = cx.open_ledger()?;
+    write(&mut ledger, Durability::Process, |tx| {
+        let id = tx.note_place(&repo.place, RepositoryId::mint(&Ids), now)?;
+        match &head {
+            Some(head) => tx.set_swept(id, &repo.place.worktree, head),
+            None => Ok(()),
+        }
+    })?;
+    Ok(())
+}
+
+/// The first answer comes from the user's own history.
+fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize) -> Result<(), CommandError> {
+    let done = if changes == 0 {
+        "Siglum is on; nothing had to be changed."
+    } else {
+        "Siglum is on."
+    };
+    cx.ui.status(done);
+    let Some(repo) = repo else { return Ok(()) };
+    let found = import::look(&env::home(), Some(&repo.place.common_dir));
+    if found.is_empty() {
+        cx.ui.status("From now on, each commit knows its session: start an agent here, let it commit, then run `siglum why`.");
+        return Ok(());
+    }
+    let size: u64 = found.iter().map(|f| f.file.bytes).sum();
+    let sessions = ui::plural(found.len() as u64, "earlier session");
+    cx.ui.status(format!(
+        "There are {sessions} of this repository on this machine ({}); importing them.",
+        ui::bytes(size)
+    ));
+    super::import::import_all(cx, &found)?;
+    super::log::recent(cx, 5)
+}

@@ -1,0 +1,12 @@
+//! `siglum log`.
+use crate::cx::Cx;
+use crate::error::CommandError;
+/// Stub
+#[derive(clap::Args)]
+pub struct Args {}
+pub fn run(_: &Args, _: &Cx) -> Result<(), CommandError> {
+    Ok(())
+}
+pub fn recent(_: &Cx, _: usize) -> Result<(), CommandError> {
+    Ok(())
+}

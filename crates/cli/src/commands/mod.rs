@@ -1,0 +1,18 @@
+//! One file per command. The doc comment of its `Args` is its help.
+
+pub mod adopt;
+pub mod checkpoint;
+pub mod completions;
+pub mod config;
+pub mod demo;
+pub mod doctor;
+pub mod import;
+pub mod init;
+pub mod link;
+pub mod log;
+pub mod remove;
+pub mod session;
+pub mod show;
+pub mod status;
+pub mod why;
+pub mod worker;

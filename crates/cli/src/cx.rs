@@ -1,0 +1,134 @@
+//! What a command works with: ledger, repository, world, output.
+
+use std::path::{Path, PathBuf};
+
+use siglum_domain::redact::Redactor;
+use siglum_domain::{LedgerId, Oid};
+use siglum_engine::{World, settle};
+use siglum_gitstore::{Git, ObjectStore, Repo, discover};
+use siglum_ledger::sqlite::Open;
+use siglum_ledger::{RepositoryRecord, Spool, SqliteLedger, read};
+
+use crate::clock::{self, Ids};
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::home::{Home, repository_spool};
+use crate::ui::Ui;
+use crate::{env, platform};
+
+/// What a command works with.
+pub struct Cx {
+    pub ui: Ui,
+    pub home: Home,
+    pub config: Config,
+    pub dir: PathBuf,
+}
+
+impl Cx {
+    pub fn new(ui: Ui, dir: PathBuf, config: Config) -> Self {
+        Self {
+            ui,
+            home: Home::find(),
+            config,
+            dir,
+        }
+    }
+
+    /// Opens the ledger, creating or migrating it if need be.
+    pub fn open_ledger(&self) -> Result<SqliteLedger, CommandError> {
+        let how = Open::Command {
+            id: LedgerId::mint(&Ids),
+            key: clock::secret(),
+        };
+        Ok(SqliteLedger::open(&self.home.ledger(), how)?)
+    }
+
+    /// The ledger with everything in it that waited, and the repository that we stand in, if it is
+    /// known.
+    pub fn settled(&self) -> Result<(SqliteLedger, Option<RepositoryRecord>), CommandError> {
+        let mut ledger = self.open_ledger()?;
+        let world = self.world()?;
+        let repo = self.find_repo();
+        let mut spools = vec![self.home.spool()];
+        let mut repository = None;
+        if let Some(repo) = &repo {
+            spools.push(repository_spool(&repo.siglum_dir()));
+            settle::settle(&world, &mut ledger, &spools, None)?;
+            repository = read(&mut ledger, |tx| tx.repository(&repo.place.common_dir))?;
+        }
+        settle::settle(&world, &mut ledger, &spools, repository.as_ref())?;
+        Ok((ledger, repository))
+    }
+
+    /// The spools that this command knows of.
+    pub fn spools(&self) -> Vec<Spool> {
+        let here = self
+            .find_repo()
+            .map(|repo| repository_spool(&repo.siglum_dir()));
+        std::iter::once(self.home.spool()).chain(here).collect()
+    }
+
+    /// The repository that we stand in, whether it is known or not.
+    pub fn find_repo(&self) -> Option<Repo> {
+        let (git_dir, work_tree) = (env::path("GIT_DIR"), env::path("GIT_WORK_TREE"));
+        discover(&self.dir, git_dir.as_deref(), work_tree.as_deref())
+    }
+
+    /// The repository that we stand in.
+    pub fn repo(&self) -> Result<Repo, CommandError> {
+        self.find_repo().ok_or_else(|| {
+            CommandError::failed(format!(
+                "{} is not inside a git repository",
+                self.dir.display()
+            ))
+            .hint("Go to a repository, or name one with `-C DIR`.")
+        })
+    }
+
+    /// The record of the repository that we stand in.
+    pub fn recorded(
+        &self,
+        repository: Option<RepositoryRecord>,
+    ) -> Result<RepositoryRecord, CommandError> {
+        let repo = self.repo()?;
+        repository.ok_or_else(|| {
+            CommandError::not_found(format!("nothing is recorded for {}", repo.place.worktree))
+                .hint("Run `siglum init` here to switch Siglum on.")
+        })
+    }
+
+    /// Git in the checkout that we stand in.
+    pub fn git(&self) -> Git {
+        Git::new(env::git(), &self.dir)
+    }
+
+    /// The commit that a revision names.
+    pub fn commit(&self, revision: &str) -> Result<Oid, CommandError> {
+        self.repo()?;
+        self.git().resolve(revision)?.ok_or_else(|| {
+            CommandError::not_found(format!("no commit is called `{revision}` here"))
+                .hint("`siglum log` shows commits and their sessions.")
+        })
+    }
+
+    /// The world as this process sees it.
+    pub fn world(&self) -> Result<World<'static>, CommandError> {
+        Ok(World {
+            ids: &Ids,
+            clock: &clock::now,
+            alive: &platform::alive,
+            git: env::git(),
+            objects: ObjectStore::open(self.home.objects())?,
+            redactor: Redactor::shared(),
+            home: env::home(),
+        })
+    }
+
+    /// A path as people read it: with `~` for their home.
+    pub fn tilde(path: &Path) -> String {
+        match path.strip_prefix(env::home()) {
+            Ok(rest) => format!("~/{}", rest.display()),
+            Err(_) => path.display().to_string(),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! One error at the top: a kind that gives the exit code, a cause, and hints.
+
+use std::process::ExitCode;
+
+use siglum_engine::EngineError;
+use siglum_engine::find::FindError;
+use siglum_gitstore::GitError;
+use siglum_ledger::LedgerError;
+
+/// What kind of failure, by exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// 1: the user can act.
+    Failed,
+    /// 2: wrong usage.
+    Usage,
+    /// 3: a named thing was not found.
+    NotFound,
+    /// 4: partly done, details on standard error.
+    Partly,
+    /// 70: our bug.
+    Bug,
+    /// 0: the reader of our output closed it.
+    Closed,
+}
+
+impl Kind {
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Closed => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Partly => 4,
+            Self::Bug => 70,
+        })
+    }
+}
+
+/// Why a command did not do what it should.
+#[derive(Debug)]
+pub struct CommandError {
+    pub kind: Kind,
+    pub source: anyhow::Error,
+    pub hints: Vec<String>,
+}
+
+impl CommandError {
+    fn new(kind: Kind, source: impl Into<anyhow::Error>) -> Self {
+        Self {
+            kind,
+            source: source.into(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// The user can act.
+    pub fn failed(text: impl std::fmt::Display) -> Self {
+        Self::new(Kind::Failed, anyhow::anyhow!("{text}"))
+    }
+
+    /// Wrong usage.
+    pub fn usage(text: impl std::fmt::Display) -> Self {
+        Self::new(Kind::Usage, anyhow::anyhow!("{text}"))
+    }
+
+    /// A named thing was not found.
+    pub fn not_found(text: impl std::fmt::Display) -> Self {
+        Self::new(Kind::NotFound, anyhow::anyhow!("{text}"))
+    }
+
+    /// Partly done; the details were told.
+    pub fn partly(text: impl std::fmt::Display) -> Self {
+        Self::new(Kind::Partly, anyhow::anyhow!("{text}"))
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, text: impl Into<String>) -> Self {
+        self.hints.push(text.into());
+        self
+    }
+}
+
+impl From<LedgerError> for CommandError {
+    fn from(error: LedgerError) -> Self {
+        let hint = match &error {
+            LedgerError::Busy => Some("Another siglum command is at work; try again."),
+            LedgerError::TooNew { .. } => {
+                Some("A newer siglum wrote this ledger; install that version or a newer one.")
+            }
+            LedgerError::Unwritable(_) => Some(
+                "Check the disk and the directory in SIGLUM_HOME; evidence waits in the spool meanwhile.",
+            ),
+            LedgerError::Damaged(_) => Some("Run `siglum doctor` to see what is damaged."),
+            LedgerError::Outdated { .. } | LedgerError::Storage(_) => None,
+        };
+        Self {
+            kind: Kind::Failed,
+            source: error.into(),
+            hints: hint.into_iter().map(str::to_owned).collect(),
+        }
+    }
+}
+
+impl From<GitError> for CommandError {
+    fn from(error: GitError) -> Self {
+        let missing = matches!(error, GitError::Start { .. });
+        let error = Self::new(Kind::Failed, error);
+        if missing {
+            error.hint("Install git, or name it in SIGLUM_GIT.")
+        } else {
+            error
+        }
+    }
+}
+
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Ledger(error) => error.into(),
+            EngineError::Git(error) => error.into(),
+            other => Self::new(Kind::Failed, other),
+        }
+    }
+}
+
+impl From<FindError> for CommandError {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Ledger(error) => error.into(),
+            FindError::NotFound { .. } => Self::new(Kind::NotFound, error)
+                .hint("`siglum session list` and `siglum checkpoint list` show what there is."),
+            FindError::Ambiguous { .. } => Self::new(Kind::Usage, error).hint("Type more digits."),
+        }
+    }
+}
+
+impl From<siglum_domain::link::LinkError> for CommandError {
+    fn from(error: siglum_domain::link::LinkError) -> Self {
+        Self::new(Kind::Usage, error)
+    }
+}
+
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> Self {
+        let kind = if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Kind::Closed
+        } else {
+            Kind::Failed
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<serde_json::Error> for CommandError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(Kind::Bug, error)
+    }
+}

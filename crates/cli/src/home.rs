@@ -1,0 +1,71 @@
+//! Where Siglum keeps things: `SIGLUM_HOME`, else the platform's data directory.
+
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use siglum_ledger::Spool;
+
+use crate::env;
+
+/// The places below one home.
+#[derive(Debug, Clone)]
+pub struct Home {
+    dir: PathBuf,
+}
+
+impl Home {
+    /// The home of this user.
+    pub fn find() -> Self {
+        let dir = env::path("SIGLUM_HOME").unwrap_or_else(|| {
+            let base = etcetera::choose_base_strategy().map(|b| b.data_dir());
+            base.unwrap_or_else(|_| env::home().join(".local/share"))
+                .join("siglum")
+        });
+        Self { dir }
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The ledger.
+    pub fn ledger(&self) -> PathBuf {
+        self.dir.join("ledger.db")
+    }
+
+    /// The versions of edited files.
+    pub fn objects(&self) -> PathBuf {
+        self.dir.join("objects")
+    }
+
+    /// Where deliveries wait.
+    pub fn spool(&self) -> Spool {
+        Spool::at(&self.dir.join("spool"))
+    }
+
+    /// The log file.
+    pub fn log(&self) -> PathBuf {
+        self.dir.join("siglum.log")
+    }
+
+    /// The stable name of this program, which hooks call.
+    pub fn shim(&self) -> PathBuf {
+        self.dir.join("bin/siglum")
+    }
+
+    /// The lock of the one worker.
+    pub fn worker_lock(&self) -> PathBuf {
+        self.dir.join("worker.lock")
+    }
+
+    /// If this file is there, sessions are recorded outside of switched-on repositories, too.
+    pub fn everywhere(&self) -> PathBuf {
+        self.dir.join("everywhere")
+    }
+}
+
+/// Where deliveries of one repository wait when the ledger cannot be reached from it.
+pub fn repository_spool(siglum_dir: &Path) -> Spool {
+    Spool::at(&siglum_dir.join("spool"))
+}

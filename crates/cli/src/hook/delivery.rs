@@ -1,0 +1,134 @@
+//! Getting an intake to the ledger, or to the spool where the ledger is out of reach.
+
+use std::io::Write as _;
+
+use siglum_domain::Timestamp;
+use siglum_domain::intake::{Decline, Intake, Matter, Place, VERSION};
+use siglum_engine::deliver::{Delivered, deliver};
+use siglum_gitstore::Repo;
+use siglum_ledger::sqlite::Open;
+use siglum_ledger::{Ledger, LedgerError, SqliteLedger};
+
+use crate::clock::{self, Ids};
+use crate::home::{Home, repository_spool};
+use crate::platform;
+
+/// Above this size of its log the ledger is left to the worker, and the hook spools.
+const LOG_MOST: u64 = 16 << 20;
+/// Above this size the worker is asked to bring the log in.
+const LOG_WISHED: u64 = 2 << 20;
+
+/// One hook's way to the ledger.
+pub struct Delivery {
+    pub home: Home,
+    pub now: Timestamp,
+    edge: String,
+    ledger: Option<SqliteLedger>,
+    worker_wanted: bool,
+}
+
+impl Delivery {
+    /// Opens nothing yet.
+    pub fn new(edge: &str) -> Self {
+        Self {
+            home: Home::find(),
+            now: clock::now(),
+            edge: edge.to_owned(),
+            ledger: None,
+            worker_wanted: false,
+        }
+    }
+
+    /// The ledger, if it can be reached.
+    pub fn ledger(&mut self) -> Result<&mut SqliteLedger, LedgerError> {
+        if self.ledger.is_none() {
+            let path = self.home.ledger();
+            let log = SqliteLedger::log_bytes(&path);
+            self.worker_wanted |= log > LOG_WISHED;
+            if log > LOG_MOST {
+                return Err(LedgerError::Busy);
+            }
+            self.ledger = Some(SqliteLedger::open(&path, Open::Hook)?);
+        }
+        Ok(self
+            .ledger
+            .as_mut()
+            .expect("because it was opened just now"))
+    }
+
+    /// The worker has something to do when this hook is done.
+    pub const fn want_worker(&mut self) {
+        self.worker_wanted = true;
+    }
+
+    /// Delivers, or makes it wait. Returns what it led to, if it reached the ledger.
+    pub fn send(&mut self, key: String, matter: Matter, repo: Option<&Repo>) -> Option<Delivered> {
+        let intake = Intake {
+            version: VERSION,
+            key,
+            at: self.now,
+            matter,
+        };
+        let reached = self
+            .ledger()
+            .map(|l| l as &mut dyn Ledger)
+            .and_then(|ledger| deliver(ledger, &Ids, &intake));
+        match reached {
+            Ok(delivered) => Some(delivered),
+            Err(error) => {
+                self.spool(&intake, repo, &error);
+                None
+            }
+        }
+    }
+
+    fn spool(&mut self, intake: &Intake, repo: Option<&Repo>, why: &LedgerError) {
+        self.worker_wanted = true;
+        let spools = [
+            Some(self.home.spool()),
+            repo.map(|r| repository_spool(&r.siglum_dir())),
+        ];
+        for spool in spools.into_iter().flatten() {
+            if spool.put(intake).is_ok() {
+                return;
+            }
+        }
+        self.log(&format!(
+            "lost a delivery: {why}, and no spool can be written to"
+        ));
+    }
+
+    /// Records that something was refused or lost.
+    pub fn decline(&mut self, reason: &str, detail: &str, repo: Option<&Repo>) {
+        let place: Option<Place> = repo.map(|r| r.place.clone());
+        let decline = Decline {
+            edge: self.edge.clone(),
+            reason: reason.to_owned(),
+            detail: detail.to_owned(),
+            place,
+        };
+        let key = format!("{}:{}:{}", self.edge, std::process::id(), self.now.nanos());
+        self.log(&format!("{reason}: {detail}"));
+        self.send(key, Matter::Decline(decline), repo);
+    }
+
+    /// Writes a line to the log file, if there is one to write to.
+    fn log(&self, line: &str) {
+        let file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(self.home.log());
+        if let Ok(mut file) = file {
+            let _ = writeln!(file, "{} {} {line}", self.now, self.edge);
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        self.ledger = None;
+        if self.worker_wanted {
+            platform::start_worker(&self.home);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What can be seen at the moment of a commit.
+
+use siglum_agents::{GENERIC_VARIABLES, KNOWN_AGENTS, recognise};
+use siglum_domain::intake::{AgentVariable, Scene};
+use siglum_domain::{AgentName, CheckpointId, NativeId};
+use siglum_gitstore::{HeadRead, Repo};
+
+use crate::clock::Ids;
+use crate::{env, platform};
+
+/// Looks around.
+pub fn look(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
+    let (chain, paths) = platform::chain_with_paths();
+    let agents = paths.iter().enumerate().filter_map(|(depth, paths)| {
+        let agent = recognise(paths.executable.as_deref(), paths.script.as_deref())?;
+        Some((depth, name(agent.name)))
+    });
+    let head = match repo.head() {
+        HeadRead::Commit(oid) => Some(oid),
+        HeadRead::Unborn => None,
+        HeadRead::NeedsGit => siglum_gitstore::Git::new(env::git(), repo.worktree())
+            .head()
+            .ok()
+            .flatten(),
+    };
+    Scene {
+        checkpoint: CheckpointId::mint(&Ids),
+        place: repo.place.clone(),
+        head,
+        agents: agents.collect(),
+        chain,
+        variables: variables(),
+        message: message.to_owned(),
+        named,
+    }
+}
+
+fn name(agent: &str) -> AgentName {
+    AgentName::new(agent).expect("because the names of agents keep to the grammar")
+}
+
+/// The variables of agents: those that name a session, and where an agent names none, those that
+/// only say that it is there. No other variable is looked at, and no value of one is kept.
+fn variables() -> Vec<AgentVariable> {
+    let mut found = Vec::new();
+    for agent in KNOWN_AGENTS {
+        let named = agent
+            .session_variable
+            .and_then(|variable| Some((variable, NativeId::new(env::text(variable)?).ok()?)));
+        if let Some((variable, native)) = named {
+            found.push(AgentVariable {
+                name: variable.to_owned(),
+                agent: name(agent.name),
+                native: Some(native),
+            });
+        } else if let Some(variable) = agent
+            .presence_variables
+            .iter()
+            .find(|v| env::text(v).is_some())
+        {
+            found.push(AgentVariable {
+                name: (*variable).to_owned(),
+                agent: name(agent.name),
+                native: None,
+            });
+        }
+    }
+    if found.is_empty()
+        && let Some(variable) = GENERIC_VARIABLES.iter().find(|v| env::text(v).is_some())
+    {
+        found.push(AgentVariable {
+            name: (*variable).to_owned(),
+            agent: name("unknown"),
+            native: None,
+        });
+    }
+    found
+}

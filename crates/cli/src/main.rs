@@ -1,0 +1,33 @@
+//! The binary `siglum`.
+//!
+//! A hook is dispatched before anything else is looked at: it is a guest in somebody's commit or
+//! turn, starts no parser and no runtime, prints nothing on standard output, and exits 0 whatever
+//! happens.
+
+#![expect(
+    unreachable_pub,
+    reason = "in a binary, pub says that a thing is for other modules"
+)]
+
+mod cli;
+mod clock;
+mod commands;
+mod config;
+mod cx;
+mod env;
+mod error;
+mod home;
+mod hook;
+mod platform;
+mod ui;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    if args.nth(1).is_some_and(|first| first == "hook") {
+        hook::run(args.collect());
+        return ExitCode::SUCCESS;
+    }
+    cli::run()
+}

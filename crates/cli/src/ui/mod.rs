@@ -1,0 +1,153 @@
+//! Output: the answer on standard output, everything else on standard error.
+
+mod style;
+mod table;
+mod text;
+
+use std::io::{self, IsTerminal, Write};
+
+pub use style::Style;
+pub use table::{Cell, Table};
+pub use text::{ago, bytes, count, one_line, plural, tokens, when, wrap};
+
+use serde::Serialize;
+
+use crate::error::CommandError;
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// If standard output is a terminal that has them, and `NO_COLOR` is not set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How a command speaks.
+#[derive(Debug, Clone, Copy)]
+pub struct Ui {
+    color: bool,
+    /// Whether to answer in JSON.
+    pub json: bool,
+    quiet: bool,
+    width: usize,
+    terminal: bool,
+}
+
+/// What every JSON answer is wrapped in.
+#[derive(Serialize)]
+struct Envelope<'a, T: Serialize> {
+    schema: &'a str,
+    data: T,
+}
+
+impl Ui {
+    pub fn new(color: Color, json: bool, quiet: bool) -> Self {
+        let choice = match color {
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+            Color::Auto => anstream::AutoStream::choice(&io::stdout()),
+        };
+        let terminal = io::stdout().is_terminal();
+        let columns = crate::env::text("COLUMNS").and_then(|c| c.parse().ok());
+        let size = rustix::termios::tcgetwinsize(io::stdout())
+            .ok()
+            .map(|s| usize::from(s.ws_col))
+            .filter(|w| *w > 0);
+        let width = columns
+            .or(if terminal { size } else { None })
+            .unwrap_or(if terminal { 80 } else { usize::MAX });
+        Self {
+            color: choice != anstream::ColorChoice::Never,
+            json,
+            quiet,
+            width,
+            terminal,
+        }
+    }
+
+    /// The width of the terminal in columns; without end where output is piped.
+    pub const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Whether a person reads standard output.
+    pub const fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Writes a line of the answer.
+    pub fn line(&self, line: impl AsRef<str>) -> Result<(), CommandError> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", line.as_ref())?;
+        Ok(())
+    }
+
+    /// Writes an answer as JSON, one object on one line.
+    pub fn json<T: Serialize>(&self, schema: &str, data: T) -> Result<(), CommandError> {
+        self.line(serde_json::to_string(&Envelope { schema, data })?)
+    }
+
+    /// Writes a table.
+    pub fn table(&self, table: &Table) -> Result<(), CommandError> {
+        for line in table.lines(self) {
+            self.line(line)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a style on a text, if colours are on.
+    pub fn paint(&self, style: Style, text: impl AsRef<str>) -> String {
+        let text = text.as_ref();
+        if self.color && !text.is_empty() {
+            let style = style.ansi();
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// Says on standard error what was done.
+    pub fn status(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "{}", text.as_ref());
+        }
+    }
+
+    /// Says on standard error what to do next.
+    pub fn hint(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "hint: {}", text.as_ref());
+        }
+    }
+
+    /// Says on standard error that something is not as it should be.
+    pub fn warning(&self, text: impl AsRef<str>) {
+        let _ = writeln!(io::stderr(), "warning: {}", text.as_ref());
+    }
+
+    /// A progress bar over bytes: only on a terminal, on standard error, after half a second.
+    pub fn progress(&self, total: u64) -> indicatif::ProgressBar {
+        if self.quiet || !io::stderr().is_terminal() {
+            return indicatif::ProgressBar::hidden();
+        }
+        let bar = indicatif::ProgressBar::new(total);
+        let template = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}";
+        bar.set_style(
+            indicatif::ProgressStyle::with_template(template)
+                .expect("because the template is fixed and tried"),
+        );
+        bar
+    }
+}
+
+/// Prints an error with its causes and hints.
+pub fn report(error: &CommandError) {
+    let mut err = io::stderr().lock();
+    let _ = writeln!(err, "error: {:#}", error.source);
+    for hint in &error.hints {
+        let _ = writeln!(err, "hint: {hint}");
+    }
+}

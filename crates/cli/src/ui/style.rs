@@ -1,0 +1,39 @@
+//! What text means, mapped to colours once.
+
+use anstyle::{AnsiColor, Effects, Style as Ansi};
+
+/// What a piece of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// An id.
+    Id,
+    /// An agent.
+    Agent,
+    /// A time.
+    Time,
+    /// Something that was added, or is certain.
+    Added,
+    /// Something that was removed.
+    Removed,
+    /// Something to look at twice.
+    Warning,
+    /// A heading.
+    Heading,
+    /// Something of less weight.
+    Dim,
+}
+
+impl Style {
+    pub(super) const fn ansi(self) -> Ansi {
+        match self {
+            Self::Id => AnsiColor::Yellow.on_default(),
+            Self::Agent => AnsiColor::Cyan.on_default(),
+            Self::Time => AnsiColor::Blue.on_default(),
+            Self::Added => AnsiColor::Green.on_default(),
+            Self::Removed => AnsiColor::Red.on_default(),
+            Self::Warning => AnsiColor::Magenta.on_default(),
+            Self::Heading => Ansi::new().effects(Effects::BOLD),
+            Self::Dim => Ansi::new().effects(Effects::DIMMED),
+        }
+    }
+}

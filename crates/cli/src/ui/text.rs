@@ -1,0 +1,154 @@
+//! Numbers, times and lines as people read them.
+
+use jiff::tz::TimeZone;
+use siglum_domain::Timestamp;
+use siglum_domain::observation::Tokens;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// A text on one line, without control characters, cut to a width with `…`.
+pub fn one_line(text: &str, width: usize) -> String {
+    let clean: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let clean = clean.trim();
+    if clean.width() <= width {
+        return clean.to_owned();
+    }
+    let mut cut = String::new();
+    let mut used = 1;
+    for c in clean.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        cut.push(c);
+    }
+    cut.trim_end().to_owned() + "…"
+}
+
+/// A text in lines of a width, broken at blanks; lines of the text stay lines.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split_whitespace() {
+            if !line.is_empty() && line.width() + 1 + word.width() > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.extend(word.chars().filter(|c| !c.is_control()));
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// How long ago: `now`, `5 min ago`, `3 h ago`, `2 days ago`, else the date.
+pub fn ago(at: Timestamp, now: Timestamp) -> String {
+    let seconds = now.millis_since(at) / 1000;
+    match seconds {
+        i64::MIN..60 => "now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        86_400..172_800 => "yesterday".to_owned(),
+        172_800..2_592_000 => format!("{} days ago", seconds / 86_400),
+        _ => local(at, "%Y-%m-%d"),
+    }
+}
+
+/// A time in the zone of this machine, to the second.
+pub fn when(at: Timestamp) -> String {
+    local(at, "%Y-%m-%d %H:%M:%S")
+}
+
+fn local(at: Timestamp, form: &str) -> String {
+    let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(at.nanos())) else {
+        return at.to_string();
+    };
+    time.to_zoned(TimeZone::system()).strftime(form).to_string()
+}
+
+/// A number with a space between thousands.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 commit`, `2 commits`.
+pub fn plural(n: u64, noun: &str) -> String {
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{} {noun}s", count(n))
+    }
+}
+
+/// A size: `512 B`, `1.5 kB`, `20 MB`.
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if n < 1000 {
+        return format!("{n} B");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "people read two digits of it")]
+    let mut size = n as f64 / 1000.0;
+    let mut unit = 0;
+    while size >= 1000.0 && unit + 1 < UNITS.len() {
+        size /= 1000.0;
+        unit += 1;
+    }
+    if size < 10.0 {
+        format!("{size:.1} {}", UNITS[unit])
+    } else {
+        format!("{size:.0} {}", UNITS[unit])
+    }
+}
+
+/// Tokens: read without a cache and from it, and written.
+pub fn tokens(t: Tokens) -> String {
+    let cached = t.cache_read + t.cache_write;
+    let cached = if cached == 0 {
+        String::new()
+    } else {
+        format!(" + {} cached", count(cached))
+    };
+    format!("{}{cached} in, {} out", count(t.input), count(t.output))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_by_width_and_hold_no_control_characters() {
+        assert_eq!(one_line("ab\ncd\u{1b}[31m", 99), "ab cd [31m");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+        assert_eq!(one_line("日本語", 5), "日本…");
+    }
+
+    #[test]
+    fn numbers_are_read_at_a_glance() {
+        assert_eq!(
+            (count(1_234_567), count(999)),
+            ("1 234 567".to_owned(), "999".to_owned())
+        );
+        assert_eq!(
+            (bytes(512), bytes(1500), bytes(20_000_000)),
+            ("512 B".to_owned(), "1.5 kB".to_owned(), "20 MB".to_owned())
+        );
+    }
+
+    #[test]
+    fn wrapping_keeps_paragraphs() {
+        assert_eq!(wrap("a b c\n\nd", 3), ["a b", "c", "", "d"]);
+    }
+}

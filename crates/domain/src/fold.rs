@@ -1,0 +1,591 @@
+//! Folds: what a session's log amounts to.
+//!
+//! Agents' events come late, twice, early or not at all, so every fold here gives the same answer
+//! for every order and repetition of the entries. Sightings of one event are joined by its key; for
+//! each field the table is: what a hook saw inline wins over a passage in a transcript, the largest
+//! token count wins (a message is reported while it grows), the earliest start and the latest end
+//! stand.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::grammar::Oid;
+use crate::id::{ObservationId, TurnId};
+use crate::observation::{
+    Body, Fact, FileVersion, Observation, Outcome, Role, Side, Tokens, ToolClass,
+};
+use crate::time::Timestamp;
+
+/// One entry of a session's log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its id.
+    pub id: ObservationId,
+    /// Its place in the log, from 1, without holes.
+    pub sequence: u64,
+    /// The turn it belongs to, if any.
+    pub turn: Option<TurnId>,
+    /// When the ledger took it.
+    pub recorded_at: Timestamp,
+    /// What was seen.
+    pub observation: Observation,
+}
+
+/// Where a session stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionState {
+    /// A turn is open.
+    Working {
+        /// Since its prompt.
+        since: Timestamp,
+    },
+    /// The last turn came to its stop; the agent has not said that the session ended.
+    Waiting {
+        /// Since the stop.
+        since: Timestamp,
+    },
+    /// The agent said that it ended.
+    Ended {
+        /// When.
+        at: Timestamp,
+        /// Why, in its own words.
+        reason: String,
+    },
+}
+
+impl SessionState {
+    /// The word that listings use.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Working { .. } => "working",
+            Self::Waiting { .. } => "waiting",
+            Self::Ended { .. } => "ended",
+        }
+    }
+}
+
+/// One tool call, joined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The event's key.
+    pub event: String,
+    /// The tool's own name.
+    pub tool: String,
+    /// What it does.
+    pub class: ToolClass,
+    /// When it was called.
+    pub started: Option<Timestamp>,
+    /// When it returned.
+    pub ended: Option<Timestamp>,
+    /// How it ended; absent while it runs, or if nobody saw the end.
+    pub outcome: Option<Outcome>,
+    /// What it was given.
+    pub input: Option<Body>,
+    /// What it said.
+    pub output: Option<Body>,
+    /// The file it names.
+    pub path: Option<String>,
+    /// The file's content before and after.
+    pub edit: Option<Edit>,
+    /// HEAD before and after.
+    pub heads: (Option<Oid>, Option<Oid>),
+    /// The sub-agent it ran in.
+    pub subagent: Option<String>,
+}
+
+/// The change of one file by one tool call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Edit {
+    /// Relative to the worktree.
+    pub path: String,
+    /// Whether the content before was seen.
+    pub before_seen: bool,
+    /// Whether the content after was seen.
+    pub after_seen: bool,
+    /// The content before; absent if there was no file.
+    pub before: Option<FileVersion>,
+    /// The content after; absent if there is none.
+    pub after: Option<FileVersion>,
+}
+
+/// One message, joined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageView {
+    /// When it was written first.
+    pub at: Timestamp,
+    /// By whom.
+    pub role: Role,
+    /// What it says: its parts in order.
+    pub parts: Vec<Body>,
+    /// The model.
+    pub model: Option<String>,
+    /// What it cost.
+    pub tokens: Tokens,
+    /// The sub-agent that wrote it.
+    pub subagent: Option<String>,
+}
+
+/// One turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TurnView {
+    /// Which; absent for what happened outside any turn.
+    pub id: Option<TurnId>,
+    /// When it was opened.
+    pub opened: Option<Timestamp>,
+    /// When it last came to a stop.
+    pub stopped: Option<Timestamp>,
+    /// What was asked.
+    pub prompt: Option<Body>,
+    /// Whether the agent wrote the prompt itself.
+    pub synthetic: bool,
+    /// The last words of the agent.
+    pub last_message: Option<Body>,
+    /// Its tool calls in order.
+    pub tools: Vec<ToolCall>,
+    /// Its messages in order.
+    pub messages: Vec<MessageView>,
+    /// What it cost.
+    pub tokens: Tokens,
+    /// Times at which the context was compacted.
+    pub compactions: u32,
+}
+
+/// What a session's log amounts to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionView {
+    /// Where it stands.
+    pub state: SessionState,
+    /// Its turns in order; what belongs to none comes first.
+    pub turns: Vec<TurnView>,
+    /// The first prompt that somebody else than the agent wrote.
+    pub title: Option<String>,
+    /// The models that wrote messages.
+    pub models: BTreeSet<String>,
+    /// What it cost.
+    pub tokens: Tokens,
+    /// When anything was first and last seen.
+    pub span: Option<(Timestamp, Timestamp)>,
+    /// The sub-agents that were seen.
+    pub subagents: BTreeSet<String>,
+}
+
+impl SessionView {
+    /// The number of turns that have a prompt.
+    #[must_use]
+    pub fn prompted_turns(&self) -> usize {
+        self.turns.iter().filter(|t| t.prompt.is_some()).count()
+    }
+
+    /// The number of tool calls.
+    #[must_use]
+    pub fn tool_calls(&self) -> usize {
+        self.turns.iter().map(|t| t.tools.len()).sum()
+    }
+}
+
+/// Folds a session's log.
+#[must_use]
+pub fn session(entries: &[Entry]) -> SessionView {
+    let mut sorted: Vec<&Entry> = entries.iter().collect();
+    sorted.sort_by(|a, b| {
+        (a.observation.at, &a.observation.key).cmp(&(b.observation.at, &b.observation.key))
+    });
+    let mut turns: BTreeMap<Option<TurnId>, Vec<&Entry>> = BTreeMap::new();
+    for entry in &sorted {
+        turns.entry(entry.turn).or_default().push(entry);
+    }
+    let mut turns: Vec<TurnView> = turns
+        .into_iter()
+        .map(|(id, entries)| turn(id, &entries))
+        .collect();
+    turns.sort_by_key(|t| (t.id.is_some(), t.opened, t.id));
+    let mut tokens = Tokens::default();
+    turns.iter().for_each(|t| tokens += t.tokens);
+    let messages = turns.iter().flat_map(|t| &t.messages);
+    SessionView {
+        state: state(&sorted),
+        title: title(&turns),
+        models: messages.filter_map(|m| m.model.clone()).collect(),
+        tokens,
+        span: sorted
+            .first()
+            .zip(sorted.last())
+            .map(|(a, b)| (a.observation.at, b.observation.at)),
+        subagents: sorted
+            .iter()
+            .filter_map(|e| e.observation.subagent.clone())
+            .collect(),
+        turns,
+    }
+}
+
+fn title(turns: &[TurnView]) -> Option<String> {
+    let asked = turns
+        .iter()
+        .filter(|t| !t.synthetic)
+        .filter_map(|t| t.prompt.as_ref()?.text());
+    let line = asked
+        .filter_map(|text| text.lines().find(|l| !l.trim().is_empty()))
+        .next()?;
+    Some(line.trim().chars().take(200).collect())
+}
+
+/// The state after the latest fact that says something of it. A session that ended and goes on is
+/// resumed; facts of the same moment count in the order start, prompt, stop, end.
+fn state(sorted: &[&Entry]) -> SessionState {
+    let rank = |fact: &Fact| match fact {
+        Fact::SessionStarted { .. } => Some(0),
+        Fact::Prompt { .. } | Fact::ToolStarted { .. } => Some(1),
+        Fact::Stopped { .. } => Some(2),
+        Fact::SessionEnded { .. } => Some(3),
+        _ => None,
+    };
+    let speaking = sorted
+        .iter()
+        .filter_map(|e| Some((e.observation.at, rank(&e.observation.fact)?, e)));
+    let Some((at, _, entry)) =
+        speaking.max_by_key(|(at, rank, e)| (*at, *rank, e.observation.key.as_str()))
+    else {
+        return SessionState::Waiting {
+            since: sorted
+                .last()
+                .map_or(Timestamp::default(), |e| e.observation.at),
+        };
+    };
+    match &entry.observation.fact {
+        Fact::SessionEnded { reason } => SessionState::Ended {
+            at,
+            reason: reason.clone(),
+        },
+        Fact::Prompt { .. } | Fact::ToolStarted { .. } => SessionState::Working { since: at },
+        _ => SessionState::Waiting { since: at },
+    }
+}
+
+fn turn(id: Option<TurnId>, entries: &[&Entry]) -> TurnView {
+    let mut view = TurnView {
+        id,
+        ..TurnView::default()
+    };
+    let mut tools: BTreeMap<&str, ToolCall> = BTreeMap::new();
+    let mut messages: BTreeMap<&str, MessageView> = BTreeMap::new();
+    let mut compactions: BTreeSet<&str> = BTreeSet::new();
+    view.opened = entries.first().map(|e| e.observation.at);
+    for entry in entries {
+        let o = &entry.observation;
+        match &o.fact {
+            Fact::Prompt { text, synthetic } => {
+                view.synthetic = *synthetic;
+                merge_body(&mut view.prompt, text);
+                view.opened = view.opened.min(Some(o.at));
+            }
+            Fact::Stopped { last_message, .. } if o.subagent.is_none() => {
+                view.stopped = view.stopped.max(Some(o.at));
+                if last_message.is_some() {
+                    view.last_message.clone_from(last_message);
+                }
+            }
+            Fact::ToolStarted { .. }
+            | Fact::ToolEnded { .. }
+            | Fact::FileSeen { .. }
+            | Fact::HeadSeen { .. } => {
+                tool(tools.entry(&o.event).or_insert_with(|| blank_tool(o)), o);
+            }
+            Fact::Message { .. } => message(
+                messages.entry(&o.event).or_insert_with(|| blank_message(o)),
+                o,
+            ),
+            Fact::Compacted { .. } => {
+                compactions.insert(&o.event);
+            }
+            _ => {}
+        }
+    }
+    view.compactions = u32::try_from(compactions.len()).unwrap_or(u32::MAX);
+    view.tools = tools.into_values().filter(|t| !t.tool.is_empty()).collect();
+    view.tools
+        .sort_by(|a, b| (a.started.or(a.ended), &a.event).cmp(&(b.started.or(b.ended), &b.event)));
+    view.messages = messages.into_values().collect();
+    view.messages.sort_by_key(|m| m.at);
+    view.messages.iter().for_each(|m| view.tokens += m.tokens);
+    view
+}
+
+/// Text that is here wins over text that is elsewhere; else the first one stands.
+fn merge_body(slot: &mut Option<Body>, new: &Body) {
+    let better = slot
+        .as_ref()
+        .is_none_or(|old| old.text().is_none() && new.text().is_some());
+    if better {
+        *slot = Some(new.clone());
+    }
+}
+
+fn blank_tool(o: &Observation) -> ToolCall {
+    ToolCall {
+        event: o.event.clone(),
+        tool: String::new(),
+        class: ToolClass::Other,
+        started: None,
+        ended: None,
+        outcome: None,
+        input: None,
+        output: None,
+        path: None,
+        edit: None,
+        heads: (None, None),
+        subagent: o.subagent.clone(),
+    }
+}
+
+fn tool(call: &mut ToolCall, o: &Observation) {
+    match &o.fact {
+        Fact::ToolStarted {
+            tool,
+            class,
+            input,
+            path,
+        } => {
+            named(call, tool, *class);
+            call.started = call.started.map_or(Some(o.at), |at| Some(at.min(o.at)));
+            merge_body(&mut call.input, input);
+            call.path = call.path.take().or_else(|| path.clone());
+        }
+        Fact::ToolEnded {
+            tool,
+            class,
+            outcome,
+            output,
+            ..
+        } => {
+            named(call, tool, *class);
+            call.ended = call.ended.max(Some(o.at));
+            call.outcome = call.outcome.or(Some(*outcome));
+            if let Some(output) = output {
+                merge_body(&mut call.output, output);
+            }
+        }
+        Fact::FileSeen {
+            path,
+            side,
+            version,
+        } => {
+            let edit = call.edit.get_or_insert_with(|| Edit {
+                path: path.clone(),
+                ..Edit::default()
+            });
+            let (seen, slot) = match side {
+                Side::Before => (&mut edit.before_seen, &mut edit.before),
+                Side::After => (&mut edit.after_seen, &mut edit.after),
+            };
+            *seen = true;
+            slot.clone_from(version);
+        }
+        Fact::HeadSeen {
+            side: Side::Before,
+            commit,
+        } => call.heads.0.clone_from(commit),
+        Fact::HeadSeen {
+            side: Side::After,
+            commit,
+        } => call.heads.1.clone_from(commit),
+        _ => {}
+    }
+}
+
+/// A transcript's result does not repeat the tool's name.
+fn named(call: &mut ToolCall, tool: &str, class: ToolClass) {
+    if call.tool.is_empty() && !tool.is_empty() {
+        tool.clone_into(&mut call.tool);
+    }
+    if call.class == ToolClass::Other {
+        call.class = class;
+    }
+}
+
+fn blank_message(o: &Observation) -> MessageView {
+    MessageView {
+        at: o.at,
+        role: Role::Assistant,
+        parts: Vec::new(),
+        model: None,
+        tokens: Tokens::default(),
+        subagent: o.subagent.clone(),
+    }
+}
+
+fn message(view: &mut MessageView, o: &Observation) {
+    let Fact::Message {
+        role,
+        text,
+        model,
+        tokens,
+    } = &o.fact
+    else {
+        return;
+    };
+    view.role = *role;
+    if !view.parts.contains(text) {
+        view.parts.push(text.clone());
+    }
+    view.model = view.model.take().or_else(|| model.clone());
+    if let Some(tokens) = tokens {
+        view.tokens = Tokens {
+            input: view.tokens.input.max(tokens.input),
+            output: view.tokens.output.max(tokens.output),
+            cache_read: view.tokens.cache_read.max(tokens.cache_read),
+            cache_write: view.tokens.cache_write.max(tokens.cache_write),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::{Source, StartKind, event};
+    use crate::redact::Redacted;
+    use proptest::prelude::*;
+
+    fn entry(sequence: u64, at: i64, turn: Option<u128>, event: &str, fact: Fact) -> Entry {
+        Entry {
+            id: ObservationId::from_uuid(uuid::Uuid::from_u128(u128::from(sequence))),
+            sequence,
+            turn: turn.map(|t| TurnId::from_uuid(uuid::Uuid::from_u128(t))),
+            recorded_at: Timestamp::from_seconds(at),
+            observation: Observation {
+                source: Source::Hook,
+                key: format!("k{sequence}"),
+                event: event.to_owned(),
+                at: Timestamp::from_seconds(at),
+                turn: None,
+                subagent: None,
+                fact,
+            },
+        }
+    }
+
+    fn body(text: &str) -> Body {
+        Body::Text(Redacted::from_stored(text.to_owned()))
+    }
+
+    fn reply(tokens: u64) -> Fact {
+        let tokens = Some(Tokens {
+            output: tokens,
+            ..Tokens::default()
+        });
+        Fact::Message {
+            role: Role::Assistant,
+            text: Body::Passage {
+                stream: "s".into(),
+                offset: tokens.unwrap().output,
+            },
+            model: Some("m".into()),
+            tokens,
+        }
+    }
+
+    fn day() -> Vec<Entry> {
+        let shell = |input: &str| Fact::ToolStarted {
+            tool: "Bash".into(),
+            class: ToolClass::Shell,
+            input: body(input),
+            path: None,
+        };
+        let ended = Fact::ToolEnded {
+            tool: "Bash".into(),
+            class: ToolClass::Shell,
+            outcome: Outcome::Ok,
+            output: None,
+            duration_ms: None,
+        };
+        vec![
+            entry(
+                1,
+                1,
+                None,
+                "start",
+                Fact::SessionStarted {
+                    how: StartKind::Startup,
+                    model: None,
+                },
+            ),
+            entry(
+                2,
+                2,
+                Some(1),
+                &event::prompt("p"),
+                Fact::Prompt {
+                    text: body("\nDo it\nnow"),
+                    synthetic: false,
+                },
+            ),
+            entry(3, 3, Some(1), &event::tool("t"), shell("ls")),
+            entry(4, 4, Some(1), &event::tool("t"), ended),
+            entry(5, 5, Some(1), &event::message("m"), reply(3)),
+            entry(6, 6, Some(1), &event::message("m"), reply(9)),
+            entry(
+                7,
+                7,
+                Some(1),
+                &event::stop("p"),
+                Fact::Stopped {
+                    last_message: Some(body("done")),
+                    background: vec![],
+                },
+            ),
+            entry(
+                8,
+                8,
+                None,
+                "end",
+                Fact::SessionEnded {
+                    reason: "other".into(),
+                },
+            ),
+        ]
+    }
+
+    #[test]
+    fn a_day_is_one_turn_with_one_tool_and_tokens_once() {
+        let view = session(&day());
+        assert_eq!(view.title.as_deref(), Some("Do it"));
+        assert_eq!(
+            (view.prompted_turns(), view.tool_calls(), view.tokens.output),
+            (1, 1, 9)
+        );
+        assert_eq!(
+            view.state,
+            SessionState::Ended {
+                at: Timestamp::from_seconds(8),
+                reason: "other".into()
+            }
+        );
+        assert_eq!(view.turns[1].tools[0].outcome, Some(Outcome::Ok));
+    }
+
+    #[test]
+    fn a_session_that_goes_on_is_not_ended() {
+        let mut log = day();
+        log.push(entry(
+            9,
+            9,
+            Some(2),
+            &event::prompt("q"),
+            Fact::Prompt {
+                text: body("more"),
+                synthetic: false,
+            },
+        ));
+        assert_eq!(session(&log).state.word(), "working");
+    }
+
+    proptest! {
+        #[test]
+        fn order_and_repetition_change_nothing(order in Just((0..8usize).collect::<Vec<_>>()).prop_shuffle(), twice in 0..8usize) {
+            let log = day();
+            let mut shuffled: Vec<_> = order.iter().map(|n| log[*n].clone()).collect();
+            shuffled.push(log[twice].clone());
+            prop_assert_eq!(session(&shuffled), session(&log));
+        }
+    }
+}

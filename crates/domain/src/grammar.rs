@@ -1,0 +1,198 @@
+//! Names that come from outside, and what they may look like. One validator serves every edge.
+//!
+//! Blank is *absent*, which callers say with `Option`; a blank or control character anywhere else is
+//! refused, never trimmed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a name was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {rule}")]
+pub struct GrammarError {
+    /// What was to be named.
+    pub what: &'static str,
+    /// The rule it broke.
+    pub rule: &'static str,
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $rule:literal, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes a name that keeps to the grammar.
+            ///
+            /// # Errors
+            /// The rule that the text breaks.
+            pub fn new(text: impl Into<String>) -> Result<Self, GrammarError> {
+                let text = text.into();
+                let check: fn(&str) -> bool = $check;
+                if check(&text) { Ok(Self(text)) } else { Err(GrammarError { what: $what, rule: $rule }) }
+            }
+
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::new(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+name!(
+    /// The id that an agent gives its own session. Opaque; never part of a path.
+    NativeId,
+    "native id",
+    "1 to 256 printable characters without blanks, slashes or `..`",
+    |t| {
+        !t.is_empty()
+            && t.chars().count() <= 256
+            && t.chars().all(|c| !c.is_control() && !c.is_whitespace() && c != '/' && c != '\\')
+            && !t.contains("..")
+    }
+);
+name!(
+    /// What the outside world calls a session.
+    ConversationId,
+    "conversation id",
+    "1 to 128 of the characters A-Z a-z 0-9 . _ : -",
+    |t| {
+        (1..=128).contains(&t.len())
+            && t.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-'))
+    }
+);
+name!(
+    /// The product that does the work, such as `claude-code`.
+    AgentName,
+    "agent",
+    "1 to 64 of the characters a-z 0-9 -",
+    |t| {
+        (1..=64).contains(&t.len())
+            && t.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    }
+);
+name!(
+    /// The id of a git object, SHA-1 or SHA-256, in hex.
+    Oid,
+    "object id",
+    "40 or 64 lower-case hexadecimal digits",
+    |t| {
+        matches!(t.len(), 40 | 64)
+            && t.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    }
+);
+
+impl ConversationId {
+    /// Makes a conversation id of a native id: characters that the grammar lacks become `-`, and
+    /// what is too long is cut.
+    #[must_use]
+    pub fn from_native(native: &NativeId) -> Self {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-');
+        let text = native
+            .as_str()
+            .chars()
+            .map(|c| if allowed(c) { c } else { '-' });
+        Self(text.take(128).collect())
+    }
+}
+
+impl Oid {
+    /// Tells whether this is git's "no object" (all zeros).
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.0.bytes().all(|b| b == b'0')
+    }
+
+    /// The first ten digits, as people read them.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        &self.0[..10]
+    }
+}
+
+/// Takes a value as absent if it is empty or only white space.
+#[must_use]
+pub fn present(text: &str) -> Option<&str> {
+    (!text.trim().is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn native_ids_are_opaque_but_never_paths() {
+        for good in [
+            "bffe7684-aaaa",
+            "any.id_you-like",
+            "ses_e054",
+            "d769########0",
+        ] {
+            assert!(NativeId::new(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            " ",
+            "a b",
+            "../../etc",
+            "a/b",
+            "a\\b",
+            "a\nb",
+            "a\u{7f}",
+            " a",
+            "a ",
+        ] {
+            assert!(NativeId::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(NativeId::new("x".repeat(256)).is_ok());
+        assert!(NativeId::new("x".repeat(257)).is_err());
+    }
+
+    #[test]
+    fn object_ids_are_lower_case_hex() {
+        assert!(Oid::new("a".repeat(40)).is_ok());
+        assert!(Oid::new("a".repeat(64)).is_ok());
+        assert!(Oid::new("A".repeat(40)).is_err());
+        assert!(Oid::new("a".repeat(41)).is_err());
+    }
+
+    #[test]
+    fn blank_is_absent() {
+        assert_eq!(present(" \t"), None);
+        assert_eq!(present(" a"), Some(" a"));
+    }
+
+    #[test]
+    fn a_native_id_always_yields_a_conversation_id() {
+        let id = ConversationId::from_native(&NativeId::new("ä#1").expect("printable"));
+        assert_eq!(id.as_str(), "--1");
+    }
+}

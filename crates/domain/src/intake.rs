@@ -1,0 +1,170 @@
+//! What an edge hands over: claims and observations, extracted and redacted, not yet resolved.
+//!
+//! An intake is the unit that is written to the ledger in one transaction, or to the spool where
+//! the ledger is out of reach; drained from there, it has the same effect. Its key makes it
+//! idempotent. The types here are the stored form of the spool; [`VERSION`] goes with them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::grammar::{AgentName, NativeId, Oid};
+use crate::id::{CheckpointId, SessionId};
+use crate::observation::Observation;
+use crate::process::{Chain, ProcessIdentity};
+use crate::time::Timestamp;
+
+/// The version of the stored form.
+pub const VERSION: u32 = 1;
+
+/// One delivery from one edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intake {
+    /// The version of this form.
+    pub version: u32,
+    /// Equal for equal deliveries and for no others.
+    pub key: String,
+    /// When the edge took it.
+    pub at: Timestamp,
+    /// What it brings.
+    pub matter: Matter,
+}
+
+/// What a delivery is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Matter {
+    /// An agent's hook, or its transcript.
+    Agent(AgentMatter),
+    /// A git hook: somebody is about to commit.
+    Intent(Scene),
+    /// A git hook: a commit landed.
+    Landed(Landed),
+    /// A git hook: commits were rewritten.
+    Rewritten(Rewritten),
+    /// A git hook: HEAD of a checkout moved without a commit, or the checkout is new.
+    Head(Head),
+    /// Something was refused, deferred or lost.
+    Decline(Decline),
+}
+
+/// Where in the world of repositories something happened.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// The git common directory, absolute.
+    pub common_dir: String,
+    /// The root of the checkout, absolute.
+    pub worktree: String,
+}
+
+/// Who an agent's hook says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentMatter {
+    /// The product.
+    pub agent: AgentName,
+    /// The agent's id for the session.
+    pub native: NativeId,
+    /// The agent's id for the session that this one came from (a fork, a clear).
+    pub parent: Option<NativeId>,
+    /// A session named by the caller, which wins over all else.
+    pub explicit: Option<SessionId>,
+    /// The agent's process, where this delivery binds the session to it.
+    pub process: Option<ProcessIdentity>,
+    /// The processes above the agent's, nearest first, where they were looked at.
+    pub above: Vec<ProcessIdentity>,
+    /// The directory the agent works in.
+    pub cwd: Option<String>,
+    /// The repository it works in.
+    pub place: Option<Place>,
+    /// The transcript of the session, checked to lie in the agent's own directory.
+    pub transcript: Option<String>,
+    /// What was seen.
+    pub observations: Vec<Observation>,
+}
+
+/// A variable in the environment that names a session of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AgentVariable {
+    /// The name of the variable.
+    pub name: String,
+    /// The agent that sets it.
+    pub agent: AgentName,
+    /// The session it names; absent for variables that only say that an agent is there.
+    pub native: Option<NativeId>,
+}
+
+/// What could be seen at the moment of a commit: raw evidence, kept so that a better rule can
+/// judge again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scene {
+    /// The checkpoint that the commit will be, if it lands.
+    pub checkpoint: CheckpointId,
+    /// Where.
+    pub place: Place,
+    /// HEAD before; absent for the first commit.
+    pub head: Option<Oid>,
+    /// The processes from the hook upwards.
+    pub chain: Chain,
+    /// Variables of agents in the environment.
+    pub variables: Vec<AgentVariable>,
+    /// Agents whose executable is in the chain, nearest first: position in the chain and name.
+    pub agents: Vec<(usize, AgentName)>,
+    /// Where the message came from, in git's words: message, template, merge, squash, commit, none.
+    pub message: String,
+    /// The checkpoint that the message named already (an amend, a copy).
+    pub named: Option<CheckpointId>,
+}
+
+/// Where HEAD of a checkout stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Where.
+    pub place: Place,
+    /// The commit; absent on an unborn branch.
+    pub commit: Option<Oid>,
+}
+
+/// Which hook saw a commit landing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LandedBy {
+    /// `post-commit`: the commit is new.
+    Commit,
+    /// `post-merge`: HEAD may have moved to a commit that somebody else made.
+    Merge,
+}
+
+/// A commit that landed, as a hook saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landed {
+    /// Where.
+    pub place: Place,
+    /// The commit.
+    pub commit: Oid,
+    /// Which hook saw it.
+    pub by: LandedBy,
+    /// What could be seen when it had landed, for a commit that nothing announced.
+    pub scene: Scene,
+}
+
+/// Commits that git rewrote (an amend, a rebase).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewritten {
+    /// Where.
+    pub place: Place,
+    /// `amend` or `rebase`, in git's words.
+    pub command: String,
+    /// Old and new.
+    pub pairs: Vec<(Oid, Oid)>,
+}
+
+/// Something that was refused, deferred or lost, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decline {
+    /// Which edge: `hook claude-code`, `hook git post-commit`, `import`.
+    pub edge: String,
+    /// A stable word for the reason.
+    pub reason: String,
+    /// What exactly, without secrets.
+    pub detail: String,
+    /// The repository, if it is known.
+    pub place: Option<Place>,
+}

@@ -1,0 +1,26 @@
+//! Nouns and pure rules of Siglum.
+//!
+//! Everything here is a function of its arguments: no input or output, no clock, no randomness, no
+//! environment. The crates above bring the world in as values ([`intake::Intake`]) and take
+//! decisions out ([`evidence::judge`], [`fold`], [`provenance`]).
+#![warn(missing_docs)]
+
+pub mod commit;
+pub mod evidence;
+pub mod fold;
+pub mod grammar;
+pub mod id;
+pub mod intake;
+pub mod link;
+pub mod observation;
+pub mod process;
+pub mod provenance;
+pub mod receipt;
+pub mod redact;
+pub mod time;
+pub mod trailer;
+
+pub use grammar::{AgentName, ConversationId, NativeId, Oid};
+pub use id::{CheckpointId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId, TurnId};
+pub use redact::Redacted;
+pub use time::Timestamp;

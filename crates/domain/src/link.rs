@@ -1,0 +1,256 @@
+//! Links: facts attached to a session. One validator for the environment, the command line, the
+//! configuration and the API.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The largest number that survives every JSON reader.
+pub const NUMBER_MAX: u64 = (1 << 53) - 1;
+
+/// A fact attached to a session.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Link {
+    /// The issue that asked for the work.
+    IssueNumber(u64),
+    /// The pull request that carries it.
+    PrNumber(u64),
+    /// The pipeline that started it.
+    PipelineId(String),
+    /// The role that the agent plays there.
+    AgentRole(String),
+    /// The phase of the pipeline.
+    Phase(String),
+    /// A label.
+    Label {
+        /// 1 to 64 characters.
+        key: String,
+        /// Up to 256 characters.
+        value: String,
+    },
+}
+
+/// Why a link was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} `{value}`: {rule}")]
+pub struct LinkError {
+    /// The field.
+    pub field: &'static str,
+    /// What was given, cut to 80 characters.
+    pub value: String,
+    /// The rule it broke.
+    pub rule: &'static str,
+}
+
+/// The names of all kinds of links, in the order in which they are listed.
+pub const FIELDS: &[&str] = &[
+    "issue_number",
+    "pr_number",
+    "pipeline_id",
+    "agent_role",
+    "phase",
+    "label",
+];
+
+const NUMBER_RULE: &str = "a whole number from 1 to 9007199254740991, digits only";
+
+fn refuse(field: &'static str, value: &str, rule: &'static str) -> LinkError {
+    LinkError {
+        field,
+        value: value.chars().filter(|c| !c.is_control()).take(80).collect(),
+        rule,
+    }
+}
+
+fn number(field: &'static str, text: &str) -> Result<u64, LinkError> {
+    let digits = !text.is_empty()
+        && text.len() <= 16
+        && !text.starts_with('0')
+        && text.bytes().all(|b| b.is_ascii_digit());
+    let value = if digits { text.parse().unwrap_or(0) } else { 0 };
+    if (1..=NUMBER_MAX).contains(&value) {
+        Ok(value)
+    } else {
+        Err(refuse(field, text, NUMBER_RULE))
+    }
+}
+
+fn word(
+    field: &'static str,
+    text: &str,
+    min: usize,
+    max: usize,
+    rule: &'static str,
+) -> Result<String, LinkError> {
+    let length = text.chars().count();
+    let blank = text.trim() != text || (min > 0 && text.trim().is_empty());
+    if blank || !(min..=max).contains(&length) || text.chars().any(char::is_control) {
+        return Err(refuse(field, text, rule));
+    }
+    Ok(text.to_owned())
+}
+
+impl Link {
+    /// Takes a field by its name and a value as text.
+    ///
+    /// # Errors
+    /// The field and the rule it broke.
+    pub fn parse(field: &str, value: &str) -> Result<Self, LinkError> {
+        match field {
+            "issue_number" => number("issue_number", value).map(Self::IssueNumber),
+            "pr_number" => number("pr_number", value).map(Self::PrNumber),
+            "pipeline_id" => word(
+                "pipeline_id",
+                value,
+                1,
+                256,
+                "1 to 256 characters, no control characters, no blank at an end",
+            )
+            .map(Self::PipelineId),
+            "agent_role" => word(
+                "agent_role",
+                value,
+                1,
+                64,
+                "1 to 64 characters, no control characters, no blank at an end",
+            )
+            .map(Self::AgentRole),
+            "phase" => word(
+                "phase",
+                value,
+                1,
+                64,
+                "1 to 64 characters, no control characters, no blank at an end",
+            )
+            .map(Self::Phase),
+            "label" => {
+                let (key, text) = value
+                    .split_once('=')
+                    .ok_or_else(|| refuse("label", value, "key=value"))?;
+                let key = word(
+                    "label",
+                    key,
+                    1,
+                    64,
+                    "the key has 1 to 64 characters, no control characters, no blank at an end",
+                )?;
+                let value = word(
+                    "label",
+                    text,
+                    0,
+                    256,
+                    "the value has up to 256 characters, no control characters, no blank at an end",
+                )?;
+                Ok(Self::Label { key, value })
+            }
+            _ => Err(refuse(
+                "link",
+                field,
+                "one of issue_number, pr_number, pipeline_id, agent_role, phase, label",
+            )),
+        }
+    }
+
+    /// The name of the field.
+    #[must_use]
+    pub const fn field(&self) -> &'static str {
+        match self {
+            Self::IssueNumber(_) => "issue_number",
+            Self::PrNumber(_) => "pr_number",
+            Self::PipelineId(_) => "pipeline_id",
+            Self::AgentRole(_) => "agent_role",
+            Self::Phase(_) => "phase",
+            Self::Label { .. } => "label",
+        }
+    }
+
+    /// The value as text, so that `parse(field, value)` gives the same link.
+    #[must_use]
+    pub fn value(&self) -> String {
+        match self {
+            Self::IssueNumber(n) | Self::PrNumber(n) => n.to_string(),
+            Self::PipelineId(s) | Self::AgentRole(s) | Self::Phase(s) => s.clone(),
+            Self::Label { key, value } => format!("{key}={value}"),
+        }
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IssueNumber(n) => write!(f, "issue {n}"),
+            Self::PrNumber(n) => write!(f, "PR {n}"),
+            Self::PipelineId(s) => write!(f, "pipeline {s}"),
+            Self::AgentRole(s) => write!(f, "role {s}"),
+            Self::Phase(s) => write!(f, "phase {s}"),
+            Self::Label { key, value } => write!(f, "{key}={value}"),
+        }
+    }
+}
+
+impl FromStr for Link {
+    type Err = LinkError;
+
+    /// Takes `issue=42`, `pr=7`, `pipeline=…`, `role=…`, `phase=…`, `label=key=value`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let rule = "one of issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME, label=KEY=VALUE";
+        let (field, value) = text
+            .split_once('=')
+            .ok_or_else(|| refuse("link", text, rule))?;
+        let field = match field {
+            "issue" => "issue_number",
+            "pr" => "pr_number",
+            "pipeline" => "pipeline_id",
+            "role" => "agent_role",
+            other => other,
+        };
+        Self::parse(field, value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_round_trips() {
+        for (field, value) in [
+            ("issue_number", "42"),
+            ("pr_number", "9007199254740991"),
+            ("pipeline_id", "p-1"),
+            ("agent_role", "reviewer"),
+            ("phase", "build"),
+            ("label", "team=a=b"),
+            ("label", "empty="),
+        ] {
+            let link = Link::parse(field, value).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!((link.field(), link.value().as_str()), (field, value));
+            assert!(FIELDS.contains(&link.field()));
+        }
+    }
+
+    #[test]
+    fn bad_values_name_field_and_rule() {
+        for (field, value) in [
+            ("issue_number", "0"),
+            ("issue_number", "042"),
+            ("issue_number", "+1"),
+            ("issue_number", "1.0"),
+            ("issue_number", "true"),
+            ("issue_number", ""),
+            ("pr_number", "9007199254740992"),
+            ("pr_number", "99999999999999999999"),
+            ("agent_role", " x"),
+            ("agent_role", "a\nb"),
+            ("phase", ""),
+            ("label", "novalue"),
+            ("label", "=x"),
+            ("nonsense", "1"),
+        ] {
+            assert!(Link::parse(field, value).is_err(), "{field}={value:?}");
+        }
+        assert!(Link::parse("pipeline_id", &"x".repeat(257)).is_err());
+    }
+}

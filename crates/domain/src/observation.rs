@@ -1,0 +1,351 @@
+//! Observations: one thing seen by one source, immutable.
+//!
+//! The same thing is often seen several times: by a hook, in the transcript, in telemetry. Each
+//! sighting is one observation under its own key, so that the same one twice is one row; the
+//! [`event key`](Observation::event_key) says which observations speak of the same event, and
+//! [`crate::fold`] joins them. The types here are the stored form; [`VERSION`] goes with them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::grammar::Oid;
+use crate::redact::Redacted;
+use crate::time::Timestamp;
+
+/// The version of the stored form. New readers read old versions.
+pub const VERSION: u32 = 1;
+
+/// Who saw it. The order is the order of trust for fields that have no rule of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A hook of the agent, while it happened.
+    Hook,
+    /// The transcript that the agent writes.
+    Transcript,
+    /// Telemetry of the agent.
+    Telemetry,
+    /// A driver, through the API.
+    Api,
+    /// Siglum itself: the worker, a command.
+    Siglum,
+}
+
+impl Source {
+    /// The stored name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Transcript => "transcript",
+            Self::Telemetry => "telemetry",
+            Self::Api => "api",
+            Self::Siglum => "siglum",
+        }
+    }
+}
+
+/// A text that is kept here, or that was too large to be looked at in a hook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// The text, redacted.
+    Text(Redacted),
+    /// The text was larger than a hook may look at; the transcript has it.
+    Withheld {
+        /// Its size in bytes.
+        bytes: u64,
+        /// A keyed digest, to recognise it by.
+        digest: String,
+    },
+    /// The text stands in a stored transcript.
+    Passage {
+        /// The transcript, by the name of its stream.
+        stream: String,
+        /// Where its line starts, in bytes from the start of the agent's own file.
+        offset: u64,
+    },
+}
+
+impl Body {
+    /// The text, if it is here.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text.as_str()),
+            Self::Withheld { .. } | Self::Passage { .. } => None,
+        }
+    }
+}
+
+/// How a session came to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartKind {
+    /// A new conversation.
+    Startup,
+    /// An old one goes on.
+    Resume,
+    /// A copy of another one goes its own way.
+    Fork,
+    /// After the context was compacted; the conversation is the same.
+    Compact,
+    /// After the person cleared the screen: a new conversation in the same process.
+    Clear,
+    /// Anything else, by the agent's own word.
+    Other(String),
+}
+
+/// What a tool does, as far as identity cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolClass {
+    /// Changes one file that its input names.
+    Edit,
+    /// Runs a command.
+    Shell,
+    /// Starts a sub-agent.
+    Agent,
+    /// All others.
+    Other,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It returned.
+    Ok,
+    /// It failed.
+    Failed,
+    /// It was refused before it ran.
+    Denied,
+}
+
+/// Which side of an edit a file version was seen on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// Before the tool ran.
+    Before,
+    /// After it returned.
+    After,
+}
+
+/// The content of one file at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileVersion {
+    /// The id that git gives this content.
+    pub blob: Oid,
+    /// The address in the object store; absent if the file was too large to keep.
+    pub object: Option<String>,
+    /// The size in bytes.
+    pub bytes: u64,
+}
+
+/// Tokens of one message of the provider.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Read by the model and not from a cache.
+    pub input: u64,
+    /// Written by the model.
+    pub output: u64,
+    /// Read from the cache.
+    pub cache_read: u64,
+    /// Written to the cache.
+    pub cache_write: u64,
+}
+
+impl std::ops::AddAssign for Tokens {
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+    }
+}
+
+/// Who wrote a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The person, or whoever prompted.
+    User,
+    /// The agent.
+    Assistant,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum Fact {
+    /// The agent began to run this session.
+    SessionStarted {
+        /// How.
+        how: StartKind,
+        /// The model, if told.
+        model: Option<String>,
+    },
+    /// The agent stopped running this session.
+    SessionEnded {
+        /// In the agent's own words.
+        reason: String,
+    },
+    /// Somebody prompted; a turn began.
+    Prompt {
+        /// What was asked.
+        text: Body,
+        /// Whether the agent wrote it itself (a task notification, a hook's feedback).
+        synthetic: bool,
+    },
+    /// The turn came to its stop.
+    Stopped {
+        /// The last words of the agent.
+        last_message: Option<Body>,
+        /// Work that goes on in the background, by the agent's own ids.
+        background: Vec<String>,
+    },
+    /// A tool was called.
+    ToolStarted {
+        /// The tool's own name.
+        tool: String,
+        /// What it does.
+        class: ToolClass,
+        /// What it was given.
+        input: Body,
+        /// The file it names, relative to the worktree where it lies inside one.
+        path: Option<String>,
+    },
+    /// A tool returned.
+    ToolEnded {
+        /// The tool's own name.
+        tool: String,
+        /// What it does.
+        class: ToolClass,
+        /// How it ended.
+        outcome: Outcome,
+        /// What it said.
+        output: Option<Body>,
+        /// How long it ran, in milliseconds.
+        duration_ms: Option<u64>,
+    },
+    /// The content of a file, before or after an edit.
+    FileSeen {
+        /// Relative to the worktree.
+        path: String,
+        /// Which side of the edit.
+        side: Side,
+        /// Its content; absent if there was no such file.
+        version: Option<FileVersion>,
+    },
+    /// Where HEAD of the worktree stood, before or after a shell tool ran.
+    HeadSeen {
+        /// Which side of the call.
+        side: Side,
+        /// The commit; absent in a repository without one.
+        commit: Option<Oid>,
+    },
+    /// A sub-agent began.
+    SubagentStarted {
+        /// Its kind.
+        agent_type: String,
+    },
+    /// A sub-agent came to its stop.
+    SubagentStopped {
+        /// Its last words.
+        last_message: Option<Body>,
+    },
+    /// A message of the conversation.
+    Message {
+        /// Who wrote it.
+        role: Role,
+        /// What it says.
+        text: Body,
+        /// The model that wrote it.
+        model: Option<String>,
+        /// What it cost; counted once per event.
+        tokens: Option<Tokens>,
+    },
+    /// The context was compacted.
+    Compacted {
+        /// By whom.
+        trigger: String,
+        /// What is left of it.
+        summary: Option<Body>,
+    },
+    /// Anything that this version has no word for, by the agent's own name.
+    Other {
+        /// That name.
+        name: String,
+    },
+}
+
+impl Fact {
+    /// The word that listings use for this kind of fact.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::SessionStarted { .. } => "session_started",
+            Self::SessionEnded { .. } => "session_ended",
+            Self::Prompt { .. } => "prompt",
+            Self::Stopped { .. } => "stopped",
+            Self::ToolStarted { .. } => "tool_started",
+            Self::ToolEnded { .. } => "tool_ended",
+            Self::FileSeen { .. } => "file_seen",
+            Self::HeadSeen { .. } => "head_seen",
+            Self::SubagentStarted { .. } => "subagent_started",
+            Self::SubagentStopped { .. } => "subagent_stopped",
+            Self::Message { .. } => "message",
+            Self::Compacted { .. } => "compacted",
+            Self::Other { .. } => "other",
+        }
+    }
+}
+
+/// One thing seen by one source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// Who saw it.
+    pub source: Source,
+    /// What this sighting is called at its source. With session and source, it makes the same
+    /// sighting twice one row.
+    pub key: String,
+    /// Which event it speaks of: equal for all sightings of one event in one session.
+    pub event: String,
+    /// When it happened, by the source's clock.
+    pub at: Timestamp,
+    /// The agent's own name for the turn, if it has one.
+    pub turn: Option<String>,
+    /// The sub-agent that it happened in.
+    pub subagent: Option<String>,
+    /// What was seen.
+    pub fact: Fact,
+}
+
+/// The names of events, so that all sources use the same ones.
+pub mod event {
+    /// A prompt, by the agent's name for the turn.
+    #[must_use]
+    pub fn prompt(turn: &str) -> String {
+        format!("prompt:{turn}")
+    }
+    /// A stop, by the agent's name for the turn.
+    #[must_use]
+    pub fn stop(turn: &str) -> String {
+        format!("stop:{turn}")
+    }
+    /// A tool call, by its id.
+    #[must_use]
+    pub fn tool(call: &str) -> String {
+        format!("tool:{call}")
+    }
+    /// A message, by the provider's id.
+    #[must_use]
+    pub fn message(id: &str) -> String {
+        format!("msg:{id}")
+    }
+    /// A sub-agent, by its id.
+    #[must_use]
+    pub fn subagent(id: &str) -> String {
+        format!("sub:{id}")
+    }
+}

@@ -1,0 +1,248 @@
+//! Processes: who is an ancestor of whom, as the kernel tells it.
+//!
+//! A process is named by host, boot, pid namespace, pid and start time, so that a pid that is used
+//! again is another process. Names of processes mislead; they are kept for reading only.
+
+use serde::{Deserialize, Serialize};
+
+/// How many ancestors a walk visits at most.
+pub const WALK_LIMIT: usize = 32;
+
+/// One process for as long as it lives, and never another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ProcessIdentity {
+    /// The name of the host.
+    pub host: String,
+    /// The id of the kernel's boot.
+    pub boot: String,
+    /// The inode of the pid namespace; 0 where there is none.
+    pub namespace: u64,
+    /// The process id inside that namespace.
+    pub pid: u32,
+    /// The start time in the kernel's own units since boot.
+    pub start: u64,
+}
+
+impl ProcessIdentity {
+    /// One text that is equal exactly for equal processes, to look them up by.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!(
+            "{}/{}/{}/{}/{}",
+            self.host, self.boot, self.namespace, self.pid, self.start
+        )
+    }
+}
+
+/// The controlling terminal of a process, if it has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terminal {
+    /// The device number.
+    pub device: u64,
+    /// The process group in its foreground.
+    pub foreground: i64,
+}
+
+/// One process of a chain, nearest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ancestor {
+    /// Which process.
+    pub identity: ProcessIdentity,
+    /// The kernel's short name, for reading only.
+    pub name: String,
+    /// The file name of the executable, where the system tells it.
+    pub executable: Option<String>,
+    /// The file name of the script that an interpreter runs, for agents that are scripts.
+    pub script: Option<String>,
+    /// The process group.
+    pub group: i64,
+    /// Its controlling terminal.
+    pub terminal: Option<Terminal>,
+}
+
+impl Ancestor {
+    /// The name to go by: the executable, else the kernel's short name.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        self.executable.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// A walk from a process upwards. `complete` tells whether it reached the first process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chain {
+    /// The process itself, then its parent, and so on.
+    pub ancestors: Vec<Ancestor>,
+    /// Whether the walk ended at the first process of the system (and not at the limit, a loop or a
+    /// process that vanished).
+    pub complete: bool,
+}
+
+const SHELLS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "busybox", "tcsh", "csh",
+];
+const RUNNERS: &[&str] = &[
+    "npx", "npm", "pnpm", "yarn", "bunx", "uvx", "pipx", "env", "timeout", "nice", "setsid",
+    "script", "sudo", "xargs",
+];
+
+/// Tells whether a program of this name is a shell.
+#[must_use]
+pub fn is_shell(program: &str) -> bool {
+    SHELLS.contains(&program.trim_start_matches('-'))
+}
+
+/// Tells whether a program of this name only starts another: a shell, a package runner, or us.
+#[must_use]
+pub fn is_short_lived(program: &str) -> bool {
+    is_shell(program) || RUNNERS.contains(&program) || program == "siglum"
+}
+
+impl Chain {
+    /// The process that a hook speaks for: the one whose pid the agent named, if it is in the
+    /// chain, else the first ancestor that is no shell, no package runner and not us.
+    #[must_use]
+    pub fn agent_process(&self, named: Option<u32>) -> Option<&Ancestor> {
+        let above = self.ancestors.get(1..)?;
+        named
+            .and_then(|pid| above.iter().find(|a| a.identity.pid == pid))
+            .or_else(|| above.iter().find(|a| !is_short_lived(a.program())))
+    }
+
+    /// The `git` process that runs a hook: the outermost of the first run of `git` processes, since
+    /// an alias is a git below a git.
+    #[must_use]
+    pub fn git_process(&self) -> Option<(usize, &Ancestor)> {
+        let first = self.ancestors.iter().position(|a| a.program() == "git")?;
+        let mut last = first;
+        while self
+            .ancestors
+            .get(last + 1)
+            .is_some_and(|a| a.program() == "git")
+        {
+            last += 1;
+        }
+        Some((last, &self.ancestors[last]))
+    }
+
+    /// The interactive shell in which a person typed the git command, if that is what happened: git
+    /// is the foreground job of its terminal, and its parent is a shell with job control, which a
+    /// script's shell does not have.
+    #[must_use]
+    pub fn typed_in(&self) -> Option<&Ancestor> {
+        let (at, git) = self.git_process()?;
+        let shell = self.ancestors.get(at + 1)?;
+        let terminal = git.terminal?;
+        let typed = is_shell(shell.program())
+            && git.group == terminal.foreground
+            && shell.group != git.group
+            && shell.terminal.is_some_and(|t| t.device == terminal.device);
+        typed.then_some(shell)
+    }
+
+    /// Tells whether what started this was left behind by its parent: above git there are only
+    /// shells and runners up to the first process, or the walk ends inside another namespace.
+    #[must_use]
+    pub fn is_orphaned(&self) -> bool {
+        let Some((at, _)) = self.git_process() else {
+            return false;
+        };
+        self.ancestors[at + 1..]
+            .iter()
+            .all(|a| a.identity.pid == 1 || is_short_lived(a.program()))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn process(pid: u32, program: &str) -> Ancestor {
+        Ancestor {
+            identity: ProcessIdentity {
+                host: "h".into(),
+                boot: "b".into(),
+                namespace: 1,
+                pid,
+                start: u64::from(pid),
+            },
+            name: program.chars().take(15).collect(),
+            executable: Some(program.to_owned()),
+            script: None,
+            group: i64::from(pid),
+            terminal: None,
+        }
+    }
+
+    pub(crate) fn chain(programs: &[&str]) -> Chain {
+        let pids = (0..programs.len()).rev();
+        let ancestors = programs
+            .iter()
+            .zip(pids)
+            .map(|(p, n)| process(u32::try_from(n).unwrap() + 1, p))
+            .collect();
+        Chain {
+            ancestors,
+            complete: true,
+        }
+    }
+
+    #[test]
+    fn the_agent_is_the_first_that_is_no_shell_or_runner() {
+        let c = chain(&["siglum", "sh", "claude", "bash", "systemd"]);
+        assert_eq!(c.agent_process(None).unwrap().program(), "claude");
+        let c = chain(&["siglum", "sh", "helper", "claude", "bash"]);
+        assert_eq!(c.agent_process(Some(2)).unwrap().program(), "claude");
+        assert_eq!(c.agent_process(Some(99)).unwrap().program(), "helper");
+    }
+
+    fn at_terminal(mut c: Chain, foreground: i64) -> Chain {
+        for a in &mut c.ancestors {
+            a.terminal = Some(Terminal {
+                device: 7,
+                foreground,
+            });
+        }
+        c
+    }
+
+    #[test]
+    fn a_person_types_in_a_shell_with_job_control() {
+        let mut c = chain(&["siglum", "sh", "git", "bash", "sshd"]);
+        for a in &mut c.ancestors[..3] {
+            a.group = 50;
+        }
+        assert!(at_terminal(c.clone(), 50).typed_in().is_some());
+        assert!(
+            at_terminal(c.clone(), 51).typed_in().is_none(),
+            "a background job"
+        );
+        assert!(c.typed_in().is_none(), "no terminal");
+        c.ancestors[3].group = 50;
+        assert!(
+            at_terminal(c, 50).typed_in().is_none(),
+            "a script's shell has no job control"
+        );
+    }
+
+    #[test]
+    fn a_program_between_shell_and_git_is_not_a_person() {
+        let mut c = chain(&["siglum", "sh", "git", "aider", "bash"]);
+        for a in &mut c.ancestors[..4] {
+            a.group = 50;
+        }
+        assert!(at_terminal(c, 50).typed_in().is_none());
+    }
+
+    #[test]
+    fn an_alias_is_a_git_below_a_git() {
+        let c = chain(&["siglum", "sh", "git", "git", "bash", "init"]);
+        assert_eq!(c.git_process().unwrap().0, 3);
+    }
+
+    #[test]
+    fn only_shells_up_to_the_first_process_is_orphaned() {
+        assert!(chain(&["siglum", "sh", "git", "sh", "systemd"]).is_orphaned());
+        assert!(!chain(&["siglum", "sh", "git", "sh", "cron", "systemd"]).is_orphaned());
+    }
+}

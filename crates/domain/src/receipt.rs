@@ -1,0 +1,189 @@
+//! Receipts: proof that a contiguous range of a session's log is sealed, chained to the one before.
+//!
+//! What is sealed is the header of each entry and a salted digest of its payload, so that a payload
+//! can be forgotten and the chain still verifies.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{SessionId, TurnId};
+use crate::time::Timestamp;
+
+/// The digest of a chain that has no receipt yet.
+pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// One entry of a session's log as a receipt sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedEntry {
+    /// Its place in the log, from 1, without holes.
+    pub sequence: u64,
+    /// Source, key and event of the observation.
+    pub header: String,
+    /// The salted digest of its payload, in hex.
+    pub payload: String,
+}
+
+/// Proof that entries `first ..= last` are sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The session.
+    pub session: SessionId,
+    /// The number of the receipt in its session, from 1.
+    pub number: u64,
+    /// The first sealed sequence.
+    pub first: u64,
+    /// The last sealed sequence.
+    pub last: u64,
+    /// The turns that entries of this range belong to.
+    pub turns: Vec<TurnId>,
+    /// The digest of the receipt before, or [`GENESIS`].
+    pub previous: String,
+    /// The digest of this one, in hex.
+    pub digest: String,
+    /// When it was sealed.
+    pub at: Timestamp,
+}
+
+/// The digest of a payload, salted so that a short payload cannot be guessed from it.
+#[must_use]
+pub fn payload_digest(salt: &[u8; 32], payload: &[u8]) -> String {
+    blake3::keyed_hash(salt, payload).to_hex().to_string()
+}
+
+/// Seals `entries`, which follow without a hole, behind the receipt before.
+#[must_use]
+pub fn seal(
+    session: SessionId,
+    before: Option<&Receipt>,
+    entries: &[SealedEntry],
+    turns: Vec<TurnId>,
+    at: Timestamp,
+) -> Option<Receipt> {
+    let (first, last) = (entries.first()?.sequence, entries.last()?.sequence);
+    let number = before.map_or(1, |r| r.number + 1);
+    let previous = before.map_or_else(|| GENESIS.to_owned(), |r| r.digest.clone());
+    let digest = digest(session, number, &previous, entries, &turns);
+    Some(Receipt {
+        session,
+        number,
+        first,
+        last,
+        turns,
+        previous,
+        digest,
+        at,
+    })
+}
+
+/// Tells whether `receipt` is what sealing `entries` behind `previous` gives.
+#[must_use]
+pub fn verifies(receipt: &Receipt, previous: &str, entries: &[SealedEntry]) -> bool {
+    let range = (
+        entries.first().map(|e| e.sequence),
+        entries.last().map(|e| e.sequence),
+    );
+    let dense = entries
+        .windows(2)
+        .all(|w| w[0].sequence + 1 == w[1].sequence);
+    dense
+        && range == (Some(receipt.first), Some(receipt.last))
+        && receipt.previous == previous
+        && receipt.digest
+            == digest(
+                receipt.session,
+                receipt.number,
+                previous,
+                entries,
+                &receipt.turns,
+            )
+}
+
+fn digest(
+    session: SessionId,
+    number: u64,
+    previous: &str,
+    entries: &[SealedEntry],
+    turns: &[TurnId],
+) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut field = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    field(b"siglum receipt 1");
+    field(session.uuid().as_bytes());
+    field(&number.to_le_bytes());
+    field(previous.as_bytes());
+    for turn in turns {
+        field(turn.uuid().as_bytes());
+    }
+    for entry in entries {
+        field(&entry.sequence.to_le_bytes());
+        field(entry.header.as_bytes());
+        field(entry.payload.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(range: std::ops::RangeInclusive<u64>) -> Vec<SealedEntry> {
+        range
+            .map(|sequence| SealedEntry {
+                sequence,
+                header: format!("h{sequence}"),
+                payload: "p".into(),
+            })
+            .collect()
+    }
+
+    fn session() -> SessionId {
+        SessionId::from_uuid(uuid::Uuid::from_u128(1))
+    }
+
+    #[test]
+    fn a_chain_verifies_and_any_change_breaks_it() {
+        let first = seal(
+            session(),
+            None,
+            &entries(1..=3),
+            vec![],
+            Timestamp::default(),
+        )
+        .unwrap();
+        let second = seal(
+            session(),
+            Some(&first),
+            &entries(4..=5),
+            vec![],
+            Timestamp::default(),
+        )
+        .unwrap();
+        assert!(verifies(&first, GENESIS, &entries(1..=3)));
+        assert!(verifies(&second, &first.digest, &entries(4..=5)));
+        assert!(!verifies(&second, GENESIS, &entries(4..=5)));
+        let mut changed = entries(4..=5);
+        changed[1].payload = "q".into();
+        assert!(!verifies(&second, &first.digest, &changed));
+        let mut holed = entries(4..=5);
+        holed[0].sequence = 3;
+        assert!(!verifies(&second, &first.digest, &holed));
+    }
+
+    #[test]
+    fn nothing_is_not_sealed() {
+        assert_eq!(
+            seal(session(), None, &[], vec![], Timestamp::default()),
+            None
+        );
+    }
+
+    #[test]
+    fn the_salt_hides_the_payload() {
+        assert_ne!(
+            payload_digest(&[0; 32], b"yes"),
+            payload_digest(&[1; 32], b"yes")
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! JSON from whose values secrets were removed.
+
+use serde_json::{Map, Value};
+
+use super::name::{self, Kind};
+use super::value::{self, Written};
+use super::{Redacted, Redactor};
+
+/// A JSON value of the same structure as the original, without the secrets in its strings.
+///
+/// Object keys are kept as they are; [`RedactedJson::into_text`] redacts them too.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RedactedJson(Value);
+
+impl RedactedJson {
+    /// Returns the value.
+    #[must_use]
+    pub fn as_value(&self) -> &Value {
+        &self.0
+    }
+
+    /// Returns the compact JSON text, redacted once more as a whole so that secrets used as keys do not survive.
+    #[must_use]
+    pub fn into_text(self) -> Redacted {
+        Redactor::shared().redact(&self.0.to_string())
+    }
+}
+
+impl Redactor {
+    /// Redacts every string value of `json`, and those under a key that names a secret as a whole.
+    #[must_use]
+    pub fn redact_json(&self, json: &Value) -> RedactedJson {
+        RedactedJson(redact_value(self, json, None))
+    }
+}
+
+fn redact_value(redactor: &Redactor, json: &Value, key: Option<&str>) -> Value {
+    match json {
+        Value::String(text) => Value::String(redact_string(redactor, text, key)),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| redact_value(redactor, item, key))
+            .collect(),
+        Value::Object(fields) => Value::Object(
+            fields
+                .iter()
+                .map(|(key, field)| (key.clone(), redact_value(redactor, field, Some(key))))
+                .collect::<Map<_, _>>(),
+        ),
+        other => other.clone(),
+    }
+}
+
+fn redact_string(redactor: &Redactor, text: &str, key: Option<&str>) -> String {
+    let redacted = redactor.redact_cow(text);
+    let rule = key.and_then(name::classify).and_then(|named| {
+        let judged = value::looks_secret(&redacted, Written::Quoted, named);
+        let rule = if named.kind == Kind::Authorization {
+            "authorization"
+        } else {
+            "secret-assignment"
+        };
+        judged.then_some(rule)
+    });
+    match rule {
+        Some(rule) => format!(
+            "[redacted:{rule}]{}",
+            "\n".repeat(text.matches('\n').count())
+        ),
+        None => redacted.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(input: &Value, expected: &Value) {
+        let redacted = Redactor::shared().redact_json(input);
+        assert_eq!(redacted.as_value(), expected);
+        assert_eq!(
+            Redactor::shared().redact_json(redacted.as_value()),
+            redacted
+        );
+    }
+
+    #[test]
+    fn values_under_secret_names_go_and_counts_stay() {
+        check(
+            &json!({"password": "hunter2!", "clientSecret": "qwErTy-99-abc", "input_tokens": 12, "token_count": "12345",
+                "authorization": "Custom abc12345", "name": "x", "items": [{"api_key": "aabbccddeeff0011"}], "token": null}),
+            &json!({"password": "[redacted:secret-assignment]", "clientSecret": "[redacted:secret-assignment]",
+                "input_tokens": 12, "token_count": "12345", "authorization": "[redacted:authorization]", "name": "x",
+                "items": [{"api_key": "[redacted:secret-assignment]"}], "token": null}),
+        );
+    }
+
+    #[test]
+    fn placeholders_under_secret_names_stay() {
+        let input = json!({"password": "${PASSWORD}", "token": "<your token>", "secret": "", "api_key": "None"});
+        check(&input, &input);
+    }
+
+    #[test]
+    fn a_specific_rule_keeps_its_name() {
+        let token = concat!("gh", "p_", "q7RzW2mLx0Tb9KpVd3Yc5NfHs8JgAe1Uo4Zi");
+        check(
+            &json!({"token": token}),
+            &json!({"token": "[redacted:github-token]"}),
+        );
+    }
+
+    #[test]
+    fn text_form_redacts_keys_too() {
+        let token = concat!("gh", "p_", "q7RzW2mLx0Tb9KpVd3Yc5NfHs8JgAe1Uo4Zi");
+        let text = Redactor::shared()
+            .redact_json(&json!({ token: 1 }))
+            .into_text();
+        assert_eq!(text.as_str(), r#"{"[redacted:github-token]":1}"#);
+    }
+}

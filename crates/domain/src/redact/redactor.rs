@@ -1,0 +1,266 @@
+//! Applies the rules: one pass for keywords, then each rule only where its keyword occurs.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use super::boundary::{self, MARKER_START};
+use super::keywords::Keywords;
+use super::rules::{RULES, Rule, Shape};
+use super::{Redacted, assignment, entropy, pem, value};
+
+/// How far behind a keyword a match may begin to end; a match that reaches this far is followed to its end.
+const WINDOW: usize = 1024;
+/// Passes until the text is stable. The first pass finds what there is; a later one sees what a replacement uncovered.
+const MOST_PASSES: usize = 8;
+
+/// Removes secrets from text.
+///
+/// Building one costs the keyword automaton only; the pattern of a rule is compiled when its keyword first occurs.
+#[derive(Debug)]
+pub struct Redactor {
+    keywords: Keywords,
+    compiled: Vec<OnceLock<Regex>>,
+}
+
+/// A part of the text to replace; only one part of a secret that is cut out in parts carries the marker.
+#[derive(Debug)]
+struct Cut {
+    range: Range<usize>,
+    rule: usize,
+    has_marker: bool,
+}
+
+impl Default for Redactor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Redactor {
+    /// Builds a redactor with all rules.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            keywords: Keywords::new(),
+            compiled: RULES.iter().map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Returns the redactor of this process, built at first use.
+    #[must_use]
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Redactor> = OnceLock::new();
+        SHARED.get_or_init(Self::new)
+    }
+
+    /// Replaces every secret in `raw` by `[redacted:<rule id>]`.
+    ///
+    /// Redacting twice changes nothing, lines survive, and a line of valid JSON stays valid JSON.
+    #[must_use]
+    pub fn redact(&self, raw: &str) -> Redacted {
+        Redacted::proven(self.redact_cow(raw).into_owned())
+    }
+
+    /// As [`Redactor::redact`], without a copy when there is nothing to replace.
+    #[must_use]
+    pub fn redact_cow<'a>(&self, raw: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(raw);
+        for _ in 0..MOST_PASSES {
+            let cuts = self.cuts(&text);
+            if cuts.is_empty() {
+                break;
+            }
+            text = Cow::Owned(replace(&text, merge(cuts)));
+        }
+        text
+    }
+
+    /// Appends the redacted form of `raw` to `out`.
+    pub fn redact_line_into(&self, raw: &str, out: &mut String) {
+        out.push_str(&self.redact_cow(raw));
+    }
+
+    fn cuts(&self, text: &str) -> Vec<Cut> {
+        let mut cuts = Vec::new();
+        for (rule, hit) in self.keywords.hits(text) {
+            self.try_rule(text, rule, hit, &mut cuts);
+        }
+        cuts
+    }
+
+    fn try_rule(&self, text: &str, index: usize, hit: Range<usize>, cuts: &mut Vec<Cut>) {
+        // A text made of keywords would otherwise be searched from each of them to its end.
+        let is_done = cuts
+            .iter()
+            .rev()
+            .take(4)
+            .any(|cut| cut.rule == index && cut.range.contains(&hit.start));
+        if is_done {
+            return;
+        }
+        let rule = &RULES[index];
+        let cut = |range| Cut {
+            range,
+            rule: index,
+            has_marker: true,
+        };
+        match rule.shape {
+            Shape::Token if !boundary::starts_token(text.as_bytes(), hit.start) => {}
+            Shape::Random if !has_long_run(&text.as_bytes()[hit.end..]) => {}
+            Shape::Login if !has_login(&text.as_bytes()[hit.end..]) => {}
+            Shape::Token | Shape::Start | Shape::Random | Shape::Login => {
+                let found = self.search(text, index, hit.start, hit.start);
+                cuts.extend(found.map(cut));
+            }
+            Shape::Around(before) => {
+                let found = self.search(
+                    text,
+                    index,
+                    boundary::floor(text, hit.start.saturating_sub(before)),
+                    hit.start,
+                );
+                cuts.extend(found.map(cut));
+            }
+            Shape::Assignment => {
+                cuts.extend(assignment::find(text, hit.start, || self.regex(index)).map(cut));
+            }
+            Shape::PrivateKey => {
+                let Some(head) = self.search(text, index, hit.start, hit.start) else {
+                    return;
+                };
+                let runs = pem::body_runs(text, head.end).into_iter().enumerate();
+                cuts.extend(runs.map(|(i, range)| Cut {
+                    range,
+                    rule: index,
+                    has_marker: i == 0,
+                }));
+            }
+        }
+    }
+
+    /// Searches from `from` for a match that begins at or before `hit`; returns the secret in it.
+    fn search(&self, text: &str, index: usize, from: usize, hit: usize) -> Option<Range<usize>> {
+        let window_end = boundary::floor(text, hit + WINDOW);
+        let found = self.search_in(&text[..window_end], index, from, hit)?;
+        let is_accepted = is_accepted(&text[found.clone()], &RULES[index]);
+        // Only what is a secret is followed beyond the window: rejected ones may be many and overlap.
+        if is_accepted && found.end == window_end && window_end < text.len() {
+            return self.search_in(text, index, from, hit).or(Some(found));
+        }
+        is_accepted.then_some(found)
+    }
+
+    fn search_in(&self, text: &str, index: usize, from: usize, hit: usize) -> Option<Range<usize>> {
+        let window = &text[from..];
+        let regex = self.regex(index);
+        let (whole, secret) = if regex.captures_len() > 1 {
+            let groups = regex.captures(window)?;
+            (groups.get(0)?.range(), groups.name("secret")?.range())
+        } else {
+            let found = regex.find(window)?.range();
+            (found.clone(), found)
+        };
+        if from + whole.start > hit || from + whole.end <= hit {
+            return None;
+        }
+        let is_around = matches!(RULES[index].shape, Shape::Around(_));
+        if is_around && !boundary::starts_token(text.as_bytes(), from + whole.start) {
+            return None;
+        }
+        let start = boundary::after_escape(text.as_bytes(), from + secret.start);
+        (start < from + secret.end).then(|| start..from + secret.end)
+    }
+
+    fn regex(&self, index: usize) -> &Regex {
+        self.compiled[index].get_or_init(|| {
+            let rule = &RULES[index];
+            let pattern = match rule.shape {
+                Shape::Around(_) => rule.pattern.to_owned(),
+                _ => format!("^(?:{})", rule.pattern),
+            };
+            Regex::new(&pattern).expect("because a test compiles every pattern of the table")
+        })
+    }
+}
+
+/// Tells cheaply whether a random-looking string may follow soon.
+fn has_long_run(rest: &[u8]) -> bool {
+    let mut run = 0;
+    rest.iter().take(80).any(|byte| {
+        run = if byte.is_ascii_alphanumeric() || b"+/_-".contains(byte) {
+            run + 1
+        } else {
+            0
+        };
+        run >= 20
+    })
+}
+
+/// Tells cheaply whether the authority of an address has a user and a password.
+fn has_login(rest: &[u8]) -> bool {
+    let authority = rest
+        .iter()
+        .take(WINDOW)
+        .take_while(|byte| !b"/?# \n\"\\".contains(byte));
+    authority
+        .skip_while(|byte| **byte != b':')
+        .any(|byte| *byte == b'@')
+}
+
+/// Judges what a pattern matched.
+fn is_accepted(secret: &str, rule: &Rule) -> bool {
+    if rule
+        .min_entropy
+        .is_some_and(|least| entropy::bits_per_byte(secret) < least)
+    {
+        return false;
+    }
+    match rule.shape {
+        Shape::Start | Shape::Login => !value::stands_for_something(secret),
+        Shape::Random => entropy::looks_random(secret) && !is_id(secret),
+        _ => true,
+    }
+}
+
+/// Ids of model providers and ours: a short lower-case word, an underscore, letters and digits.
+fn is_id(text: &str) -> bool {
+    text.split_once('_').is_some_and(|(kind, _)| {
+        (2..=12).contains(&kind.len()) && kind.bytes().all(|b| b.is_ascii_lowercase())
+    })
+}
+
+/// Orders cuts and joins those that overlap; the first rule of the table names the result.
+fn merge(mut cuts: Vec<Cut>) -> Vec<Cut> {
+    cuts.sort_by_key(|cut| (cut.range.start, cut.rule));
+    let mut merged: Vec<Cut> = Vec::with_capacity(cuts.len());
+    for cut in cuts {
+        match merged.last_mut() {
+            Some(last) if cut.range.start < last.range.end => {
+                last.range.end = last.range.end.max(cut.range.end);
+                last.rule = last.rule.min(cut.rule);
+                last.has_marker |= cut.has_marker;
+            }
+            _ => merged.push(cut),
+        }
+    }
+    merged
+}
+
+fn replace(text: &str, cuts: Vec<Cut>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut kept = 0;
+    for cut in cuts {
+        out.push_str(&text[kept..cut.range.start]);
+        if cut.has_marker {
+            out.push_str(MARKER_START);
+            out.push_str(RULES[cut.rule].id);
+            out.push(']');
+        }
+        kept = cut.range.end;
+    }
+    out.push_str(&text[kept..]);
+    out
+}

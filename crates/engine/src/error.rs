@@ -1,0 +1,27 @@
+//! What can go wrong in a use case.
+
+use siglum_gitstore::GitError;
+use siglum_ledger::LedgerError;
+
+/// Why a use case did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Git, or the object store.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// No checkout of the repository is there any more.
+    #[error("no checkout of the repository {0} is there any more")]
+    NoCheckout(String),
+    /// A file could not be read.
+    #[error("{path} cannot be read")]
+    Read {
+        /// Which.
+        path: std::path::PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,136 @@
+//! What people type: a whole id, the tail of one, or an agent's own id for a session.
+
+use siglum_domain::{AgentName, CheckpointId, NativeId, SessionId, id};
+use siglum_ledger::{Ledger, LedgerError, Transaction, read};
+
+/// Why a name names nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// Nothing has this name.
+    #[error("no {noun} is called `{text}`")]
+    NotFound {
+        /// What was looked for.
+        noun: &'static str,
+        /// What was given.
+        text: String,
+    },
+    /// Several things have it.
+    #[error("`{text}` could mean {}", .meanings.join(" or "))]
+    Ambiguous {
+        /// What was given.
+        text: String,
+        /// What it could mean.
+        meanings: Vec<String>,
+    },
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// What a name means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// A session.
+    Session(SessionId),
+    /// A checkpoint.
+    Checkpoint(CheckpointId),
+}
+
+/// The session that a text names.
+///
+/// # Errors
+/// It names none, or several.
+pub fn session(ledger: &mut dyn Ledger, text: &str) -> Result<SessionId, FindError> {
+    match anything(ledger, text)? {
+        Named::Session(id) => Ok(id),
+        Named::Checkpoint(_) => Err(FindError::NotFound {
+            noun: "session",
+            text: text.to_owned(),
+        }),
+    }
+}
+
+/// The checkpoint that a text names.
+///
+/// # Errors
+/// It names none, or several.
+pub fn checkpoint(ledger: &mut dyn Ledger, text: &str) -> Result<CheckpointId, FindError> {
+    match anything(ledger, text)? {
+        Named::Checkpoint(id) => Ok(id),
+        Named::Session(_) => Err(FindError::NotFound {
+            noun: "checkpoint",
+            text: text.to_owned(),
+        }),
+    }
+}
+
+/// The session or checkpoint that a text names.
+///
+/// # Errors
+/// It names neither, or several.
+pub fn anything(ledger: &mut dyn Ledger, text: &str) -> Result<Named, FindError> {
+    let mut found = read(ledger, |tx| candidates(tx, text))?;
+    match found.len() {
+        1 => Ok(found.remove(0).0),
+        0 => Err(FindError::NotFound {
+            noun: "session or checkpoint",
+            text: text.chars().take(80).collect(),
+        }),
+        _ => Err(FindError::Ambiguous {
+            text: text.to_owned(),
+            meanings: found.into_iter().map(|(_, name)| name).collect(),
+        }),
+    }
+}
+
+fn candidates(tx: &mut dyn Transaction, text: &str) -> Result<Vec<(Named, String)>, LedgerError> {
+    let mut found = Vec::new();
+    if let Ok(id) = text.parse::<SessionId>() {
+        found.extend(
+            tx.session(id)?
+                .map(|s| (Named::Session(s.id), s.id.to_string())),
+        );
+    } else if let Ok(id) = text.parse::<CheckpointId>() {
+        found.extend(
+            tx.checkpoint(id)?
+                .map(|c| (Named::Checkpoint(c.id), c.id.to_string())),
+        );
+    } else {
+        let tail = text
+            .strip_prefix("ses_")
+            .or_else(|| text.strip_prefix("chk_"))
+            .unwrap_or(text);
+        if id::is_tail(tail) {
+            found.extend(
+                tx.sessions_by_tail(tail)?
+                    .into_iter()
+                    .map(|s| (Named::Session(s), s.to_string())),
+            );
+            found.extend(
+                tx.checkpoints_by_tail(tail)?
+                    .into_iter()
+                    .map(|c| (Named::Checkpoint(c), c.to_string())),
+            );
+        }
+        found.extend(by_native(tx, text)?);
+    }
+    Ok(found)
+}
+
+fn by_native(tx: &mut dyn Transaction, text: &str) -> Result<Vec<(Named, String)>, LedgerError> {
+    let Ok(native) = NativeId::new(text) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for agent in siglum_agents::AGENTS {
+        let name =
+            AgentName::new(agent.name).expect("because the names of agents keep to the grammar");
+        if let Some(session) = tx.session_by_alias(&name, &native)? {
+            found.push((
+                Named::Session(session),
+                format!("{session} ({} {native})", agent.name),
+            ));
+        }
+    }
+    Ok(found)
+}

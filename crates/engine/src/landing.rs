@@ -1,0 +1,232 @@
+//! From an intent to a commit: landing, and what git rewrites later.
+
+use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, judge};
+use siglum_domain::intake::{Head, Landed, LandedBy, Rewritten};
+use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
+use siglum_ledger::{
+    CheckpointKind, CheckpointRecord, CommitRecord, IntentRecord, IntentState, LedgerError, SeenBy,
+    Transaction,
+};
+
+use crate::scene;
+
+/// A commit landed: closes the intent of the same git process, or takes what could be seen now.
+pub(crate) fn land(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    at: Timestamp,
+    landed: &Landed,
+) -> Result<(), LedgerError> {
+    if tx.commit(repository, &landed.commit)?.is_some() {
+        return Ok(());
+    }
+    let git = landed
+        .scene
+        .chain
+        .git_process()
+        .map(|(_, git)| git.identity.key());
+    let intents = match git {
+        Some(git) => tx.intents_of_git(&git)?,
+        None => Vec::new(),
+    };
+    let intent = intents
+        .into_iter()
+        .find(|i| i.repository == repository && i.state == IntentState::Open);
+    match intent {
+        Some(intent) => close(tx, &intent, &landed.commit, at, SeenBy::Hook),
+        None if landed.by == LandedBy::Merge => Ok(()),
+        None => {
+            let case = scene::case(tx, repository, &landed.scene, at)?;
+            let checkpoint = landed.scene.checkpoint;
+            put(
+                tx,
+                repository,
+                &landed.commit,
+                Some(checkpoint),
+                None,
+                judge(&case),
+                at,
+                SeenBy::Hook,
+            )
+        }
+    }
+}
+
+/// Closes an intent with the commit that it became.
+pub(crate) fn close(
+    tx: &mut dyn Transaction,
+    intent: &IntentRecord,
+    commit: &Oid,
+    at: Timestamp,
+    seen_by: SeenBy,
+) -> Result<(), LedgerError> {
+    let scene = &intent.scene;
+    tx.close_intent(scene.checkpoint, &IntentState::Landed(commit.clone()))?;
+    let mut case = scene::case(tx, intent.repository, scene, intent.at)?;
+    scene::tool_output(tx, intent.repository, commit, &mut case)?;
+    put(
+        tx,
+        intent.repository,
+        commit,
+        Some(scene.checkpoint),
+        Some(scene.checkpoint),
+        judge(&case),
+        at,
+        seen_by,
+    )
+}
+
+/// A commit that no hook of git announced or saw landing.
+pub(crate) fn unannounced(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    commit: &Oid,
+    fresh: CheckpointId,
+    at: Timestamp,
+    seen_by: SeenBy,
+) -> Result<(), LedgerError> {
+    let judgement = judge(&scene::unwitnessed(tx, repository, commit, at)?);
+    put(
+        tx,
+        repository,
+        commit,
+        Some(fresh),
+        None,
+        judgement,
+        at,
+        seen_by,
+    )
+}
+
+#[expect(clippy::too_many_arguments, reason = "the columns of one row")]
+fn put(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    commit: &Oid,
+    checkpoint: Option<CheckpointId>,
+    intent: Option<CheckpointId>,
+    judgement: Judgement,
+    at: Timestamp,
+    seen_by: SeenBy,
+) -> Result<(), LedgerError> {
+    let sessions = concerned(&judgement);
+    let checkpoint = checkpoint.filter(|_| !sessions.is_empty());
+    if let Some(id) = checkpoint {
+        pin(tx, id, repository, commit, &sessions, at)?;
+    }
+    let record = CommitRecord {
+        repository,
+        commit: commit.clone(),
+        checkpoint,
+        intent,
+        judgement,
+        facts: None,
+        patch: None,
+        at,
+        seen_by,
+    };
+    tx.put_commit(&record)?;
+    tx.push(at, "commit", commit.as_str())
+}
+
+/// The sessions that a judgement names: the committer, or those between which it cannot tell.
+pub(crate) fn concerned(judgement: &Judgement) -> Vec<SessionId> {
+    match judgement.committer {
+        Committer::Session { session } => vec![session],
+        Committer::Human => Vec::new(),
+        Committer::Unknown if judgement.verdict == siglum_domain::evidence::Verdict::Ambiguous => {
+            judgement.candidates.clone()
+        }
+        Committer::Unknown => Vec::new(),
+    }
+}
+
+/// Makes a checkpoint of a commit that pins sessions to where their logs stand.
+pub(crate) fn pin(
+    tx: &mut dyn Transaction,
+    id: CheckpointId,
+    repository: RepositoryId,
+    commit: &Oid,
+    sessions: &[SessionId],
+    at: Timestamp,
+) -> Result<(), LedgerError> {
+    let mut pins = Vec::with_capacity(sessions.len());
+    for session in sessions {
+        if let Some(record) = tx.session(*session)? {
+            pins.push((*session, record.head));
+        }
+    }
+    let commit = Some(commit.clone());
+    tx.put_checkpoint(&CheckpointRecord {
+        id,
+        kind: CheckpointKind::Commit,
+        repository: Some(repository),
+        commit,
+        at,
+        pins,
+    })
+}
+
+/// A checkout that was never looked through is looked through from where its HEAD stands now.
+pub(crate) fn look_from_here(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    head: &Head,
+) -> Result<(), LedgerError> {
+    let known = tx.repository(&head.place.common_dir)?;
+    let swept = known
+        .and_then(|r| {
+            r.worktrees
+                .into_iter()
+                .find(|(w, _)| *w == head.place.worktree)
+        })
+        .and_then(|(_, swept)| swept);
+    match (&head.commit, swept) {
+        (Some(commit), None) => tx.set_swept(repository, &head.place.worktree, commit),
+        _ => Ok(()),
+    }
+}
+
+/// Git rewrote commits: an amend keeps its checkpoint, a rebased commit keeps all that was known.
+pub(crate) fn rewrite(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    at: Timestamp,
+    rewritten: &Rewritten,
+) -> Result<(), LedgerError> {
+    for (old, new) in &rewritten.pairs {
+        tx.put_rewrite(repository, old, new, &rewritten.command, at)?;
+        let Some(before) = tx.commit(repository, old)? else {
+            continue;
+        };
+        match tx.commit(repository, new)? {
+            Some(after) if before.checkpoint.is_some() => {
+                tx.put_commit(&CommitRecord {
+                    checkpoint: before.checkpoint,
+                    ..after
+                })?;
+            }
+            Some(_) => {}
+            None => {
+                let mut judgement = before.judgement;
+                let text = format!("git {} made it of {}", rewritten.command, old.short());
+                judgement.evidence.push(Evidence {
+                    session: None,
+                    basis: Basis::Observed,
+                    counted: true,
+                    text,
+                });
+                tx.put_commit(&CommitRecord {
+                    commit: new.clone(),
+                    judgement,
+                    facts: None,
+                    patch: None,
+                    at,
+                    seen_by: SeenBy::Rewrite,
+                    ..before
+                })?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! The use cases of Siglum.
+//!
+//! The edges extract claims into an [`Intake`](siglum_domain::intake::Intake); [`deliver`] resolves
+//! them into one identity and writes them down; [`landing`] and [`sweep`] turn intents into commits;
+//! [`worker`] does what can wait; [`why`] answers. Nothing here reads a clock, an environment or a
+//! terminal: all of that comes in a [`World`].
+#![warn(missing_docs)]
+
+pub mod authors;
+pub mod deliver;
+mod error;
+pub mod find;
+pub mod import;
+pub mod landing;
+mod scene;
+pub mod session;
+pub mod settle;
+pub mod sweep;
+pub mod transcript;
+pub mod why;
+pub mod worker;
+mod world;
+
+pub use error::EngineError;
+pub use world::World;

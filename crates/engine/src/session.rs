@@ -1,0 +1,454 @@
+//! Resolving a hook's claims into one session, and writing down what it saw.
+
+use siglum_domain::intake::AgentMatter;
+use siglum_domain::observation::{Body, Fact, Observation, Side, Source, StartKind, ToolClass};
+use siglum_domain::{
+    CheckpointId, ConversationId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId,
+    Timestamp, TurnId,
+};
+use siglum_ledger::{
+    Appended, CheckpointKind, CheckpointRecord, EditRecord, HeadMove, LedgerError, Mode, NewEntry,
+    Relation, SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
+};
+
+use crate::world::salt;
+
+/// The session that everything after this speaks of. Made once, in this module.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionIdentity {
+    pub(crate) session: SessionId,
+    pub(crate) repository: Option<RepositoryId>,
+}
+
+/// Resolves a matter and appends its observations.
+pub(crate) fn record(
+    tx: &mut dyn Transaction,
+    home: LedgerId,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    matter: &AgentMatter,
+) -> Result<SessionId, LedgerError> {
+    let identity = resolve(tx, home, ids, at, matter)?;
+    want_transcript(tx, identity.session, matter)?;
+    for observation in &matter.observations {
+        append(tx, ids, at, identity, matter, observation)?;
+    }
+    Ok(identity.session)
+}
+
+/// First match wins: a session named by the caller, a known alias, a new session.
+fn resolve(
+    tx: &mut dyn Transaction,
+    home: LedgerId,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    matter: &AgentMatter,
+) -> Result<SessionIdentity, LedgerError> {
+    let repository = match &matter.place {
+        Some(place) => Some(tx.note_place(place, RepositoryId::mint(ids), at)?),
+        None => None,
+    };
+    let named = match matter.explicit {
+        Some(id) => tx.session(id)?.map(|s| s.id),
+        None => None,
+    };
+    let known = match named {
+        Some(id) => Some(id),
+        None => tx.session_by_alias(&matter.agent, &matter.native)?,
+    };
+    let first_at = matter.observations.iter().map(|o| o.at).min().unwrap_or(at);
+    let session = match known {
+        Some(id) => id,
+        None => create(tx, home, ids, first_at, matter, repository)?,
+    };
+    tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
+    let last_at = matter.observations.iter().map(|o| o.at).max().unwrap_or(at);
+    let place = repository.zip(matter.place.as_ref().map(|p| p.worktree.as_str()));
+    tx.touch(session, last_at, place, matter.cwd.as_deref())?;
+    relate(tx, session, matter)?;
+    if let Some(process) = &matter.process
+        && (starts(matter) || tx.bindings(session)?.is_empty())
+    {
+        tx.bind(session, process, at)?;
+    }
+    Ok(SessionIdentity {
+        session,
+        repository,
+    })
+}
+
+/// A session is bound to its process when it begins to run and with each turn.
+fn starts(matter: &AgentMatter) -> bool {
+    let starting =
+        |o: &Observation| matches!(o.fact, Fact::SessionStarted { .. } | Fact::Prompt { .. });
+    matter.observations.iter().any(starting)
+}
+
+fn create(
+    tx: &mut dyn Transaction,
+    home: LedgerId,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    matter: &AgentMatter,
+    repository: Option<RepositoryId>,
+) -> Result<SessionId, LedgerError> {
+    let live = matter.observations.iter().any(|o| o.source == Source::Hook);
+    let record = SessionRecord {
+        id: SessionId::mint(ids),
+        agent: matter.agent.clone(),
+        conversation: ConversationId::from_native(&matter.native),
+        home,
+        mode: Mode::Observed,
+        origin: if live {
+            SessionOrigin::Live
+        } else {
+            SessionOrigin::Import
+        },
+        parent: None,
+        created_at: at,
+        last_at: at,
+        ended_at: None,
+        cwd: matter.cwd.clone(),
+        repository,
+        worktree: matter.place.as_ref().map(|p| p.worktree.clone()),
+        head: 0,
+        sealed: 0,
+    };
+    tx.create_session(&record)?;
+    Ok(record.id)
+}
+
+/// Notes where a session came from: what the agent says, the session that its process ran before a
+/// clear, or the session of the agent that started its process.
+fn relate(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    matter: &AgentMatter,
+) -> Result<(), LedgerError> {
+    if let Some(parent) = &matter.parent
+        && let Some(parent) = tx.session_by_alias(&matter.agent, parent)?
+    {
+        return tx.set_parent(session, parent, Relation::Fork);
+    }
+    let cleared = |o: &Observation| {
+        matches!(
+            &o.fact,
+            Fact::SessionStarted {
+                how: StartKind::Clear,
+                ..
+            }
+        )
+    };
+    if matter.observations.iter().any(cleared)
+        && let Some(process) = &matter.process
+    {
+        let before = tx
+            .bound_to(&process.key())?
+            .into_iter()
+            .filter(|b| b.session != session)
+            .max_by_key(|b| (b.bound_at, b.session));
+        if let Some(before) = before {
+            return tx.set_parent(session, before.session, Relation::Clear);
+        }
+    }
+    for process in &matter.above {
+        let bound = tx.bound_to(&process.key())?;
+        if let Some(outer) = bound
+            .into_iter()
+            .filter(|b| b.session != session)
+            .max_by_key(|b| (b.bound_at, b.session))
+        {
+            return tx.set_parent(session, outer.session, Relation::Nested);
+        }
+    }
+    Ok(())
+}
+
+/// The transcript is read on after each turn, and when the session ends.
+fn want_transcript(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    matter: &AgentMatter,
+) -> Result<(), LedgerError> {
+    let pausing = |o: &Observation| {
+        matches!(
+            o.fact,
+            Fact::Stopped { .. }
+                | Fact::SessionEnded { .. }
+                | Fact::SubagentStopped { .. }
+                | Fact::Compacted { .. }
+        )
+    };
+    let Some(path) = matter
+        .transcript
+        .as_ref()
+        .filter(|_| matter.observations.iter().any(pausing))
+    else {
+        return Ok(());
+    };
+    let stream = std::path::Path::new(path)
+        .file_stem()
+        .map(|s| s.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    tx.want_transcript(&TranscriptRecord {
+        stream,
+        agent: matter.agent.clone(),
+        session,
+        native: matter.native.clone(),
+        path: path.clone(),
+        subagent: None,
+        file: String::new(),
+        read_to: 0,
+        tail: String::new(),
+    })
+}
+
+/// Appends one observation to the session's log, and keeps the folds that hooks read up to date.
+pub(crate) fn append(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    identity: SessionIdentity,
+    matter: &AgentMatter,
+    observation: &Observation,
+) -> Result<(), LedgerError> {
+    let session = identity.session;
+    if stayed(tx, session, observation)? {
+        return Ok(());
+    }
+    let turn = turn_of(tx, ids, session, observation)?;
+    let entry = NewEntry {
+        id: ObservationId::mint(ids),
+        session,
+        turn,
+        recorded_at: at,
+        salt: salt(ids),
+        observation,
+    };
+    if tx.append(&entry)? == Appended::Known {
+        return Ok(());
+    }
+    match &observation.fact {
+        Fact::ToolStarted {
+            class: ToolClass::Shell,
+            ..
+        } if observation.source == Source::Hook => {
+            if let Some(place) = &matter.place {
+                tx.begin_call(session, &observation.event, &place.worktree, observation.at)?;
+            }
+        }
+        Fact::ToolEnded {
+            class: ToolClass::Shell,
+            ..
+        } => tx.end_call(session, &observation.event)?,
+        Fact::Stopped { .. } => tx.end_calls(session)?,
+        Fact::SessionEnded { .. } => end(tx, ids, session, identity.repository, observation.at)?,
+        Fact::FileSeen {
+            side: Side::After, ..
+        } => edit(tx, identity, matter, turn, observation)?,
+        Fact::HeadSeen {
+            side: Side::After, ..
+        } => head_move(tx, identity, matter, observation)?,
+        _ => {}
+    }
+    if observation.source == Source::Hook && !matches!(observation.fact, Fact::SessionEnded { .. })
+    {
+        goes_on(tx, session, observation.at)?;
+    }
+    Ok(())
+}
+
+/// HEAD after a call is not worth an entry where it stands as before.
+fn stayed(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    observation: &Observation,
+) -> Result<bool, LedgerError> {
+    let Fact::HeadSeen {
+        side: Side::After,
+        commit,
+    } = &observation.fact
+    else {
+        return Ok(false);
+    };
+    let earlier = tx.entry(
+        session,
+        observation.source,
+        &before_key("head", &observation.event),
+    )?;
+    Ok(
+        matches!(earlier.map(|e| e.observation.fact), Some(Fact::HeadSeen { commit: before, .. }) if before == *commit),
+    )
+}
+
+/// The turn that an observation belongs to: by the agent's own name for it, else the last one.
+fn turn_of(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    session: SessionId,
+    observation: &Observation,
+) -> Result<Option<TurnId>, LedgerError> {
+    let outside = matches!(
+        observation.fact,
+        Fact::SessionStarted { .. } | Fact::SessionEnded { .. }
+    );
+    match (&observation.turn, &observation.fact) {
+        _ if outside => Ok(None),
+        (Some(native), _) => tx
+            .turn(session, native, TurnId::mint(ids), observation.at)
+            .map(Some),
+        (None, Fact::Prompt { .. }) => tx
+            .turn(session, &observation.key, TurnId::mint(ids), observation.at)
+            .map(Some),
+        (None, _) => Ok(tx.last_turn(session)?.map(|t| t.id)),
+    }
+}
+
+/// A session that is heard of after its end goes on.
+fn goes_on(tx: &mut dyn Transaction, session: SessionId, at: Timestamp) -> Result<(), LedgerError> {
+    let ended = tx.session(session)?.and_then(|s| s.ended_at);
+    if ended.is_some_and(|ended| ended < at) {
+        tx.set_ended(session, None)?;
+    }
+    Ok(())
+}
+
+/// Ends a session: nothing of it runs any more, and if no commit holds its work, a checkpoint does.
+pub(crate) fn end(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    session: SessionId,
+    repository: Option<RepositoryId>,
+    at: Timestamp,
+) -> Result<(), LedgerError> {
+    tx.end_calls(session)?;
+    let Some(record) = tx.session(session)? else {
+        return Ok(());
+    };
+    tx.set_ended(session, Some(at))?;
+    let newest = tx.checkpoints(Some(session), None, 1)?.pop();
+    if newest.is_some_and(|c| {
+        c.kind != CheckpointKind::End
+            || c.pins
+                .iter()
+                .any(|(s, n)| *s == session && *n == record.head)
+    }) {
+        return Ok(());
+    }
+    tx.put_checkpoint(&CheckpointRecord {
+        id: CheckpointId::mint(ids),
+        kind: CheckpointKind::End,
+        repository: repository.or(record.repository),
+        commit: None,
+        at,
+        pins: vec![(session, record.head)],
+    })
+}
+
+/// An edit is known when the content after it was seen.
+fn edit(
+    tx: &mut dyn Transaction,
+    identity: SessionIdentity,
+    matter: &AgentMatter,
+    turn: Option<TurnId>,
+    observation: &Observation,
+) -> Result<(), LedgerError> {
+    let (
+        Fact::FileSeen {
+            path,
+            version: after,
+            ..
+        },
+        Some(repository),
+        Some(place),
+    ) = (&observation.fact, identity.repository, &matter.place)
+    else {
+        return Ok(());
+    };
+    let earlier = tx.entry(
+        identity.session,
+        observation.source,
+        &before_key("file", &observation.event),
+    )?;
+    let before = match earlier.map(|e| e.observation.fact) {
+        Some(Fact::FileSeen { version, .. }) => version,
+        // The content before was not seen: what changed is then nobody's.
+        _ => after.clone(),
+    };
+    tx.put_edit(&EditRecord {
+        session: identity.session,
+        event: observation.event.clone(),
+        turn,
+        repository,
+        worktree: place.worktree.clone(),
+        path: path.clone(),
+        at: observation.at,
+        before,
+        after: after.clone(),
+        lines: None,
+    })
+}
+
+fn head_move(
+    tx: &mut dyn Transaction,
+    identity: SessionIdentity,
+    matter: &AgentMatter,
+    observation: &Observation,
+) -> Result<(), LedgerError> {
+    let (
+        Fact::HeadSeen {
+            commit: Some(after),
+            ..
+        },
+        Some(repository),
+    ) = (&observation.fact, identity.repository)
+    else {
+        return Ok(());
+    };
+    let earlier = tx.entry(
+        identity.session,
+        observation.source,
+        &before_key("head", &observation.event),
+    )?;
+    if earlier.is_none() {
+        return Ok(());
+    }
+    let says = |o: &Observation| match &o.fact {
+        Fact::ToolEnded {
+            output: Some(output),
+            ..
+        } => output
+            .text()
+            .is_some_and(|t| t.contains(&after.as_str()[..7])),
+        _ => false,
+    };
+    tx.put_move(&HeadMove {
+        repository,
+        commit: after.clone(),
+        session: identity.session,
+        event: observation.event.clone(),
+        named: matter.observations.iter().any(says),
+        at: observation.at,
+    })
+}
+
+/// The key of the sighting on the other side of a call.
+#[must_use]
+pub(crate) fn before_key(what: &str, event: &str) -> String {
+    side_key(what, event, Side::Before)
+}
+
+/// The key of what was seen of `what` (`file`, `head`) on one side of a call.
+#[must_use]
+pub fn side_key(what: &str, event: &str, side: Side) -> String {
+    match side {
+        Side::Before => format!("{what}-before:{event}"),
+        Side::After => format!("{what}-after:{event}"),
+    }
+}
+
+/// The text of a body that is here, for rules that read it.
+#[must_use]
+pub(crate) fn here(body: &Body) -> &str {
+    body.text().unwrap_or_default()
+}

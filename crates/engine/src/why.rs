@@ -1,0 +1,380 @@
+//! Who made a commit, who wrote its lines, and how that is known.
+
+use std::collections::BTreeMap;
+
+use siglum_domain::commit::CommitFacts;
+use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
+use siglum_domain::fold::{self, TurnView};
+use siglum_domain::link::Link;
+use siglum_domain::provenance::{Origin, Span};
+use siglum_domain::{
+    AgentName, CheckpointId, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp,
+    TurnId,
+};
+use siglum_ledger::{
+    CommitRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy, SessionRecord,
+    Statement, StatementRecord, Transaction, read,
+};
+
+use crate::{EngineError, World, authors, landing, scene, session::here};
+
+/// A session as an answer shows it.
+#[derive(Debug, Clone)]
+pub struct SessionCard {
+    /// The session.
+    pub record: SessionRecord,
+    /// The agent's ids for it, oldest first.
+    pub natives: Vec<NativeId>,
+    /// The first line of its first prompt.
+    pub title: Option<String>,
+    /// Facts attached to it.
+    pub links: Vec<Link>,
+    /// The command that resumes it.
+    pub resume: Option<String>,
+}
+
+impl SessionCard {
+    /// The product.
+    #[must_use]
+    pub const fn agent(&self) -> &AgentName {
+        &self.record.agent
+    }
+
+    /// What the outside world calls it.
+    #[must_use]
+    pub const fn conversation(&self) -> &ConversationId {
+        &self.record.conversation
+    }
+}
+
+/// One author of a commit.
+#[derive(Debug, Clone)]
+pub struct Author {
+    /// Who; absent for lines that nobody was seen writing.
+    pub session: Option<SessionId>,
+    /// How sure.
+    pub verdict: Verdict,
+    /// Which lines of which files.
+    pub files: Vec<(String, Vec<Span>)>,
+    /// How that is known.
+    pub evidence: Vec<Evidence>,
+}
+
+impl Author {
+    /// How many lines.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.files
+            .iter()
+            .flat_map(|(_, spans)| spans)
+            .map(|s| u64::from(s.lines()))
+            .sum()
+    }
+}
+
+/// A statement of a person about a commit.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Which session it is said to be of.
+    pub session: SessionId,
+    /// Who said so.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The answer.
+#[derive(Debug, Clone)]
+pub struct Why {
+    /// What git says of the commit.
+    pub facts: CommitFacts,
+    /// The repository.
+    pub repository: RepositoryId,
+    /// The checkpoint that it is.
+    pub checkpoint: Option<CheckpointId>,
+    /// How it was noticed; absent if nothing noticed it.
+    pub seen_by: Option<SeenBy>,
+    /// Who made it.
+    pub judgement: Judgement,
+    /// What a person says, beside the evidence.
+    pub claim: Option<Claim>,
+    /// Who wrote its lines, those with most lines first.
+    pub authors: Vec<Author>,
+    /// All sessions that the answer names.
+    pub sessions: BTreeMap<SessionId, SessionCard>,
+    /// The prompt that led to it, and its turn.
+    pub prompt: Option<(TurnId, String)>,
+    /// Commits that this one was rewritten from.
+    pub rewritten_from: Vec<Oid>,
+    /// Other commits with the same patch.
+    pub same_patch: Vec<Oid>,
+}
+
+/// Answers for one commit of a repository.
+///
+/// # Errors
+/// Git does not know the commit or fails, or those of the ledger.
+pub fn why(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    repository: &RepositoryRecord,
+    commit: &Oid,
+) -> Result<Option<Why>, EngineError> {
+    let record = read(ledger, |tx| tx.commit(repository.id, commit))?;
+    let stored = record
+        .as_ref()
+        .and_then(|r| r.facts.clone())
+        .filter(|f| !f.parents.is_empty() || !f.changes.is_empty());
+    let git = authors::usable_git(world, repository);
+    let facts = match (stored, &git) {
+        (Some(facts), _) => facts,
+        (None, Some(git)) => match git.facts(std::slice::from_ref(commit))?.known.pop() {
+            Some(facts) => facts,
+            None => return Ok(None),
+        },
+        (None, None) => return Ok(None),
+    };
+    let known = read(ledger, |tx| tx.authors(repository.id, commit))?;
+    let files = match (known, &git) {
+        (Some(files), _) => files,
+        (None, Some(git)) => {
+            let until = record
+                .as_ref()
+                .map_or(facts.committed.plus_millis(2_000), |r| {
+                    r.at.plus_millis(2_000)
+                });
+            authors::find(world, ledger, git, repository.id, &facts, None, until)?
+        }
+        (None, None) => Vec::new(),
+    };
+    Ok(Some(read(ledger, |tx| {
+        answer(tx, repository.id, record.clone(), facts.clone(), &files)
+    })?))
+}
+
+fn answer(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    record: Option<CommitRecord>,
+    facts: CommitFacts,
+    files: &[FileAuthors],
+) -> Result<Why, LedgerError> {
+    let mut judgement = match &record {
+        Some(record) => record.judgement.clone(),
+        None => judge(&scene::unwitnessed(
+            tx,
+            repository,
+            &facts.commit,
+            facts.committed,
+        )?),
+    };
+    named_by_message(tx, &facts, record.as_ref(), &mut judgement)?;
+    let patch = record
+        .as_ref()
+        .and_then(|r| r.patch.clone())
+        .filter(|p| !p.is_empty());
+    let same_patch = match patch {
+        Some(patch) => tx
+            .commits_by_patch(repository, &patch)?
+            .into_iter()
+            .map(|c| c.commit)
+            .filter(|c| *c != facts.commit)
+            .collect(),
+        None => Vec::new(),
+    };
+    let claim = claim(&tx.statements_of_commit(repository, &facts.commit)?);
+    let authors = authors_of(files);
+    let mut named: Vec<SessionId> = landing::concerned(&judgement);
+    named.extend(judgement.candidates.iter().chain(&judgement.outer));
+    named.extend(authors.iter().filter_map(|a| a.session));
+    named.extend(claim.as_ref().map(|c| c.session));
+    named.extend(judgement.evidence.iter().filter_map(|e| e.session));
+    let mut sessions = BTreeMap::new();
+    for id in named {
+        if let Some(card) = card(tx, id)? {
+            sessions.insert(id, card);
+        }
+    }
+    let at = record.as_ref().map_or(facts.committed, |r| r.at);
+    let prompt = match judgement.committer {
+        Committer::Session { session } => prompt_at(tx, session, at)?,
+        _ => None,
+    };
+    Ok(Why {
+        rewritten_from: tx.rewritten_from(repository, &facts.commit)?,
+        checkpoint: record.as_ref().and_then(|r| r.checkpoint),
+        seen_by: record.as_ref().map(|r| r.seen_by),
+        facts,
+        repository,
+        judgement,
+        claim,
+        authors,
+        sessions,
+        prompt,
+        same_patch,
+    })
+}
+
+/// What the message claims, beside the evidence: a trailer names a checkpoint.
+fn named_by_message(
+    tx: &mut dyn Transaction,
+    facts: &CommitFacts,
+    record: Option<&CommitRecord>,
+    judgement: &mut Judgement,
+) -> Result<(), LedgerError> {
+    for named in &facts.named {
+        if record.is_some_and(|r| r.checkpoint == Some(*named)) {
+            continue;
+        }
+        let checkpoint = tx.checkpoint(*named)?;
+        let pins = checkpoint.map(|c| c.pins).unwrap_or_default();
+        if pins.is_empty() {
+            let text = format!(
+                "the message names checkpoint {}, which is not in this ledger",
+                named.short()
+            );
+            judgement.evidence.push(Evidence {
+                session: None,
+                basis: Basis::Claimed,
+                counted: false,
+                text,
+            });
+        }
+        for (session, _) in pins {
+            let text = format!(
+                "the message names checkpoint {} of this session",
+                named.short()
+            );
+            judgement.evidence.push(Evidence {
+                session: Some(session),
+                basis: Basis::Claimed,
+                counted: false,
+                text,
+            });
+            if judgement.committer != (Committer::Session { session })
+                && !judgement.candidates.contains(&session)
+            {
+                judgement.candidates.push(session);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The statement that stands: the last one, unless it was taken back.
+fn claim(statements: &[StatementRecord]) -> Option<Claim> {
+    let last = statements.last()?;
+    match &last.statement {
+        Statement::Adopted { session, .. } => Some(Claim {
+            session: *session,
+            by: last.by.clone(),
+            at: last.at,
+        }),
+        _ => None,
+    }
+}
+
+fn authors_of(files: &[FileAuthors]) -> Vec<Author> {
+    let mut by_session: BTreeMap<Option<SessionId>, Vec<(String, Vec<Span>)>> = BTreeMap::new();
+    for file in files {
+        let mut parts: BTreeMap<Option<SessionId>, Vec<Span>> = BTreeMap::new();
+        for span in &file.spans {
+            let who = match span.origin {
+                Origin::Parent => continue,
+                Origin::Session(session) => Some(session),
+                Origin::Unknown => None,
+            };
+            parts.entry(who).or_default().push(*span);
+        }
+        for (who, spans) in parts {
+            by_session
+                .entry(who)
+                .or_default()
+                .push((file.path.clone(), spans));
+        }
+    }
+    let author = |(session, files): (Option<SessionId>, Vec<(String, Vec<Span>)>)| {
+        let text = match session {
+            Some(_) => "its edits, replayed from the parent's content, left these lines",
+            None => "nobody was seen writing these lines",
+        };
+        let evidence = vec![Evidence {
+            session,
+            basis: Basis::Derived,
+            counted: session.is_some(),
+            text: text.to_owned(),
+        }];
+        let verdict = if session.is_some() {
+            Verdict::Certain
+        } else {
+            Verdict::Unknown
+        };
+        Author {
+            session,
+            verdict,
+            files,
+            evidence,
+        }
+    };
+    let mut authors: Vec<Author> = by_session.into_iter().map(author).collect();
+    authors.sort_by_key(|a| (a.session.is_none(), std::cmp::Reverse(a.lines()), a.session));
+    authors
+}
+
+/// A session as an answer shows it.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCard>, LedgerError> {
+    let Some(record) = tx.session(id)? else {
+        return Ok(None);
+    };
+    let natives = tx.aliases(id)?;
+    let agent = siglum_agents::find(record.agent.as_str());
+    let resume = agent
+        .zip(natives.last())
+        .map(|(agent, native)| (agent.resume)(native));
+    Ok(Some(SessionCard {
+        title: title(tx, id)?,
+        links: links(&tx.statements_of_session(id)?),
+        natives,
+        resume,
+        record,
+    }))
+}
+
+fn title(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<String>, LedgerError> {
+    Ok(fold::session(&tx.entries(id, 0, 200)?).title)
+}
+
+/// The links that stand after all statements.
+#[must_use]
+pub fn links(statements: &[StatementRecord]) -> Vec<Link> {
+    let mut links: Vec<Link> = Vec::new();
+    for record in statements {
+        match &record.statement {
+            Statement::LinkAttached { link, .. } => {
+                links.retain(|l| l != link);
+                links.push(link.clone());
+            }
+            Statement::LinkDetached { link, .. } => links.retain(|l| l != link),
+            _ => {}
+        }
+    }
+    links.sort();
+    links
+}
+
+/// The prompt of the turn that was open at a moment, and that turn. A prompt that the agent wrote
+/// itself stands for the one before it.
+fn prompt_at(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    at: Timestamp,
+) -> Result<Option<(TurnId, String)>, LedgerError> {
+    let view = fold::session(&tx.entries(session, 0, 0)?);
+    let asked =
+        |t: &&TurnView| !t.synthetic && t.prompt.is_some() && t.opened.is_some_and(|o| o <= at);
+    let turn = view.turns.iter().filter(asked).max_by_key(|t| t.opened);
+    Ok(turn.and_then(|t| Some((t.id?, here(t.prompt.as_ref()?).to_owned()))))
+}

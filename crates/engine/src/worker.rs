@@ -1,0 +1,325 @@
+//! What can wait: sealing, draining the spool, reading transcripts, folding.
+//!
+//! Each call does one slice and tells whether there is more, so that the caller keeps its time and
+//! a kill at any moment loses nothing: every slice is one transaction, or several that may each be
+//! the last.
+
+use siglum_domain::fold;
+use siglum_domain::observation::{Fact, Observation, Source};
+use siglum_domain::provenance::added_lines;
+use siglum_domain::receipt;
+use siglum_domain::{IdSource, ObservationId, TurnId};
+use siglum_gitstore::ObjectAddress;
+use siglum_ledger::{
+    Durability, EditRecord, Ledger, LedgerError, NewEntry, RepositoryRecord, SessionRecord, Spool,
+    Summary, Transaction, read, write,
+};
+
+use crate::world::salt;
+use crate::{EngineError, World, authors, deliver, session, sweep, transcript};
+
+/// How many items one slice takes.
+const SLICE: usize = 64;
+/// How often an item may fail before it is set aside.
+const TRIES: u32 = 3;
+
+/// Whether a queue holds more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slice {
+    /// There was nothing to do.
+    Idle,
+    /// Something was done; there may be more.
+    Worked,
+}
+
+/// Counts what failed, so that one bad item does not hold up the others for ever.
+#[derive(Debug, Default)]
+pub struct Failures(std::collections::BTreeMap<(String, String), u32>);
+
+impl Failures {
+    /// Notes a failure; `true` when the item failed too often.
+    fn again(&mut self, queue: &str, item: &str) -> bool {
+        let tries = self
+            .0
+            .entry((queue.to_owned(), item.to_owned()))
+            .or_default();
+        *tries += 1;
+        *tries >= TRIES
+    }
+}
+
+/// Does one slice of everything, in the order of the design.
+///
+/// # Errors
+/// Those of the ledger; what fails by itself is counted and set aside.
+pub fn slice(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    spools: &[Spool],
+    failures: &mut Failures,
+) -> Result<Slice, EngineError> {
+    let mut done = Slice::Idle;
+    let mut note = |worked: bool| {
+        if worked {
+            done = Slice::Worked;
+        }
+    };
+    note(seal(world, ledger)?);
+    note(drain(world.ids, ledger, spools)? > 0);
+    note(transcripts(world, ledger, failures)?);
+    note(fold_sessions(ledger, SLICE)? > 0);
+    note(bury(world, ledger)?);
+    for repository in read(ledger, |tx| tx.repositories())? {
+        note(commits(world, ledger, &repository)?);
+    }
+    note(hash_lines(world, ledger)?);
+    ledger.maintain()?;
+    Ok(done)
+}
+
+/// Moves deliveries from the spools into the ledger. One that cannot be read is set aside.
+///
+/// # Errors
+/// Those of the ledger; deliveries that were not moved wait on.
+pub fn drain(
+    ids: &dyn IdSource,
+    ledger: &mut dyn Ledger,
+    spools: &[Spool],
+) -> Result<usize, LedgerError> {
+    let mut moved = 0;
+    for spool in spools {
+        for spooled in spool.waiting(SLICE) {
+            let stored = match &spooled.intake {
+                Ok(intake) => deliver::deliver(ledger, ids, intake).map(|_| ()),
+                Err(reason) => Err(LedgerError::Damaged(reason.clone())),
+            };
+            match stored {
+                Ok(()) => {
+                    moved += usize::from(spool.done(&spooled).is_ok());
+                }
+                Err(error)
+                    if error.is_out_of_reach()
+                        && spooled.intake.is_ok()
+                        && !matches!(error, LedgerError::Storage(_)) =>
+                {
+                    return Err(error);
+                }
+                Err(error) => {
+                    tracing::warn!("set {} aside: {error}", spooled.path.display());
+                    let _ = spool.set_aside(&spooled);
+                }
+            }
+        }
+    }
+    Ok(moved)
+}
+
+/// Seals what is complete: the whole log of a session that pauses or is dead, else what came
+/// before the turn that is open.
+fn seal(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
+    let sessions = read(ledger, |tx| tx.unsealed(SLICE))?;
+    let mut sealed = false;
+    for session in sessions {
+        let at = world.now();
+        sealed |= write(ledger, Durability::Disk, |tx| seal_one(tx, &session, at))?;
+    }
+    Ok(sealed)
+}
+
+fn seal_one(
+    tx: &mut dyn Transaction,
+    session: &SessionRecord,
+    at: siglum_domain::Timestamp,
+) -> Result<bool, LedgerError> {
+    let Some(session) = tx.session(session.id)? else {
+        return Ok(false);
+    };
+    let mut entries = tx.to_seal(session.id, session.sealed + 1, session.head)?;
+    let working = fold::session(&tx.entries(session.id, session.sealed, 0)?)
+        .state
+        .word()
+        == "working";
+    if working
+        && session.ended_at.is_none()
+        && let Some(open) = tx.last_turn(session.id)?
+    {
+        let first = entries
+            .iter()
+            .position(|(_, turn)| *turn == Some(open.id))
+            .unwrap_or(entries.len());
+        entries.truncate(first);
+    }
+    let mut turns: Vec<TurnId> = entries.iter().filter_map(|(_, turn)| *turn).collect();
+    turns.sort();
+    turns.dedup();
+    let rows: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
+    let before = tx.receipts(session.id)?.pop();
+    match receipt::seal(session.id, before.as_ref(), &rows, turns, at) {
+        Some(receipt) => tx.put_receipt(&receipt),
+        None => Ok(false),
+    }
+}
+
+/// Reads the transcripts on that want to be read.
+fn transcripts(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    failures: &mut Failures,
+) -> Result<bool, EngineError> {
+    let mut worked = false;
+    for record in read(ledger, |tx| tx.wanted_transcripts(SLICE))? {
+        let Some(agent) = siglum_agents::find(record.agent.as_str()) else {
+            write(ledger, Durability::Process, |tx| {
+                tx.transcript_read(&record, false)
+            })?;
+            continue;
+        };
+        match transcript::read_on(world, ledger, agent, &record) {
+            Ok(progress) => worked |= progress.bytes > 0,
+            Err(EngineError::Ledger(error)) => return Err(error.into()),
+            Err(error) => {
+                if failures.again("transcripts", &record.stream) {
+                    let now = world.now();
+                    write(ledger, Durability::Process, |tx| {
+                        tx.park("transcripts", &record.stream, now, &error.to_string())?;
+                        tx.transcript_read(&record, false)
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(worked)
+}
+
+/// Folds the sessions whose log grew. Returns how many.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn fold_sessions(ledger: &mut dyn Ledger, most: usize) -> Result<usize, LedgerError> {
+    let sessions = read(ledger, |tx| tx.unfolded(most))?;
+    for session in &sessions {
+        write(ledger, Durability::Process, |tx| {
+            let Some(record) = tx.session(*session)? else {
+                return Ok(());
+            };
+            let view = fold::session(&tx.entries(*session, 0, 0)?);
+            tx.put_summary(*session, &summary(&view), record.head)
+        })?;
+    }
+    Ok(sessions.len())
+}
+
+fn summary(view: &fold::SessionView) -> Summary {
+    Summary {
+        state: view.state.word().to_owned(),
+        title: view.title.clone(),
+        models: view.models.iter().cloned().collect(),
+        turns: view.prompted_turns() as u64,
+        tool_calls: view.tool_calls() as u64,
+        subagents: view.subagents.len() as u64,
+        tokens: view.tokens,
+    }
+}
+
+/// Ends the sessions whose agent process is gone without a word.
+fn bury(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
+    let filter = siglum_ledger::SessionFilter {
+        open: true,
+        limit: 500,
+        ..Default::default()
+    };
+    let open = read(ledger, |tx| tx.sessions(&filter))?;
+    let mut worked = false;
+    for listing in open {
+        let id = listing.record.id;
+        let Some(last) = read(ledger, |tx| tx.bindings(id))?.into_iter().next() else {
+            continue;
+        };
+        if (world.alive)(&last.process) == Some(false) {
+            worked |= write(ledger, Durability::Process, |tx| {
+                end_gone(world, tx, &listing.record, &last.process.key())
+            })?;
+        }
+    }
+    Ok(worked)
+}
+
+fn end_gone(
+    world: &World<'_>,
+    tx: &mut dyn Transaction,
+    record: &SessionRecord,
+    process: &str,
+) -> Result<bool, LedgerError> {
+    let gone = Observation {
+        source: Source::Siglum,
+        key: format!("gone:{process}:{}", record.last_at.nanos()),
+        event: format!("gone:{process}"),
+        at: record.last_at,
+        turn: None,
+        subagent: None,
+        fact: Fact::SessionEnded {
+            reason: "its process is gone".to_owned(),
+        },
+    };
+    let entry = NewEntry {
+        id: ObservationId::mint(world.ids),
+        session: record.id,
+        turn: None,
+        recorded_at: world.now(),
+        salt: salt(world.ids),
+        observation: &gone,
+    };
+    let new = tx.append(&entry)? != siglum_ledger::Appended::Known;
+    session::end(tx, world.ids, record.id, record.repository, record.last_at)?;
+    Ok(new)
+}
+
+/// Sweeps a repository, asks git about new commits, and finds the authors of their lines.
+///
+/// # Errors
+/// Those of the ledger. A repository that git cannot read is left out.
+pub fn commits(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    repository: &RepositoryRecord,
+) -> Result<bool, EngineError> {
+    sweep::sweep(world, ledger, repository)?;
+    let unfinished = read(ledger, |tx| tx.unfinished(repository.id, SLICE))?;
+    if unfinished.is_empty() {
+        return Ok(false);
+    }
+    match authors::finish(world, ledger, repository, &unfinished) {
+        Err(error @ (EngineError::Git(_) | EngineError::NoCheckout(_))) => {
+            tracing::warn!("left {} out: {error}", repository.common_dir);
+            Ok(false)
+        }
+        other => other.map(|()| true),
+    }
+}
+
+/// Hashes the lines that edits added, so that they can be recognised when the versions are gone.
+fn hash_lines(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
+    let edits = read(ledger, |tx| tx.unhashed_edits(SLICE))?;
+    let key = ledger.key();
+    for edit in &edits {
+        let content = |version: &Option<siglum_domain::observation::FileVersion>| match version {
+            None => Some(Vec::new()),
+            Some(v) => v
+                .object
+                .as_ref()?
+                .parse::<ObjectAddress>()
+                .ok()
+                .and_then(|a| world.objects.get(&a).ok()),
+        };
+        let lines = match (content(&edit.before), content(&edit.after)) {
+            (Some(before), Some(after)) => added_lines(&key, &before, &after),
+            _ => Vec::new(),
+        };
+        let hashed = EditRecord {
+            lines: Some(lines),
+            ..edit.clone()
+        };
+        write(ledger, Durability::Process, |tx| tx.put_edit(&hashed))?;
+    }
+    Ok(!edits.is_empty())
+}

@@ -1,0 +1,48 @@
+//! What a use case may know of the world around it.
+
+use std::path::{Path, PathBuf};
+
+use siglum_domain::process::ProcessIdentity;
+use siglum_domain::redact::Redactor;
+use siglum_domain::{IdSource, Timestamp};
+use siglum_gitstore::{Git, ObjectStore};
+
+/// The world as the edge sees it.
+pub struct World<'a> {
+    /// Makes ids.
+    pub ids: &'a dyn IdSource,
+    /// Tells the time.
+    pub clock: &'a dyn Fn() -> Timestamp,
+    /// Tells whether a process lives; nothing where that cannot be seen from here.
+    pub alive: &'a dyn Fn(&ProcessIdentity) -> Option<bool>,
+    /// The git program.
+    pub git: PathBuf,
+    /// The versions of edited files.
+    pub objects: ObjectStore,
+    /// Removes secrets.
+    pub redactor: &'a Redactor,
+    /// The user's home, where agents keep their transcripts.
+    pub home: PathBuf,
+}
+
+impl World<'_> {
+    /// Git in one checkout.
+    #[must_use]
+    pub fn git(&self, worktree: &str) -> Git {
+        Git::new(&self.git, Path::new(worktree))
+    }
+
+    /// The time now.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+}
+
+/// A salt that was never used before.
+pub(crate) fn salt(ids: &dyn IdSource) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(ids.fresh().as_bytes());
+    hasher.update(ids.fresh().as_bytes());
+    *hasher.finalize().as_bytes()
+}

@@ -1,0 +1,74 @@
+//! Contents of blobs: one process for the sizes, one for all that are small enough.
+
+use std::collections::HashMap;
+use std::str;
+
+use siglum_domain::Oid;
+
+use crate::error::GitError;
+use crate::facts::lines;
+use crate::git::Git;
+
+const COMMAND: &str = "cat-file";
+
+/// A blob and its content, if it could be had.
+pub type BlobContent = (Oid, Option<Vec<u8>>);
+
+impl Git {
+    /// Reads blobs, in the order asked. None for one that git does not have, that is larger than
+    /// `max_bytes`, or that is no blob (a submodule's commit).
+    ///
+    /// # Errors
+    /// Git fails, or all of them together are larger than the bound on git's output.
+    pub fn blobs(&self, oids: &[Oid], max_bytes: u64) -> Result<Vec<BlobContent>, GitError> {
+        let unreadable = || GitError::unreadable(COMMAND);
+        if oids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sizes = self.text_of("--batch-check", oids)?;
+        let sizes = str::from_utf8(&sizes).map_err(|_| unreadable())?;
+        let wanted = sizes.lines().filter_map(blob_size);
+        let wanted: Vec<Oid> = wanted
+            .filter(|(_, size)| *size <= max_bytes)
+            .map(|(oid, _)| oid)
+            .collect();
+        let output = if wanted.is_empty() {
+            Vec::new()
+        } else {
+            self.text_of("--batch", &wanted)?
+        };
+        let contents = contents(&output).ok_or_else(unreadable)?;
+        Ok(oids
+            .iter()
+            .map(|oid| (oid.clone(), contents.get(oid).map(|c| c.to_vec())))
+            .collect())
+    }
+
+    fn text_of(&self, mode: &str, oids: &[Oid]) -> Result<Vec<u8>, GitError> {
+        self.bytes(&[COMMAND, mode], &lines(oids))
+    }
+}
+
+/// Reads `<oid> blob <size>`.
+fn blob_size(line: &str) -> Option<(Oid, u64)> {
+    let mut words = line.split(' ');
+    let oid = Oid::new(words.next()?).ok()?;
+    let is_blob = words.next()? == "blob";
+    let size = words.next()?.parse().ok()?;
+    is_blob.then_some((oid, size))
+}
+
+fn contents(mut output: &[u8]) -> Option<HashMap<Oid, &[u8]>> {
+    let mut found = HashMap::new();
+    while !output.is_empty() {
+        let end = output.iter().position(|b| *b == b'\n')?;
+        let line = str::from_utf8(&output[..end]).ok()?;
+        output = &output[end + 1..];
+        if let Some((oid, size)) = blob_size(line) {
+            let (content, rest) = output.split_at_checked(usize::try_from(size).ok()?)?;
+            found.insert(oid, content);
+            output = rest.strip_prefix(b"\n")?;
+        }
+    }
+    Some(found)
+}

@@ -1,0 +1,82 @@
+//! The few settings of a repository that must be known without asking git.
+//!
+//! Git reads these from the repository's own file only, without includes, so a plain reading of
+//! that file gives git's answer. Everything else is asked of the git program.
+
+/// The last value of `section.key` in the text of a git configuration file. Names are compared
+/// without case; a key without `=` means `true`.
+pub(crate) fn value(text: &str, section: &str, key: &str) -> Option<String> {
+    let mut inside = false;
+    let mut found = None;
+    for line in text.lines() {
+        let mut line = line.trim();
+        if let Some(rest) = line.strip_prefix('[') {
+            let Some((header, after)) = rest.split_once(']') else {
+                continue;
+            };
+            inside = header.trim().eq_ignore_ascii_case(section);
+            line = after.trim();
+        }
+        if !inside || line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        let (name, raw) = line.split_once('=').unwrap_or((line, "true"));
+        if name.trim().eq_ignore_ascii_case(key) {
+            found = Some(plain(raw.trim()));
+        }
+    }
+    found
+}
+
+/// Takes quotes, escapes and a trailing comment off a value.
+fn plain(raw: &str) -> String {
+    let mut out = String::new();
+    let mut quoted = false;
+    let mut chars = raw.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '#' | ';' if !quoted => break,
+            '\\' => match chars.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            _ => out.push(c),
+        }
+    }
+    if raw.ends_with('"') {
+        out
+    } else {
+        out.trim_end().to_owned()
+    }
+}
+
+/// Git's idea of a true value.
+pub(crate) fn is_true(value: &str) -> bool {
+    ["true", "yes", "on", "1"]
+        .iter()
+        .any(|t| value.eq_ignore_ascii_case(t))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "[core]\n\tbare = false ; no\n[Extensions] objectFormat = sha256\n\
+        [core]\n\tworktree = \"../a # b\\\\\"\n\tBARE\n[remote \"core\"]\n\tbare = no\n";
+
+    fn check(section: &str, key: &str, expected: Option<&str>) {
+        assert_eq!(value(TEXT, section, key).as_deref(), expected);
+    }
+
+    #[test]
+    fn the_last_value_of_a_section_counts() {
+        check("core", "bare", Some("true"));
+        check("core", "worktree", Some("../a # b\\"));
+        check("extensions", "objectformat", Some("sha256"));
+        check("extensions", "refstorage", None);
+        check("remote", "bare", None);
+    }
+}

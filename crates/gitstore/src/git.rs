@@ -1,0 +1,319 @@
+//! The git program: started here and nowhere else.
+//!
+//! Every call names its directory with `-C`, has a fixed locale, takes no optional locks, asks no
+//! terminal, fetches nothing, ignores the variables by which a hook's git points at its own index
+//! or directory, and has bounded output. Settings given with `git -c` stay in force. No shell.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use crate::error::GitError;
+
+/// The oldest git that is supported: the first with `--diff-merges=first-parent` and
+/// `rev-parse --path-format`.
+pub const MINIMUM_GIT: Version = Version {
+    major: 2,
+    minor: 31,
+    patch: 0,
+};
+
+const OUTPUT_LIMIT: u64 = 256 << 20;
+const MESSAGE_LIMIT: u64 = 4 << 10;
+
+/// Variables that would point git elsewhere or change what it says.
+const FOREIGN: [&str; 20] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_CONFIG",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// A version of git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// The first number.
+    pub major: u32,
+    /// The second number.
+    pub minor: u32,
+    /// The third number.
+    pub patch: u32,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// The git program in one directory.
+#[derive(Debug, Clone)]
+pub struct Git {
+    program: PathBuf,
+    dir: PathBuf,
+    git_dir: Option<PathBuf>,
+}
+
+/// What git said, and how it ended.
+pub(crate) struct Output {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) code: Option<i32>,
+    message: String,
+}
+
+impl Git {
+    /// Names the program and the root of a checkout. Starts nothing.
+    #[must_use]
+    pub fn new(program: impl Into<PathBuf>, worktree: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            dir: worktree.into(),
+            git_dir: None,
+        }
+    }
+
+    /// Names the git directory, too, for a checkout that does not lead to it: where the caller was
+    /// given `GIT_DIR`. Git then asks nobody whether the directory is safe, so it must not be one
+    /// that was only found.
+    #[must_use]
+    pub fn with_git_dir(self, git_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            git_dir: Some(git_dir.into()),
+            ..self
+        }
+    }
+
+    /// The version of the program.
+    ///
+    /// # Errors
+    /// Git does not start, or says something else.
+    pub fn version(&self) -> Result<Version, GitError> {
+        let said = self.text(&["version"])?;
+        let unreadable = || GitError::unreadable("version");
+        let text = said.strip_prefix("git version ").ok_or_else(unreadable)?;
+        let numbers = text
+            .split(['.', ' ', '\n', '-'])
+            .map_while(|n| n.parse().ok());
+        let numbers: Vec<u32> = numbers.take(3).collect();
+        match numbers[..] {
+            [major, minor, ref rest @ ..] => Ok(Version {
+                major,
+                minor,
+                patch: rest.first().copied().unwrap_or(0),
+            }),
+            _ => Err(unreadable()),
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts git")]
+    fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("--no-pager").arg("-C").arg(&self.dir);
+        command
+            .args(["-c", "core.quotePath=false", "-c", "color.ui=false"])
+            .args(args);
+        for name in FOREIGN {
+            command.env_remove(name);
+        }
+        if let Some(git_dir) = &self.git_dir {
+            command
+                .env("GIT_DIR", git_dir)
+                .env("GIT_WORK_TREE", &self.dir);
+        }
+        command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+        command
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_NO_LAZY_FETCH", "1");
+        command.env("GIT_NO_REPLACE_OBJECTS", "1");
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn spawn(&self, mut command: Command) -> Result<Child, GitError> {
+        command.spawn().map_err(|source| GitError::Start {
+            program: self.program.clone(),
+            source,
+        })
+    }
+
+    /// Runs git to its end, whatever that is.
+    pub(crate) fn run<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: &[u8],
+    ) -> Result<Output, GitError> {
+        let child = self.spawn(self.command(args))?;
+        finish(child, input, &subcommand(args))
+    }
+
+    /// Runs git, which must succeed.
+    pub(crate) fn bytes<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: &[u8],
+    ) -> Result<Vec<u8>, GitError> {
+        let output = self.run(args, input)?;
+        if output.code == Some(0) {
+            Ok(output.stdout)
+        } else {
+            Err(output.refusal(&subcommand(args)))
+        }
+    }
+
+    /// Runs git without input, which must succeed and answer in UTF-8.
+    pub(crate) fn text<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
+        let stdout = self.bytes(args, b"")?;
+        String::from_utf8(stdout).map_err(|_| GitError::unreadable(&subcommand(args)))
+    }
+
+    /// Runs two git processes, the first one's output being the second one's input.
+    pub(crate) fn piped<S: AsRef<OsStr>>(
+        &self,
+        first: &[S],
+        second: &[S],
+        input: &[u8],
+    ) -> Result<Vec<u8>, GitError> {
+        let mut source = self.command(first);
+        source.stderr(Stdio::null());
+        let mut source = self.spawn(source)?;
+        let mut sink = self.command(second);
+        if let Some(stdout) = source.stdout.take() {
+            sink.stdin(Stdio::from(stdout));
+        }
+        let sink = match self.spawn(sink) {
+            Ok(sink) => sink,
+            Err(error) => {
+                stop(&mut source);
+                return Err(error);
+            }
+        };
+        let output = thread::scope(|scope| {
+            let stdin = source.stdin.take();
+            scope.spawn(move || feed(stdin, input));
+            finish(sink, b"", &subcommand(second))
+        });
+        let ended = source.wait().ok().and_then(|status| status.code());
+        let output = output?;
+        match (output.code, ended) {
+            (Some(0), Some(0)) => Ok(output.stdout),
+            (Some(0), _) => Err(GitError::Refused {
+                command: subcommand(first),
+                message: "ended early".to_owned(),
+            }),
+            _ => Err(output.refusal(&subcommand(second))),
+        }
+    }
+
+    /// The directory that git runs in.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Output {
+    pub(crate) fn refusal(self, command: &str) -> GitError {
+        let message = match (self.message.is_empty(), self.code) {
+            (false, _) => self.message,
+            (true, Some(code)) => format!("ended with code {code}"),
+            (true, None) => "was killed".to_owned(),
+        };
+        GitError::Refused {
+            command: command.to_owned(),
+            message,
+        }
+    }
+}
+
+/// Feeds a child, reads it to its end and waits for it. Three streams at once, so that no side
+/// waits for the other.
+fn finish(mut child: Child, input: &[u8], command: &str) -> Result<Output, GitError> {
+    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let (stdout, message) = thread::scope(|scope| {
+        let writer = scope.spawn(move || feed(stdin, input));
+        let reader = scope.spawn(move || drain(stderr));
+        let stdout = bounded(child.stdout.take(), OUTPUT_LIMIT + 1);
+        if !matches!(&stdout, Ok(bytes) if bytes.len() as u64 <= OUTPUT_LIMIT) {
+            stop(&mut child);
+        }
+        let _ = writer.join();
+        (stdout, reader.join().unwrap_or_default())
+    });
+    let failed = |source| GitError::Io {
+        path: PathBuf::from(format!("git {command}")),
+        source,
+    };
+    let status = child.wait().map_err(failed)?;
+    let stdout = stdout.map_err(failed)?;
+    if stdout.len() as u64 > OUTPUT_LIMIT {
+        return Err(GitError::TooLarge {
+            what: format!("the output of git {command}"),
+            limit: OUTPUT_LIMIT,
+        });
+    }
+    let message = String::from_utf8_lossy(&message).trim().to_owned();
+    Ok(Output {
+        stdout,
+        code: status.code(),
+        message,
+    })
+}
+
+/// Writes all input and closes; a child that has read enough may stop reading.
+fn feed(stdin: Option<impl Write>, input: &[u8]) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(input);
+    }
+}
+
+/// Reads the start of what git complains about and lets the rest go by: a git that cannot complain
+/// would die of it.
+fn drain(stream: Option<impl Read>) -> Vec<u8> {
+    let Some(mut stream) = stream else {
+        return Vec::new();
+    };
+    let start = bounded(Some(&mut stream), MESSAGE_LIMIT).unwrap_or_default();
+    let _ = io::copy(&mut stream, &mut io::sink());
+    start
+}
+
+/// Reads up to `limit` bytes of a stream.
+fn bounded(stream: Option<impl Read>, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        stream.take(limit).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn stop(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn subcommand<S: AsRef<OsStr>>(args: &[S]) -> String {
+    args.first()
+        .map(|a| a.as_ref().to_string_lossy().into_owned())
+        .unwrap_or_default()
+}

@@ -1,0 +1,240 @@
+//! Questions about commits, refs and settings that git answers in a line or a list.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use siglum_domain::{Oid, Timestamp};
+
+use crate::error::GitError;
+use crate::facts::lines;
+use crate::git::Git;
+
+/// One move of HEAD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReflogEntry {
+    /// Where HEAD stood; absent at the start of what git remembers.
+    pub old: Option<Oid>,
+    /// Where it went.
+    pub new: Oid,
+    /// When.
+    pub at: Timestamp,
+    /// What moved it, in git's words.
+    pub message: String,
+}
+
+impl Git {
+    /// The commit that a revision names, if it names one.
+    ///
+    /// # Errors
+    /// Git fails, as outside a repository.
+    pub fn resolve(&self, rev: &str) -> Result<Option<Oid>, GitError> {
+        if rev.is_empty() || rev.contains('\0') {
+            return Ok(None);
+        }
+        let name = format!("{rev}^{{commit}}");
+        let args = [
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &name,
+        ];
+        let output = self.run(&args, b"")?;
+        match output.code {
+            Some(0) => Ok(Oid::new(String::from_utf8_lossy(&output.stdout).trim_end()).ok()),
+            Some(1) => Ok(None),
+            _ => Err(output.refusal("rev-parse")),
+        }
+    }
+
+    /// The commit that HEAD of this checkout stands at; none on an unborn branch.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn head(&self) -> Result<Option<Oid>, GitError> {
+        self.resolve("HEAD")
+    }
+
+    /// Commits that `to` reaches and `from` does not, newest first, at most `limit`. A `from` that
+    /// git does not have hides nothing.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn commits_since(
+        &self,
+        from: Option<&Oid>,
+        to: &Oid,
+        limit: usize,
+    ) -> Result<Vec<Oid>, GitError> {
+        let mut args = vec!["rev-list".to_owned(), "--ignore-missing".to_owned()];
+        args.extend([format!("--max-count={limit}"), to.as_str().to_owned()]);
+        args.extend(from.map(|oid| format!("^{oid}")));
+        self.oids(&args)
+    }
+
+    /// The commits that any ref reaches, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn all_commits(&self, limit: usize) -> Result<Vec<Oid>, GitError> {
+        self.oids(&[
+            "rev-list".to_owned(),
+            "--all".to_owned(),
+            format!("--max-count={limit}"),
+        ])
+    }
+
+    fn oids(&self, args: &[String]) -> Result<Vec<Oid>, GitError> {
+        let text = self.text(args)?;
+        let oids: Result<_, _> = text.lines().map(Oid::new).collect();
+        oids.map_err(|_| GitError::unreadable("rev-list"))
+    }
+
+    /// The moves of HEAD of this checkout, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn reflog(&self, limit: usize) -> Result<Vec<ReflogEntry>, GitError> {
+        let count = format!("--max-count={}", limit.saturating_add(1));
+        let format = "--format=%H%x00%gd%x00%gs";
+        let args = [
+            "log",
+            "-g",
+            "-z",
+            "--date=raw",
+            "--no-show-signature",
+            &count,
+            format,
+            "HEAD",
+            "--",
+        ];
+        let output = self.run(&args, b"")?;
+        if output.code != Some(0) {
+            let unborn = self.head()?.is_none();
+            return if unborn {
+                Ok(Vec::new())
+            } else {
+                Err(output.refusal("log"))
+            };
+        }
+        let mut moves = moves(&output.stdout).ok_or_else(|| GitError::unreadable("log"))?;
+        moves.truncate(limit);
+        Ok(moves)
+    }
+
+    /// The checkouts of the repository, the main one first. Those that were deleted without telling
+    /// git are among them.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn worktrees(&self) -> Result<Vec<PathBuf>, GitError> {
+        let output = self.bytes(&["worktree", "list", "--porcelain"], b"")?;
+        let entries = output
+            .split(|b| *b == b'\n')
+            .filter_map(|l| l.strip_prefix(b"worktree "));
+        Ok(entries.map(path_of).collect())
+    }
+
+    /// The patch ids of commits against their first parents: equal for equal changes, wherever they
+    /// were applied. Commits that change nothing have none.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn patch_ids(&self, commits: &[Oid]) -> Result<Vec<(Oid, String)>, GitError> {
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let diff = [
+            "diff-tree",
+            "--stdin",
+            "-p",
+            "-r",
+            "--root",
+            "--full-index",
+            "--diff-merges=first-parent",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+        ];
+        let output = self.piped(&diff, &["patch-id", "--stable"], &lines(commits))?;
+        let output = String::from_utf8_lossy(&output);
+        let pair = |line: &str| {
+            let (patch, commit) = line.split_once(' ')?;
+            Some((Oid::new(commit).ok()?, patch.to_owned()))
+        };
+        let pairs: Option<_> = output.lines().map(pair).collect();
+        pairs.ok_or_else(|| GitError::unreadable("patch-id"))
+    }
+
+    /// What starts a comment in a commit message.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn comment_prefix(&self) -> Result<String, GitError> {
+        let args = [
+            "config",
+            "--null",
+            "--get-regexp",
+            r"^core\.comment(char|string)$",
+        ];
+        let output = self.run(&args, b"")?;
+        let text = match output.code {
+            Some(0) => String::from_utf8_lossy(&output.stdout).into_owned(),
+            Some(1) => String::new(),
+            _ => return Err(output.refusal("config")),
+        };
+        let last = text
+            .split_terminator('\0')
+            .next_back()
+            .and_then(|entry| entry.split_once('\n'));
+        let value = last.map_or("#", |(_, value)| value);
+        Ok(if value.is_empty() || value.eq_ignore_ascii_case("auto") {
+            "#"
+        } else {
+            value
+        }
+        .to_owned())
+    }
+
+    /// The directory that git takes hooks from, absolute; it need not exist.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn hooks_path(&self) -> Result<PathBuf, GitError> {
+        let args = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"];
+        let output = self.bytes(&args, b"")?;
+        Ok(self
+            .dir()
+            .join(path_of(output.strip_suffix(b"\n").unwrap_or(&output))))
+    }
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.to_owned()))
+}
+
+/// Reads triples of commit, `HEAD@{<seconds> <zone>}` and message; each starts where the next, older
+/// one went.
+fn moves(output: &[u8]) -> Option<Vec<ReflogEntry>> {
+    let text = String::from_utf8_lossy(output);
+    let fields: Vec<&str> = text.split_terminator('\0').collect();
+    let mut moves = Vec::new();
+    for triple in fields.chunks(3) {
+        let [commit, selector, message] = triple else {
+            return None;
+        };
+        let (_, date) = selector.split_once("@{")?;
+        let seconds = date.split([' ', '}']).next()?.parse().ok()?;
+        moves.push(ReflogEntry {
+            old: None,
+            new: Oid::new(*commit).ok()?,
+            at: Timestamp::from_seconds(seconds),
+            message: (*message).to_owned(),
+        });
+    }
+    for at in 1..moves.len() {
+        moves[at - 1].old = Some(moves[at].new.clone());
+    }
+    Some(moves)
+}

@@ -1,0 +1,33 @@
+//! The only place that touches git, and the object store of file versions.
+//!
+//! Two ways lead to a repository. [`place`] reads a few files by hand and starts no process, for
+//! hooks that have a millisecond. [`git`] runs the git program with plumbing commands and `-z`
+//! output, for everything else. [`hooks`] puts Siglum's block into a repository's git hooks and
+//! takes it out again. [`objects`] keeps the exact bytes of file versions.
+//!
+//! Paths, the git program and facts of the environment are parameters: nothing here asks for a
+//! variable, a clock or a random number. Nothing here decides who made a commit; that is `domain`.
+#![warn(missing_docs)]
+
+mod blame;
+mod blobs;
+mod bounded;
+mod config;
+mod error;
+mod facts;
+pub mod git;
+mod history;
+pub mod hooks;
+pub mod objects;
+pub mod place;
+mod refs;
+
+pub use blame::BlameLine;
+pub use blobs::BlobContent;
+pub use error::GitError;
+pub use facts::Facts;
+pub use git::{Git, MINIMUM_GIT, Version};
+pub use history::ReflogEntry;
+pub use objects::{ObjectAddress, ObjectStore, blob_id};
+pub use place::{ObjectFormat, Repo, discover};
+pub use refs::HeadRead;

@@ -1,0 +1,341 @@
+//! The object store of file versions: exact bytes, addressed by their hash.
+//!
+//! A version is stored whole, or as the difference to a whole one; never as the difference to a
+//! difference, so that reading takes two files at most. When the difference has grown beyond a
+//! tenth of what the whole one takes on disk, the next version is stored whole. Files are written
+//! beside their place and renamed, without waiting for the disk: a version that a power cut damages
+//! is found damaged, not wrong.
+//!
+//! The bytes are not redacted. That is why directories are 0700 and files 0600, and why nothing
+//! here is ever exported. Which versions to keep is the caller's business.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use siglum_domain::Oid;
+
+use crate::error::GitError;
+use crate::objects::form::{Form, Header};
+use crate::place::ObjectFormat;
+
+mod form;
+
+/// The largest file version that is kept.
+pub const SIZE_LIMIT: u64 = 64 << 20;
+
+/// A difference may take this part of what its base takes on disk.
+const DELTA_SHARE: usize = 10;
+
+/// The address of a file version: the BLAKE3 hash of its content, in hex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectAddress([u8; 32]);
+
+/// The text is not 64 lower-case hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an object address has 64 hexadecimal digits")]
+pub struct ParseAddressError;
+
+impl ObjectAddress {
+    /// The address of this content.
+    #[must_use]
+    pub fn of(content: &[u8]) -> Self {
+        Self(*blake3::hash(content).as_bytes())
+    }
+}
+
+impl fmt::Display for ObjectAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl FromStr for ObjectAddress {
+    type Err = ParseAddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let plain = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let hash = blake3::Hash::from_hex(text).map_err(|_| ParseAddressError)?;
+        if plain {
+            Ok(Self(*hash.as_bytes()))
+        } else {
+            Err(ParseAddressError)
+        }
+    }
+}
+
+/// The object store in one directory.
+#[derive(Debug, Clone)]
+pub struct ObjectStore {
+    dir: PathBuf,
+}
+
+impl ObjectStore {
+    /// Opens the store in a directory, which is created if it is missing.
+    ///
+    /// # Errors
+    /// The directory cannot be created.
+    pub fn open(dir: impl Into<PathBuf>) -> Result<Self, GitError> {
+        let dir = dir.into();
+        create_dir(&dir)?;
+        Ok(Self { dir })
+    }
+
+    /// Keeps a file version and returns its address. `base` is a version that is likely to be
+    /// similar; without it, or if it is gone, the version is stored whole.
+    ///
+    /// # Errors
+    /// The content is too large, or the file system refuses.
+    pub fn put(
+        &self,
+        content: &[u8],
+        base: Option<&ObjectAddress>,
+    ) -> Result<ObjectAddress, GitError> {
+        if content.len() as u64 > SIZE_LIMIT {
+            return Err(GitError::TooLarge {
+                what: "a file version".to_owned(),
+                limit: SIZE_LIMIT,
+            });
+        }
+        let address = ObjectAddress::of(content);
+        if !self.contains(&address) {
+            self.write(&address, content, base)?;
+        }
+        Ok(address)
+    }
+
+    /// The content of a file version.
+    ///
+    /// # Errors
+    /// There is none, or it is damaged, or it needs one that is gone or damaged.
+    pub fn get(&self, address: &ObjectAddress) -> Result<Vec<u8>, GitError> {
+        let stored = self.stored(address)?;
+        let damaged = || GitError::Damaged(*address);
+        let (header, body) = Header::read(&stored).ok_or_else(damaged)?;
+        let base = match header.form {
+            Form::Whole => Vec::new(),
+            Form::Delta { base } => self.whole(&base)?.1,
+        };
+        let content = form::unpack(body, &base, SIZE_LIMIT).map_err(|_| damaged())?;
+        if ObjectAddress::of(&content) == *address {
+            Ok(content)
+        } else {
+            Err(damaged())
+        }
+    }
+
+    /// Tells whether there is a version at this address. An empty file, as a power cut leaves it, is
+    /// none.
+    #[must_use]
+    pub fn contains(&self, address: &ObjectAddress) -> bool {
+        fs::metadata(self.path(address)).is_ok_and(|m| m.len() > 0)
+    }
+
+    /// Erases file versions and returns how many there were. Others that were stored as the
+    /// difference to one of them are stored anew first, so that they stay readable; one that cannot
+    /// be read any more is left as it is.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn remove(&self, gone: &HashSet<ObjectAddress>) -> Result<usize, GitError> {
+        for dependents in self.dependents(gone)?.values() {
+            let mut root = None;
+            for address in dependents {
+                if let Ok(content) = self.get(address) {
+                    self.write(address, &content, root.as_ref())?;
+                    root.get_or_insert(*address);
+                }
+            }
+        }
+        let mut removed = 0;
+        for address in gone {
+            let path = self.path(address);
+            match fs::remove_file(&path) {
+                Ok(()) => removed += 1,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(GitError::io(&path)(error)),
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The addresses of all file versions, in order.
+    ///
+    /// # Errors
+    /// A directory cannot be read.
+    pub fn addresses(&self) -> Result<impl Iterator<Item = ObjectAddress> + use<>, GitError> {
+        let mut all = Vec::new();
+        for fan in names(&self.dir)? {
+            if fan.len() == 2 {
+                let rest = names(&self.dir.join(&fan))?;
+                all.extend(rest.iter().filter_map(|rest| address(&fan, rest)));
+            }
+        }
+        all.sort_unstable();
+        Ok(all.into_iter())
+    }
+
+    /// Versions that stay and are stored as the difference to one that goes.
+    fn dependents(
+        &self,
+        gone: &HashSet<ObjectAddress>,
+    ) -> Result<BTreeMap<ObjectAddress, Vec<ObjectAddress>>, GitError> {
+        let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for address in self.addresses()?.filter(|a| !gone.contains(a)) {
+            if let Some(Form::Delta { base }) = self.form(&address)
+                && gone.contains(&base)
+            {
+                found.entry(base).or_default().push(address);
+            }
+        }
+        Ok(found)
+    }
+
+    fn form(&self, address: &ObjectAddress) -> Option<Form> {
+        let mut start = Vec::new();
+        let file = File::open(self.path(address)).ok()?;
+        file.take(form::HEADER_LIMIT).read_to_end(&mut start).ok()?;
+        Header::read(&start).map(|(header, _)| header.form)
+    }
+
+    /// The size on disk and the content of a version that is stored whole.
+    fn whole(&self, address: &ObjectAddress) -> Result<(usize, Vec<u8>), GitError> {
+        let stored = self.stored(address)?;
+        let damaged = || GitError::Damaged(*address);
+        match Header::read(&stored) {
+            Some((Header { form: Form::Whole }, body)) => {
+                let content = form::unpack(body, b"", SIZE_LIMIT).map_err(|_| damaged())?;
+                Ok((stored.len(), content))
+            }
+            _ => Err(damaged()),
+        }
+    }
+
+    fn stored(&self, address: &ObjectAddress) -> Result<Vec<u8>, GitError> {
+        let path = self.path(address);
+        fs::read(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => GitError::NotFound(*address),
+            _ => GitError::io(&path)(error),
+        })
+    }
+
+    fn write(
+        &self,
+        address: &ObjectAddress,
+        content: &[u8],
+        base: Option<&ObjectAddress>,
+    ) -> Result<(), GitError> {
+        let path = self.path(address);
+        let delta = base.and_then(|base| self.delta(address, content, base));
+        let stored = match delta {
+            Some(stored) => stored,
+            None => form::pack(Form::Whole, content, b"").map_err(GitError::io(&path))?,
+        };
+        let dir = path.parent().unwrap_or(&self.dir);
+        create_dir(dir)?;
+        let (temporary, mut file) = temporary(dir)?;
+        let written = file
+            .write_all(&stored)
+            .and_then(|()| fs::rename(&temporary, &path));
+        written.map_err(|error| {
+            let _ = fs::remove_file(&temporary);
+            GitError::io(&path)(error)
+        })
+    }
+
+    /// The content as the difference to the whole version that `base` is or stands on, if that is
+    /// there, sound, another one, and if it pays.
+    fn delta(
+        &self,
+        address: &ObjectAddress,
+        content: &[u8],
+        base: &ObjectAddress,
+    ) -> Option<Vec<u8>> {
+        let root = match self.form(base)? {
+            Form::Whole => *base,
+            Form::Delta { base } => base,
+        };
+        let (stored, whole) = self.whole(&root).ok().filter(|_| root != *address)?;
+        let packed = form::pack(Form::Delta { base: root }, content, &whole).ok()?;
+        let pays = packed.len() <= stored / DELTA_SHARE && ObjectAddress::of(&whole) == root;
+        pays.then_some(packed)
+    }
+
+    fn path(&self, address: &ObjectAddress) -> PathBuf {
+        let name = address.to_string();
+        self.dir.join(&name[..2]).join(&name[2..])
+    }
+}
+
+/// The id that git gives this content as a blob.
+#[must_use]
+pub fn blob_id(format: ObjectFormat, content: &[u8]) -> Oid {
+    let head = format!("blob {}\0", content.len());
+    let digits = match format {
+        ObjectFormat::Sha1 => hex(&digest::<sha1::Sha1>(head.as_bytes(), content)),
+        ObjectFormat::Sha256 => hex(&digest::<sha2::Sha256>(head.as_bytes(), content)),
+    };
+    Oid::new(digits).expect("because both hashes have the length that an object id has")
+}
+
+fn digest<D: sha1::Digest>(head: &[u8], content: &[u8]) -> Vec<u8> {
+    D::new()
+        .chain_update(head)
+        .chain_update(content)
+        .finalize()
+        .to_vec()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+fn create_dir(dir: &Path) -> Result<(), GitError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(GitError::io(dir))
+}
+
+/// A file beside the place, under a name that nobody else uses: of two processes that come to the
+/// same name, the second takes the next.
+fn temporary(dir: &Path) -> Result<(PathBuf, File), GitError> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = dir.join(format!(".new-{}-{number}", std::process::id()));
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+        {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(GitError::io(&path)(error)),
+        }
+    }
+}
+
+fn address(fan: &str, rest: &str) -> Option<ObjectAddress> {
+    format!("{fan}{rest}").parse().ok()
+}
+
+fn names(dir: &Path) -> Result<Vec<String>, GitError> {
+    let entries = fs::read_dir(dir).map_err(GitError::io(dir))?;
+    Ok(entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect())
+}

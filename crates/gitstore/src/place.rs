@@ -1,0 +1,206 @@
+//! Finding the repository around a path without starting git.
+//!
+//! Hooks ask this on every call, so it costs a few system calls. It follows git's own rules for
+//! `.git` directories, `.git` files (linked worktrees, submodules), `GIT_DIR` and `GIT_WORK_TREE`
+//! (whose values the caller passes), `core.worktree` and `core.bare`. It does not check owners
+//! (`safe.directory`) and does not stop at file system borders; nothing is written.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use siglum_domain::intake::Place;
+
+use crate::refs::{self, HeadRead};
+use crate::{bounded, config};
+
+const POINTER_LIMIT: u64 = 16 << 10;
+const CONFIG_LIMIT: u64 = 1 << 20;
+const WALK_LIMIT: usize = 256;
+
+/// Which hash names the objects of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectFormat {
+    /// 40 hexadecimal digits.
+    Sha1,
+    /// 64 hexadecimal digits.
+    Sha256,
+}
+
+/// A repository with a checkout, as found on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repo {
+    /// Where it is, as the ledger writes it.
+    pub place: Place,
+    /// The git directory of this checkout; differs from the common one in a linked worktree.
+    pub git_dir: PathBuf,
+}
+
+/// Finds the repository and checkout that `start` lies in. `git_dir` and `work_tree` are the
+/// values of git's variables, which win over the search. None for no repository, for a bare one,
+/// for a place inside a git directory, and for paths that are not UTF-8.
+#[must_use]
+pub fn discover(start: &Path, git_dir: Option<&Path>, work_tree: Option<&Path>) -> Option<Repo> {
+    let start = start.canonicalize().ok()?;
+    let (git_dir, top) = match git_dir {
+        Some(dir) => (resolve_git_dir(&start.join(dir))?, start.clone()),
+        None => walk_up(&start)?,
+    };
+    let git_dir = git_dir.canonicalize().ok()?;
+    let common_dir = common_dir_of(&git_dir)?;
+    let worktree = match work_tree {
+        Some(path) => start.join(path),
+        None => configured_worktree(&git_dir, &common_dir, top)?,
+    };
+    let worktree = worktree.canonicalize().ok().filter(|w| w.is_dir())?;
+    let place = Place {
+        common_dir: common_dir.to_str()?.to_owned(),
+        worktree: worktree.to_str()?.to_owned(),
+    };
+    Some(Repo { place, git_dir })
+}
+
+/// The git directory and the top of the checkout, from `start` upwards.
+fn walk_up(start: &Path) -> Option<(PathBuf, PathBuf)> {
+    for dir in start.ancestors().take(WALK_LIMIT) {
+        let dot_git = dir.join(".git");
+        if let Some(git_dir) = resolve_git_dir(&dot_git) {
+            return Some((git_dir, dir.to_owned()));
+        }
+        if dot_git.is_file() || is_git_dir(dir) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Follows a `.git` file to the directory it points to; takes a directory as it is.
+fn resolve_git_dir(path: &Path) -> Option<PathBuf> {
+    if is_git_dir(path) {
+        return Some(path.to_owned());
+    }
+    let text = bounded::read_text(path, POINTER_LIMIT)?;
+    let target = text
+        .strip_prefix("gitdir:")?
+        .trim_start()
+        .trim_end_matches(['\n', '\r']);
+    let target = path.parent()?.join(target);
+    is_git_dir(&target).then_some(target)
+}
+
+fn is_git_dir(path: &Path) -> bool {
+    let has_head = fs::symlink_metadata(path.join("HEAD")).is_ok();
+    let is_common = || path.join("objects").is_dir() && path.join("refs").exists();
+    has_head && (path.join("commondir").is_file() || is_common())
+}
+
+fn common_dir_of(git_dir: &Path) -> Option<PathBuf> {
+    let pointer = git_dir.join("commondir");
+    if !pointer.exists() {
+        return Some(git_dir.to_owned());
+    }
+    let text = bounded::read_text(&pointer, POINTER_LIMIT)?;
+    git_dir
+        .join(text.trim_end_matches(['\n', '\r']))
+        .canonicalize()
+        .ok()
+}
+
+/// The checkout after `core.worktree` and `core.bare`, which do not count in linked worktrees
+/// unless they stand in the worktree's own file.
+fn configured_worktree(git_dir: &Path, common_dir: &Path, top: PathBuf) -> Option<PathBuf> {
+    let read = |path: PathBuf| bounded::read_text(&path, CONFIG_LIMIT).unwrap_or_default();
+    let shared = read(common_dir.join("config"));
+    let mut text = if git_dir == common_dir {
+        shared.clone()
+    } else {
+        String::new()
+    };
+    if config::value(&shared, "extensions", "worktreeconfig").is_some_and(|v| config::is_true(&v)) {
+        text.push('\n');
+        text.push_str(&read(git_dir.join("config.worktree")));
+    }
+    if let Some(path) = config::value(&text, "core", "worktree") {
+        return Some(git_dir.join(path));
+    }
+    let bare = config::value(&text, "core", "bare").is_some_and(|v| config::is_true(&v));
+    (!bare).then_some(top)
+}
+
+impl Repo {
+    /// The directory that all checkouts of the repository share.
+    #[must_use]
+    pub fn common_dir(&self) -> &Path {
+        Path::new(&self.place.common_dir)
+    }
+
+    /// The root of this checkout.
+    #[must_use]
+    pub fn worktree(&self) -> &Path {
+        Path::new(&self.place.worktree)
+    }
+
+    /// The directory whose existence means that Siglum is switched on for this repository.
+    #[must_use]
+    pub fn siglum_dir(&self) -> PathBuf {
+        self.common_dir().join("siglum")
+    }
+
+    /// Where HEAD of this checkout stands.
+    #[must_use]
+    pub fn head(&self) -> HeadRead {
+        refs::head(&self.git_dir, self.common_dir())
+    }
+
+    /// Tells whether a rebase is under way. `git am` is none.
+    #[must_use]
+    pub fn rebasing(&self) -> bool {
+        let exists = |path| self.git_dir.join(path).exists();
+        exists("rebase-merge") || exists("rebase-apply/rebasing")
+    }
+
+    /// Which hash names the objects.
+    #[must_use]
+    pub fn object_format(&self) -> ObjectFormat {
+        let text = bounded::read_text(&self.common_dir().join("config"), CONFIG_LIMIT);
+        let format = text.and_then(|t| config::value(&t, "extensions", "objectformat"));
+        match format.as_deref() {
+            Some("sha256") => ObjectFormat::Sha256,
+            _ => ObjectFormat::Sha1,
+        }
+    }
+
+    /// The path of a file of this checkout relative to its root, with `/` between the parts. A
+    /// relative `path` starts at the root. Symbolic links on the way are resolved, the file itself
+    /// is not; the file need not exist. None for paths outside, in a git directory, or not UTF-8.
+    ///
+    /// A file of a repository inside this one also lies below the root: where that matters,
+    /// [`discover`] from the file's directory first.
+    #[must_use]
+    pub fn relative(&self, path: &Path) -> Option<String> {
+        let path = settled(&self.worktree().join(path))?;
+        if path.starts_with(&self.git_dir) || path.starts_with(self.common_dir()) {
+            return None;
+        }
+        let inner = path.strip_prefix(self.worktree()).ok()?;
+        let parts: Option<Vec<&str>> = inner.iter().map(|part| part.to_str()).collect();
+        let parts = parts.filter(|p| !p.is_empty())?;
+        let forbidden = parts.iter().any(|part| part.eq_ignore_ascii_case(".git"));
+        (!forbidden).then(|| parts.join("/"))
+    }
+}
+
+/// The path with its deepest existing directory resolved and the rest as it is.
+fn settled(path: &Path) -> Option<PathBuf> {
+    let mut rest = vec![path.file_name()?];
+    let mut dir = path.parent()?;
+    loop {
+        if let Ok(real) = dir.canonicalize() {
+            return Some(rest.iter().rev().fold(real, |path, part| path.join(part)));
+        }
+        match dir.components().next_back()? {
+            Component::Normal(part) => rest.push(part),
+            _ => return None,
+        }
+        dir = dir.parent()?;
+    }
+}

@@ -1,0 +1,116 @@
+//! Where HEAD stands, read by hand.
+//!
+//! Only what a hook needs: HEAD through loose refs and `packed-refs`. Other ways to store refs are
+//! left to git ([`HeadRead::NeedsGit`]); nothing is ever written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use siglum_domain::Oid;
+
+use crate::bounded;
+
+const REF_LIMIT: u64 = 4 << 10;
+const PACKED_LIMIT: u64 = 64 << 20;
+/// Git follows as many symbolic refs.
+const DEPTH_LIMIT: usize = 5;
+
+/// Where HEAD stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeadRead {
+    /// At a commit.
+    Commit(Oid),
+    /// At a branch without a commit.
+    Unborn,
+    /// Only git can tell.
+    NeedsGit,
+}
+
+enum RefText {
+    Direct(Oid),
+    Symbolic(String),
+    Missing,
+    Unknown,
+}
+
+pub(crate) fn head(git_dir: &Path, common_dir: &Path) -> HeadRead {
+    if common_dir.join("reftable").exists() || common_dir.join("refs/heads").is_file() {
+        return HeadRead::NeedsGit;
+    }
+    let mut name = "HEAD".to_owned();
+    for _ in 0..=DEPTH_LIMIT {
+        let found = match loose(&location(&name, git_dir, common_dir)) {
+            RefText::Missing if name != "HEAD" => packed(common_dir, &name),
+            other => other,
+        };
+        match found {
+            RefText::Direct(oid) => return HeadRead::Commit(oid),
+            RefText::Symbolic(next) if is_ref_name(&next) => name = next,
+            RefText::Missing if name != "HEAD" => return HeadRead::Unborn,
+            RefText::Symbolic(_) | RefText::Missing | RefText::Unknown => break,
+        }
+    }
+    HeadRead::NeedsGit
+}
+
+/// HEAD and a few families of refs belong to the worktree, all others to the repository.
+fn location(name: &str, git_dir: &Path, common_dir: &Path) -> PathBuf {
+    let own = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
+    let of_worktree = name == "HEAD" || own.iter().any(|family| name.starts_with(family));
+    if of_worktree {
+        git_dir.join(name)
+    } else {
+        common_dir.join(name)
+    }
+}
+
+/// A name that stays below the git directory.
+fn is_ref_name(name: &str) -> bool {
+    let plain = |part: &str| !part.is_empty() && !part.starts_with('.');
+    name.starts_with("refs/")
+        && !name.contains(|c: char| c.is_control() || c == '\\')
+        && name.split('/').all(plain)
+}
+
+fn loose(path: &Path) -> RefText {
+    if let Ok(target) = fs::read_link(path)
+        && let Some(name) = target.to_str().filter(|t| is_ref_name(t))
+    {
+        return RefText::Symbolic(name.to_owned());
+    }
+    let is_file = fs::metadata(path).is_ok_and(|m| m.is_file());
+    match bounded::read_text(path, REF_LIMIT) {
+        Some(text) => parse(&text),
+        None if is_file => RefText::Unknown,
+        None => RefText::Missing,
+    }
+}
+
+fn parse(text: &str) -> RefText {
+    let text = text.trim_end();
+    if let Some(name) = text.strip_prefix("ref:") {
+        return RefText::Symbolic(name.trim_start().to_owned());
+    }
+    Oid::new(text).map_or(RefText::Unknown, RefText::Direct)
+}
+
+fn packed(common_dir: &Path, name: &str) -> RefText {
+    let path = common_dir.join("packed-refs");
+    let Some(content) = bounded::read(&path, PACKED_LIMIT) else {
+        return if path.exists() {
+            RefText::Unknown
+        } else {
+            RefText::Missing
+        };
+    };
+    let wanted = |line: &&[u8]| {
+        line.strip_suffix(name.as_bytes())
+            .is_some_and(|head| head.ends_with(b" "))
+    };
+    let line = content.split(|b| *b == b'\n').find(wanted);
+    line.map_or(RefText::Missing, |line| {
+        parse(&String::from_utf8_lossy(
+            &line[..line.len() - name.len() - 1],
+        ))
+    })
+}

@@ -1,0 +1,43 @@
+//! What can go wrong with a ledger, as far as a caller treats it differently.
+
+/// Why the ledger did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// Another process holds it longer than this caller may wait. Nothing was written.
+    #[error("the ledger is locked by another process")]
+    Busy,
+    /// A newer program wrote it. Nothing was written.
+    #[error("the ledger needs a program that knows schema {needed}, this one knows {known}")]
+    TooNew {
+        /// The schema that a program must know to do this.
+        needed: u32,
+        /// The schema that this program knows.
+        known: u32,
+    },
+    /// An older program wrote it, and this caller may not migrate. Nothing was written.
+    #[error("the ledger has schema {found} and waits to be brought to {known}")]
+    Outdated {
+        /// The schema it has.
+        found: u32,
+        /// The schema that this program knows.
+        known: u32,
+    },
+    /// The disk is full or the place cannot be written to. Nothing was written.
+    #[error("the ledger cannot be written to")]
+    Unwritable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// What is stored does not have the form it should.
+    #[error("the ledger is damaged: {0}")]
+    Damaged(String),
+    /// Everything else.
+    #[error("ledger storage failed")]
+    Storage(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl LedgerError {
+    /// Tells whether the evidence should wait in the spool: the ledger is out of reach, and that
+    /// may end.
+    #[must_use]
+    pub const fn is_out_of_reach(&self) -> bool {
+        !matches!(self, Self::Damaged(_))
+    }
+}

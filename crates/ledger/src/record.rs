@@ -1,0 +1,438 @@
+//! The rows of a ledger as plain data.
+
+use serde::{Deserialize, Serialize};
+use siglum_domain::commit::CommitFacts;
+use siglum_domain::evidence::Judgement;
+use siglum_domain::intake::{Place, Scene};
+use siglum_domain::link::Link;
+use siglum_domain::observation::{FileVersion, Tokens};
+use siglum_domain::process::ProcessIdentity;
+use siglum_domain::provenance::Span;
+use siglum_domain::{
+    AgentName, CheckpointId, ConversationId, LedgerId, NativeId, Oid, RepositoryId, SessionId,
+    Timestamp, TurnId,
+};
+
+/// Who runs a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// It runs by itself, and we watch.
+    Observed,
+    /// One driver opens and commits its turns under a lease.
+    Driven,
+}
+
+/// How a session came into the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionOrigin {
+    /// A hook saw it while it ran.
+    Live,
+    /// It was read from a transcript afterwards.
+    Import,
+    /// A driver created it.
+    Api,
+}
+
+/// How a session came from another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// A copy of its history.
+    Fork,
+    /// The screen was cleared in the same process.
+    Clear,
+    /// The other one's agent started this one's.
+    Nested,
+}
+
+/// One session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// Its id.
+    pub id: SessionId,
+    /// The product.
+    pub agent: AgentName,
+    /// What the outside world calls it. Frozen.
+    pub conversation: ConversationId,
+    /// The ledger that alone extends its chain.
+    pub home: LedgerId,
+    /// Who runs it.
+    pub mode: Mode,
+    /// How it came here.
+    pub origin: SessionOrigin,
+    /// The session it came from.
+    pub parent: Option<(SessionId, Relation)>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When anything was last heard of it.
+    pub last_at: Timestamp,
+    /// When it ended; absent while it may go on.
+    pub ended_at: Option<Timestamp>,
+    /// The directory it started in.
+    pub cwd: Option<String>,
+    /// The repository it works in.
+    pub repository: Option<RepositoryId>,
+    /// The checkout it works in.
+    pub worktree: Option<String>,
+    /// The last sequence of its log.
+    pub head: u64,
+    /// The last sealed sequence.
+    pub sealed: u64,
+}
+
+/// What a session amounts to, for listings. A fold of its log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// `working`, `waiting` or `ended`.
+    pub state: String,
+    /// The first line of its first prompt.
+    pub title: Option<String>,
+    /// The models that wrote its messages.
+    pub models: Vec<String>,
+    /// Turns with a prompt.
+    pub turns: u64,
+    /// Tool calls.
+    pub tool_calls: u64,
+    /// Sub-agents.
+    pub subagents: u64,
+    /// What it cost.
+    pub tokens: Tokens,
+}
+
+/// A session with its summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionListing {
+    /// The session.
+    pub record: SessionRecord,
+    /// What it amounts to.
+    pub summary: Summary,
+    /// How many commits name it as committer.
+    pub commits: u64,
+}
+
+/// Which sessions to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    /// Only of this repository.
+    pub repository: Option<RepositoryId>,
+    /// Only of this agent.
+    pub agent: Option<AgentName>,
+    /// Only with something heard at or after this.
+    pub since: Option<Timestamp>,
+    /// Only created before this.
+    pub until: Option<Timestamp>,
+    /// Only that have not ended.
+    pub open: bool,
+    /// At most this many; 0 means all.
+    pub limit: usize,
+}
+
+/// A session bound to a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// The session.
+    pub session: SessionId,
+    /// The process.
+    pub process: ProcessIdentity,
+    /// When it was bound last.
+    pub bound_at: Timestamp,
+}
+
+/// One turn as the ledger knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnRecord {
+    /// Its id.
+    pub id: TurnId,
+    /// The session.
+    pub session: SessionId,
+    /// The agent's name for it.
+    pub native: String,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+}
+
+/// A tool call that runs now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningCall {
+    /// Whose.
+    pub session: SessionId,
+    /// Its event.
+    pub event: String,
+    /// Since when.
+    pub started: Timestamp,
+}
+
+/// One change of one file by one tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditRecord {
+    /// Who made it.
+    pub session: SessionId,
+    /// The tool call.
+    pub event: String,
+    /// The turn.
+    pub turn: Option<TurnId>,
+    /// Where.
+    pub repository: RepositoryId,
+    /// In which checkout.
+    pub worktree: String,
+    /// Relative to the checkout.
+    pub path: String,
+    /// When.
+    pub at: Timestamp,
+    /// The content before; absent if there was no file.
+    pub before: Option<FileVersion>,
+    /// The content after; absent if there is none.
+    pub after: Option<FileVersion>,
+    /// The keyed hashes of the lines it added, once the worker has compared the versions.
+    pub lines: Option<Vec<u64>>,
+}
+
+/// A tool call that moved HEAD to a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadMove {
+    /// The repository.
+    pub repository: RepositoryId,
+    /// Where HEAD went.
+    pub commit: Oid,
+    /// Whose call.
+    pub session: SessionId,
+    /// The call.
+    pub event: String,
+    /// Whether its output names the commit.
+    pub named: bool,
+    /// When it returned.
+    pub at: Timestamp,
+}
+
+/// Where an intent stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntentState {
+    /// Its git may still commit.
+    Open,
+    /// It became this commit.
+    Landed(Oid),
+    /// Its git is dead and no commit matches.
+    Expired,
+}
+
+/// Somebody is, or was, about to commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntentRecord {
+    /// The repository.
+    pub repository: RepositoryId,
+    /// When.
+    pub at: Timestamp,
+    /// What could be seen.
+    pub scene: Scene,
+    /// Where it stands.
+    pub state: IntentState,
+}
+
+/// How a commit was noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeenBy {
+    /// `post-commit` or `post-merge`.
+    Hook,
+    /// `post-rewrite`.
+    Rewrite,
+    /// The agent's tool call moved HEAD to it.
+    Tool,
+    /// A sweep of HEAD and the reflog.
+    Sweep,
+    /// An import of transcripts.
+    Import,
+}
+
+/// What is known of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitRecord {
+    /// The repository.
+    pub repository: RepositoryId,
+    /// The commit.
+    pub commit: Oid,
+    /// The checkpoint that it is.
+    pub checkpoint: Option<CheckpointId>,
+    /// The intent that it closed.
+    pub intent: Option<CheckpointId>,
+    /// Who made it.
+    pub judgement: Judgement,
+    /// What git says of it, once the worker has asked.
+    pub facts: Option<CommitFacts>,
+    /// Its patch id, once the worker has asked; empty for a commit that changes nothing.
+    pub patch: Option<String>,
+    /// When it was noticed.
+    pub at: Timestamp,
+    /// How it was noticed.
+    pub seen_by: SeenBy,
+}
+
+/// The origins of the lines of one file of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileAuthors {
+    /// The path after the commit.
+    pub path: String,
+    /// Its lines.
+    pub spans: Vec<Span>,
+}
+
+/// What a checkpoint is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointKind {
+    /// A commit.
+    Commit,
+    /// The end of a session without one.
+    End,
+    /// A person asked for it.
+    Manual,
+}
+
+/// A record that pins sessions to a commit or an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointRecord {
+    /// Its id.
+    pub id: CheckpointId,
+    /// What it is for.
+    pub kind: CheckpointKind,
+    /// The repository.
+    pub repository: Option<RepositoryId>,
+    /// The commit.
+    pub commit: Option<Oid>,
+    /// When.
+    pub at: Timestamp,
+    /// The sessions, each up to a sequence of its log.
+    pub pins: Vec<(SessionId, u64)>,
+}
+
+/// Something that a person or a program states, beside the evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "statement", rename_all = "snake_case")]
+pub enum Statement {
+    /// A link is attached to a session.
+    LinkAttached {
+        /// The session.
+        session: SessionId,
+        /// The link.
+        link: Link,
+    },
+    /// A link is detached from a session.
+    LinkDetached {
+        /// The session.
+        session: SessionId,
+        /// The link.
+        link: Link,
+    },
+    /// A commit is said to be a session's.
+    Adopted {
+        /// The repository.
+        repository: RepositoryId,
+        /// The commit.
+        commit: Oid,
+        /// The session.
+        session: SessionId,
+    },
+    /// What was said of a commit is taken back.
+    Disowned {
+        /// The repository.
+        repository: RepositoryId,
+        /// The commit.
+        commit: Oid,
+    },
+    /// A session is said to have ended.
+    Ended {
+        /// The session.
+        session: SessionId,
+    },
+}
+
+/// A statement with who made it, when and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementRecord {
+    /// The ledger it was made in.
+    pub ledger: LedgerId,
+    /// Its number there.
+    pub sequence: u64,
+    /// When.
+    pub at: Timestamp,
+    /// By whom.
+    pub by: String,
+    /// Through what: `cli`, `environment`, `api`.
+    pub source: String,
+    /// What it says.
+    pub statement: Statement,
+}
+
+/// Something that was refused, deferred or lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclineRecord {
+    /// When.
+    pub at: Timestamp,
+    /// At which edge.
+    pub edge: String,
+    /// A stable word for the reason.
+    pub reason: String,
+    /// What exactly.
+    pub detail: String,
+}
+
+/// How far a transcript was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptRecord {
+    /// The name of the stream: the file's stem.
+    pub stream: String,
+    /// The agent that writes it.
+    pub agent: AgentName,
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// The agent's id of that session.
+    pub native: NativeId,
+    /// The file.
+    pub path: String,
+    /// The sub-agent, if it is one's own file.
+    pub subagent: Option<String>,
+    /// Which file it was (device and inode), to notice that another one took its name.
+    pub file: String,
+    /// The first byte that was not read yet.
+    pub read_to: u64,
+    /// A digest of the bytes before that one, to notice that the file was rewritten.
+    pub tail: String,
+}
+
+/// A run of transcript lines, redacted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// The stream.
+    pub stream: String,
+    /// The offset of its first line in the agent's own file.
+    pub first: u64,
+    /// The offset behind its last line.
+    pub past: u64,
+    /// The lines with the offset of each in the agent's own file.
+    pub lines: Vec<(u64, String)>,
+}
+
+/// A repository and its checkouts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryRecord {
+    /// Its id.
+    pub id: RepositoryId,
+    /// The git common directory.
+    pub common_dir: String,
+    /// The checkouts, each with the HEAD up to which commits were looked for.
+    pub worktrees: Vec<(String, Option<Oid>)>,
+}
+
+impl RepositoryRecord {
+    /// The place of one of its checkouts.
+    #[must_use]
+    pub fn place(&self, worktree: &str) -> Place {
+        Place {
+            common_dir: self.common_dir.clone(),
+            worktree: worktree.to_owned(),
+        }
+    }
+}

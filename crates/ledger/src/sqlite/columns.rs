@@ -1,0 +1,134 @@
+//! Between rows and records.
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::{Row, ToSql};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use siglum_domain::{
+    CheckpointId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
+};
+use uuid::Uuid;
+
+use crate::LedgerError;
+
+/// A value as the database holds it: ids as 16 bytes, times as nanoseconds.
+pub(super) struct Col<T>(pub(super) T);
+
+macro_rules! id_column {
+    ($($id:ident),*) => {$(
+        impl ToSql for Col<$id> {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(ToSqlOutput::from(self.0.uuid().as_bytes().to_vec()))
+            }
+        }
+
+        impl FromSql for Col<$id> {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                let bytes = value.as_blob()?;
+                let uuid = Uuid::from_slice(bytes).map_err(|e| FromSqlError::Other(Box::new(e)))?;
+                Ok(Self($id::from_uuid(uuid)))
+            }
+        }
+    )*};
+}
+id_column!(
+    SessionId,
+    TurnId,
+    CheckpointId,
+    RepositoryId,
+    LedgerId,
+    ObservationId
+);
+
+impl ToSql for Col<Timestamp> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.0.nanos()))
+    }
+}
+
+impl FromSql for Col<Timestamp> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_i64().map(|n| Self(Timestamp::from_nanos(n)))
+    }
+}
+
+/// A name from outside that was checked when it was stored.
+macro_rules! name_column {
+    ($($name:ty),*) => {$(
+        impl FromSql for Col<$name> {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                <$name>::new(value.as_str()?).map(Self).map_err(|e| FromSqlError::Other(Box::new(e)))
+            }
+        }
+    )*};
+}
+name_column!(
+    Oid,
+    siglum_domain::AgentName,
+    siglum_domain::NativeId,
+    siglum_domain::ConversationId
+);
+
+/// Reads a column through [`Col`].
+pub(super) fn get<T>(row: &Row<'_>, at: usize) -> rusqlite::Result<T>
+where
+    Col<T>: FromSql,
+{
+    row.get::<_, Col<T>>(at).map(|c| c.0)
+}
+
+/// Reads a column that may be absent through [`Col`].
+pub(super) fn opt<T>(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<T>>
+where
+    Col<T>: FromSql,
+{
+    row.get::<_, Option<Col<T>>>(at).map(|c| c.map(|c| c.0))
+}
+
+/// A count as SQLite holds it.
+pub(super) fn int(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// A count as it was stored; a negative one is damage and reads as nothing.
+pub(super) fn count(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(at).map(|n| u64::try_from(n).unwrap_or(0))
+}
+
+/// A record as JSON.
+pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).expect("because stored forms have text keys and no failing parts")
+}
+
+/// A record from JSON.
+pub(super) fn from_json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, LedgerError> {
+    serde_json::from_str(text).map_err(|e| LedgerError::Damaged(format!("{what}: {e}")))
+}
+
+/// A word that an enum has in JSON, without quotes.
+pub(super) fn word<T: Serialize>(value: &T) -> String {
+    json(value).trim_matches('"').to_owned()
+}
+
+/// The enum of a word.
+pub(super) fn from_word<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, LedgerError> {
+    from_json(what, &format!("\"{text}\""))
+}
+
+impl From<rusqlite::Error> for LedgerError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        match error.sqlite_error_code() {
+            Some(Code::DatabaseBusy | Code::DatabaseLocked) => Self::Busy,
+            Some(
+                Code::DiskFull
+                | Code::ReadOnly
+                | Code::CannotOpen
+                | Code::PermissionDenied
+                | Code::SystemIoFailure,
+            ) => Self::Unwritable(Box::new(error)),
+            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Damaged(error.to_string()),
+            _ => Self::Storage(Box::new(error)),
+        }
+    }
+}

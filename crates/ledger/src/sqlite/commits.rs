@@ -1,0 +1,460 @@
+//! Intents, commits, checkpoints and authors in SQLite.
+
+use rusqlite::{Row, params};
+use siglum_domain::commit::CommitFacts;
+use siglum_domain::evidence::{Committer, Judgement};
+use siglum_domain::intake::Scene;
+use siglum_domain::provenance::Origin;
+use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
+
+use super::columns::{Col, count, from_json, from_word, get, int, json, opt, word};
+use super::open::Tx;
+use crate::record::*;
+use crate::{Commits, LedgerError};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+const INTENT: &str = "repository, at, scene, state, \"commit\"";
+
+/// An intent as it is stored.
+type IntentRow = (RepositoryId, Timestamp, String, String, Option<Oid>);
+
+fn intent_row(row: &Row<'_>) -> rusqlite::Result<IntentRow> {
+    Ok((
+        get(row, 0)?,
+        get(row, 1)?,
+        row.get(2)?,
+        row.get(3)?,
+        opt(row, 4)?,
+    ))
+}
+
+fn intent((repository, at, scene, state, commit): IntentRow) -> Result<IntentRecord> {
+    let state = match (state.as_str(), commit) {
+        ("landed", Some(commit)) => IntentState::Landed(commit),
+        ("expired", _) => IntentState::Expired,
+        _ => IntentState::Open,
+    };
+    Ok(IntentRecord {
+        repository,
+        at,
+        scene: from_json("intent", &scene)?,
+        state,
+    })
+}
+
+const COMMIT: &str = "c.repository, c.\"commit\", c.checkpoint, c.intent, c.judgement, c.facts, c.patch, c.at, c.seen_by";
+
+/// A commit as it is stored.
+struct CommitRow {
+    repository: RepositoryId,
+    commit: Oid,
+    checkpoint: Option<CheckpointId>,
+    intent: Option<CheckpointId>,
+    judgement: String,
+    facts: Option<String>,
+    patch: Option<String>,
+    at: Timestamp,
+    seen_by: String,
+}
+
+fn commit_row(row: &Row<'_>) -> rusqlite::Result<CommitRow> {
+    Ok(CommitRow {
+        repository: get(row, 0)?,
+        commit: get(row, 1)?,
+        checkpoint: opt(row, 2)?,
+        intent: opt(row, 3)?,
+        judgement: row.get(4)?,
+        facts: row.get(5)?,
+        patch: row.get(6)?,
+        at: get(row, 7)?,
+        seen_by: row.get(8)?,
+    })
+}
+
+fn commit(row: CommitRow) -> Result<CommitRecord> {
+    Ok(CommitRecord {
+        repository: row.repository,
+        commit: row.commit,
+        checkpoint: row.checkpoint,
+        intent: row.intent,
+        judgement: from_json("judgement", &row.judgement)?,
+        facts: row.facts.map(|f| from_json("commit", &f)).transpose()?,
+        patch: row.patch,
+        at: row.at,
+        seen_by: from_word("seen by", &row.seen_by)?,
+    })
+}
+
+const fn committer(judgement: &Judgement) -> (&'static str, Option<SessionId>) {
+    match judgement.committer {
+        Committer::Session { session } => ("session", Some(session)),
+        Committer::Human => ("human", None),
+        Committer::Unknown => ("unknown", None),
+    }
+}
+
+impl Tx<'_> {
+    fn intents(&mut self, rest: &str, of: impl rusqlite::Params) -> Result<Vec<IntentRecord>> {
+        let mut query = self
+            .db
+            .prepare_cached(&format!("SELECT {INTENT} FROM intents WHERE {rest}"))?;
+        let rows = query
+            .query_map(of, intent_row)?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        rows.into_iter().map(intent).collect()
+    }
+
+    fn commit_rows(&mut self, rest: &str, of: impl rusqlite::Params) -> Result<Vec<CommitRecord>> {
+        let mut query = self
+            .db
+            .prepare_cached(&format!("SELECT {COMMIT} FROM commits c {rest}"))?;
+        let rows = query
+            .query_map(of, commit_row)?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        rows.into_iter().map(commit).collect()
+    }
+
+    fn checkpoint_rows(
+        &mut self,
+        rest: &str,
+        of: impl rusqlite::Params,
+    ) -> Result<Vec<CheckpointRecord>> {
+        let sql = format!(
+            "SELECT k.id, k.kind, k.repository, k.\"commit\", k.at FROM checkpoints k {rest}"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        let row = |row: &Row<'_>| {
+            Ok((
+                get::<CheckpointId>(row, 0)?,
+                row.get::<_, String>(1)?,
+                opt(row, 2)?,
+                opt(row, 3)?,
+                get(row, 4)?,
+            ))
+        };
+        let rows = query
+            .query_map(of, row)?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut pins = self.db.prepare_cached(
+            "SELECT session, sequence FROM pins WHERE checkpoint = ?1 ORDER BY session",
+        )?;
+        let mut records = Vec::with_capacity(rows.len());
+        for (id, kind, repository, commit, at) in rows {
+            let pins = pins
+                .query_map([Col(id)], |row| Ok((get(row, 0)?, count(row, 1)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            records.push(CheckpointRecord {
+                id,
+                kind: from_word("checkpoint kind", &kind)?,
+                repository,
+                commit,
+                at,
+                pins,
+            });
+        }
+        Ok(records)
+    }
+}
+
+impl Commits for Tx<'_> {
+    fn put_intent(&mut self, repository: RepositoryId, at: Timestamp, scene: &Scene) -> Result<()> {
+        let sql = "INSERT OR IGNORE INTO intents (checkpoint, repository, worktree, git, at, scene, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'open')";
+        let git = scene.chain.git_process().map(|(_, git)| git.identity.key());
+        self.db.prepare_cached(sql)?.execute((
+            Col(scene.checkpoint),
+            Col(repository),
+            &scene.place.worktree,
+            git,
+            Col(at),
+            json(scene),
+        ))?;
+        Ok(())
+    }
+
+    fn intent(&mut self, checkpoint: CheckpointId) -> Result<Option<IntentRecord>> {
+        Ok(self.intents("checkpoint = ?1", [Col(checkpoint)])?.pop())
+    }
+
+    fn intents_of_git(&mut self, process: &str) -> Result<Vec<IntentRecord>> {
+        self.intents("git = ?1 ORDER BY at DESC", [process])
+    }
+
+    fn open_intents(&mut self, repository: Option<RepositoryId>) -> Result<Vec<IntentRecord>> {
+        match repository {
+            Some(repository) => self.intents(
+                "state = 'open' AND repository = ?1 ORDER BY at",
+                [Col(repository)],
+            ),
+            None => self.intents("state = 'open' ORDER BY at", []),
+        }
+    }
+
+    fn close_intent(&mut self, checkpoint: CheckpointId, state: &IntentState) -> Result<()> {
+        let (word, commit) = match state {
+            IntentState::Open => ("open", None),
+            IntentState::Landed(commit) => ("landed", Some(commit.as_str())),
+            IntentState::Expired => ("expired", None),
+        };
+        self.db
+            .prepare_cached("UPDATE intents SET state = ?2, \"commit\" = ?3 WHERE checkpoint = ?1")?
+            .execute((Col(checkpoint), word, commit))?;
+        Ok(())
+    }
+
+    fn put_commit(&mut self, r: &CommitRecord) -> Result<()> {
+        let sql = "INSERT OR REPLACE INTO commits (repository, \"commit\", checkpoint, intent, session, committer, verdict, judgement, facts, patch, at, seen_by) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+        let (kind, session) = committer(&r.judgement);
+        self.db.prepare_cached(sql)?.execute(params![
+            Col(r.repository),
+            r.commit.as_str(),
+            r.checkpoint.map(Col),
+            r.intent.map(Col),
+            session.map(Col),
+            kind,
+            word(&r.judgement.verdict),
+            json(&r.judgement),
+            r.facts.as_ref().map(json),
+            r.patch,
+            Col(r.at),
+            word(&r.seen_by),
+        ])?;
+        Ok(())
+    }
+
+    fn commit(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Option<CommitRecord>> {
+        Ok(self
+            .commit_rows(
+                "WHERE c.repository = ?1 AND c.\"commit\" = ?2",
+                (Col(repository), commit.as_str()),
+            )?
+            .pop())
+    }
+
+    fn commits_of_checkpoint(&mut self, checkpoint: CheckpointId) -> Result<Vec<CommitRecord>> {
+        self.commit_rows(
+            "WHERE c.checkpoint = ?1 ORDER BY c.at DESC",
+            [Col(checkpoint)],
+        )
+    }
+
+    fn commits_of_session(
+        &mut self,
+        session: SessionId,
+        limit: usize,
+    ) -> Result<Vec<CommitRecord>> {
+        self.commit_rows(
+            "WHERE c.session = ?1 ORDER BY c.at DESC LIMIT ?2",
+            (Col(session), int(limit as u64)),
+        )
+    }
+
+    fn commits(
+        &mut self,
+        repository: Option<RepositoryId>,
+        limit: usize,
+    ) -> Result<Vec<CommitRecord>> {
+        match repository {
+            Some(r) => self.commit_rows(
+                "WHERE c.repository = ?1 ORDER BY c.at DESC LIMIT ?2",
+                (Col(r), int(limit as u64)),
+            ),
+            None => self.commit_rows("ORDER BY c.at DESC LIMIT ?1", [int(limit as u64)]),
+        }
+    }
+
+    fn commits_by_patch(
+        &mut self,
+        repository: RepositoryId,
+        patch: &str,
+    ) -> Result<Vec<CommitRecord>> {
+        self.commit_rows(
+            "WHERE c.repository = ?1 AND c.patch = ?2 ORDER BY c.at",
+            (Col(repository), patch),
+        )
+    }
+
+    fn unfinished(&mut self, repository: RepositoryId, limit: usize) -> Result<Vec<Oid>> {
+        let sql = "SELECT \"commit\" FROM commits WHERE repository = ?1 AND facts IS NULL LIMIT ?2";
+        let mut query = self.db.prepare_cached(sql)?;
+        Ok(query
+            .query_map((Col(repository), int(limit as u64)), |row| get(row, 0))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn finish(&mut self, repository: RepositoryId, facts: &CommitFacts, patch: &str) -> Result<()> {
+        let sql =
+            "UPDATE commits SET facts = ?3, patch = ?4 WHERE repository = ?1 AND \"commit\" = ?2";
+        self.db.prepare_cached(sql)?.execute((
+            Col(repository),
+            facts.commit.as_str(),
+            json(facts),
+            patch,
+        ))?;
+        Ok(())
+    }
+
+    fn rejudge(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+        judgement: &Judgement,
+    ) -> Result<()> {
+        let sql = "UPDATE commits SET session = ?3, committer = ?4, verdict = ?5, judgement = ?6 WHERE repository = ?1 AND \"commit\" = ?2";
+        let (kind, session) = committer(judgement);
+        self.db.prepare_cached(sql)?.execute((
+            Col(repository),
+            commit.as_str(),
+            session.map(Col),
+            kind,
+            word(&judgement.verdict),
+            json(judgement),
+        ))?;
+        Ok(())
+    }
+
+    fn put_rewrite(
+        &mut self,
+        repository: RepositoryId,
+        old: &Oid,
+        new: &Oid,
+        command: &str,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "INSERT OR IGNORE INTO rewrites (repository, old, new, command, at) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.db.prepare_cached(sql)?.execute((
+            Col(repository),
+            old.as_str(),
+            new.as_str(),
+            command,
+            Col(at),
+        ))?;
+        Ok(())
+    }
+
+    fn rewritten_from(&mut self, repository: RepositoryId, new: &Oid) -> Result<Vec<Oid>> {
+        let mut query = self.db.prepare_cached(
+            "SELECT old FROM rewrites WHERE repository = ?1 AND new = ?2 ORDER BY at, old",
+        )?;
+        Ok(query
+            .query_map((Col(repository), new.as_str()), |row| get(row, 0))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn put_authors(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+        files: &[FileAuthors],
+    ) -> Result<()> {
+        let key = (Col(repository), commit.as_str());
+        self.db
+            .prepare_cached("DELETE FROM authors WHERE repository = ?1 AND \"commit\" = ?2")?
+            .execute((&key.0, key.1))?;
+        self.db
+            .prepare_cached("DELETE FROM authorships WHERE repository = ?1 AND \"commit\" = ?2")?
+            .execute((&key.0, key.1))?;
+        let mut put = self.db.prepare_cached(
+            "INSERT INTO authors (repository, \"commit\", path, spans) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        // A row without a path says that the authors were looked for.
+        put.execute((&key.0, key.1, "", "[]"))?;
+        let mut lines = std::collections::BTreeMap::<SessionId, u64>::new();
+        for file in files {
+            put.execute((&key.0, key.1, &file.path, json(&file.spans)))?;
+            for span in &file.spans {
+                if let Origin::Session(session) = span.origin {
+                    *lines.entry(session).or_default() += u64::from(span.lines());
+                }
+            }
+        }
+        let mut put = self.db.prepare_cached("INSERT INTO authorships (session, repository, \"commit\", lines) VALUES (?1, ?2, ?3, ?4)")?;
+        for (session, lines) in lines {
+            put.execute((Col(session), &key.0, key.1, int(lines)))?;
+        }
+        Ok(())
+    }
+
+    fn authors(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Option<Vec<FileAuthors>>> {
+        let sql = "SELECT path, spans FROM authors WHERE repository = ?1 AND \"commit\" = ?2 ORDER BY path";
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map((Col(repository), commit.as_str()), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+        let rows = rows.collect::<rusqlite::Result<Vec<(String, String)>>>()?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let file = |(path, spans): (String, String)| {
+            Ok(FileAuthors {
+                path,
+                spans: from_json("authors", &spans)?,
+            })
+        };
+        rows.into_iter()
+            .filter(|(path, _)| !path.is_empty())
+            .map(file)
+            .collect::<Result<_>>()
+            .map(Some)
+    }
+
+    fn authored(&mut self, session: SessionId) -> Result<Vec<(RepositoryId, Oid, u64)>> {
+        let sql = "SELECT a.repository, a.\"commit\", a.lines FROM authorships a JOIN commits c ON c.repository = a.repository \
+             AND c.\"commit\" = a.\"commit\" WHERE a.session = ?1 ORDER BY c.at DESC";
+        let mut query = self.db.prepare_cached(sql)?;
+        Ok(query
+            .query_map([Col(session)], |row| {
+                Ok((get(row, 0)?, get(row, 1)?, count(row, 2)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn put_checkpoint(&mut self, r: &CheckpointRecord) -> Result<()> {
+        let sql = "INSERT OR IGNORE INTO checkpoints (id, kind, repository, \"commit\", at) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.db.prepare_cached(sql)?.execute((
+            Col(r.id),
+            word(&r.kind),
+            r.repository.map(Col),
+            r.commit.as_ref().map(Oid::as_str),
+            Col(r.at),
+        ))?;
+        let mut pin = self.db.prepare_cached(
+            "INSERT OR IGNORE INTO pins (checkpoint, session, sequence) VALUES (?1, ?2, ?3)",
+        )?;
+        for (session, sequence) in &r.pins {
+            pin.execute((Col(r.id), Col(*session), int(*sequence)))?;
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<CheckpointRecord>> {
+        Ok(self.checkpoint_rows("WHERE k.id = ?1", [Col(id)])?.pop())
+    }
+
+    fn checkpoints(
+        &mut self,
+        session: Option<SessionId>,
+        repository: Option<RepositoryId>,
+        limit: usize,
+    ) -> Result<Vec<CheckpointRecord>> {
+        let limit = int(limit as u64);
+        match (session, repository) {
+            (Some(s), _) => self.checkpoint_rows("JOIN pins p ON p.checkpoint = k.id WHERE p.session = ?1 ORDER BY k.at DESC LIMIT ?2", (Col(s), limit)),
+            (None, Some(r)) => self.checkpoint_rows("WHERE k.repository = ?1 ORDER BY k.at DESC LIMIT ?2", (Col(r), limit)),
+            (None, None) => self.checkpoint_rows("ORDER BY k.at DESC LIMIT ?1", [limit]),
+        }
+    }
+
+    fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>> {
+        let sql = "SELECT id FROM checkpoints WHERE lower(substr(hex(id), -length(?1))) = ?1 ORDER BY at DESC LIMIT 16";
+        let mut query = self.db.prepare(sql)?;
+        Ok(query
+            .query_map([tail], |row| get(row, 0))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+}

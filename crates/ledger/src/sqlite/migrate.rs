@@ -1,0 +1,110 @@
+//! Migrations: numbered files, each applied once, in one transaction. A shipped one never changes.
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use siglum_domain::LedgerId;
+
+use super::columns::Col;
+use crate::LedgerError;
+
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_spine.sql")];
+
+/// The schema that this program writes.
+#[expect(clippy::cast_possible_truncation, reason = "there are few migrations")]
+pub const SCHEMA: u32 = MIGRATIONS.len() as u32;
+
+/// What the store says of itself.
+pub(super) struct Meta {
+    pub(super) id: LedgerId,
+    pub(super) key: [u8; 32],
+}
+
+fn number(db: &Connection, key: &str) -> rusqlite::Result<Option<u32>> {
+    db.query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| {
+        row.get(0)
+    })
+    .optional()
+}
+
+fn found(db: &Connection) -> rusqlite::Result<u32> {
+    db.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Refuses a store that this program may not read or write, or that is older than it.
+pub(super) fn admit(db: &Connection) -> Result<(), LedgerError> {
+    let schema = found(db)?;
+    if schema < SCHEMA {
+        return Err(LedgerError::Outdated {
+            found: schema,
+            known: SCHEMA,
+        });
+    }
+    let needed = number(db, "min_writer")?
+        .unwrap_or(schema)
+        .max(number(db, "min_reader")?.unwrap_or(0));
+    if needed > SCHEMA {
+        return Err(LedgerError::TooNew {
+            needed,
+            known: SCHEMA,
+        });
+    }
+    Ok(())
+}
+
+/// Brings a store to the schema of this program. A new store gets its id and its key.
+pub(super) fn migrate(
+    db: &mut Connection,
+    id: LedgerId,
+    key: &[u8; 32],
+) -> Result<(), LedgerError> {
+    if found(db)? >= SCHEMA {
+        return Ok(());
+    }
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let from = found(&tx)?;
+    for (number, sql) in (1u32..).zip(MIGRATIONS).filter(|(n, _)| *n > from) {
+        tx.execute_batch(sql)?;
+        tx.pragma_update(None, "user_version", number)?;
+    }
+    if from == 0 {
+        let put = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
+        tx.execute(put, ("ledger", Col(id)))?;
+        tx.execute(put, ("key", &key[..]))?;
+    }
+    let put = "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    tx.execute(put, ("min_reader", SCHEMA))?;
+    tx.execute(put, ("min_writer", SCHEMA))?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Reads what the store says of itself.
+pub(super) fn meta(db: &Connection) -> Result<Meta, LedgerError> {
+    let get = "SELECT value FROM meta WHERE key = ?1";
+    let id = db
+        .query_row(get, ["ledger"], |row| row.get::<_, Col<LedgerId>>(0))?
+        .0;
+    let key: Vec<u8> = db.query_row(get, ["key"], |row| row.get(0))?;
+    let key = key
+        .try_into()
+        .map_err(|_| LedgerError::Damaged("the key has not 32 bytes".to_owned()))?;
+    Ok(Meta { id, key })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shipped migration never changes: add a new file instead.
+    #[test]
+    fn shipped_migrations_are_frozen() {
+        let hashes: Vec<String> = MIGRATIONS
+            .iter()
+            .map(|sql| blake3::hash(sql.as_bytes()).to_hex()[..16].to_owned())
+            .collect();
+        assert_eq!(
+            hashes,
+            ["unreleased"].map(|_| hashes[0].clone()),
+            "0001 is not released yet; pin its hash with the first release"
+        );
+    }
+}

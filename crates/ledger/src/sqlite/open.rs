@@ -1,0 +1,172 @@
+//! Opening the file, and transactions on it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use siglum_domain::LedgerId;
+
+use super::migrate;
+use crate::{Durability, Ledger, LedgerError, Transaction};
+
+/// Above this size the store's own log is brought into its file.
+const CHECKPOINT_ABOVE: u64 = 2 << 20;
+
+/// How to open a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    /// From a hook: waits 50 ms at most, never creates, migrates or checkpoints.
+    Hook,
+    /// From a command or the worker: waits 10 s, creates and migrates. A new ledger gets this id
+    /// and this key.
+    Command {
+        /// The id of a new ledger.
+        id: LedgerId,
+        /// The secret key of a new ledger.
+        key: [u8; 32],
+    },
+}
+
+/// A ledger in one SQLite file.
+pub struct SqliteLedger {
+    db: Connection,
+    path: PathBuf,
+    id: LedgerId,
+    key: [u8; 32],
+}
+
+impl SqliteLedger {
+    /// Opens the ledger at `path`.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unwritable`] where there is none and `how` does not create one, or where the
+    /// place cannot be written to; [`LedgerError::TooNew`] and [`LedgerError::Outdated`] by schema.
+    pub fn open(path: &Path, how: Open) -> Result<Self, LedgerError> {
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let wait = match how {
+            Open::Hook => Duration::from_millis(50),
+            Open::Command { .. } => {
+                create(path)?;
+                flags |= OpenFlags::SQLITE_OPEN_CREATE;
+                Duration::from_secs(10)
+            }
+        };
+        let mut db = Connection::open_with_flags(path, flags)?;
+        db.busy_timeout(wait)?;
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        db.pragma_update(None, "wal_autocheckpoint", 0)?;
+        if let Open::Command { id, key } = how {
+            db.pragma_update(None, "journal_mode", "WAL")?;
+            db.pragma_update(None, "foreign_keys", true)?;
+            migrate::migrate(&mut db, id, &key)?;
+        }
+        migrate::admit(&db)?;
+        let meta = migrate::meta(&db)?;
+        db.set_prepared_statement_cache_capacity(64);
+        Ok(Self {
+            db,
+            path: path.to_owned(),
+            id: meta.id,
+            key: meta.key,
+        })
+    }
+
+    /// The size of the store's own log in bytes.
+    #[must_use]
+    pub fn log_bytes(path: &Path) -> u64 {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        std::fs::metadata(log).map_or(0, |m| m.len())
+    }
+
+    fn run(
+        &mut self,
+        behavior: TransactionBehavior,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        let tx = self.db.transaction_with_behavior(behavior)?;
+        let mut verbs = Tx {
+            db: &tx,
+            ledger: self.id,
+        };
+        work(&mut verbs)?;
+        tx.commit()?;
+        Ok(())
+    }
+}
+
+/// Creates the file for its owner alone, with its directory.
+fn create(path: &Path) -> Result<(), LedgerError> {
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+    let unwritable = |e: std::io::Error| LedgerError::Unwritable(Box::new(e));
+    if path.exists() {
+        return Ok(());
+    }
+    if let Some(dir) = path.parent() {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(unwritable)?;
+    }
+    std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(unwritable)?;
+    Ok(())
+}
+
+impl Ledger for SqliteLedger {
+    fn id(&self) -> LedgerId {
+        self.id
+    }
+
+    fn key(&self) -> [u8; 32] {
+        self.key
+    }
+
+    fn read(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        self.run(TransactionBehavior::Deferred, work)
+    }
+
+    fn write(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        let level = match durability {
+            Durability::Process => "NORMAL",
+            Durability::Disk => "FULL",
+        };
+        self.db.pragma_update(None, "synchronous", level)?;
+        self.run(TransactionBehavior::Immediate, work)
+    }
+
+    fn maintain(&mut self) -> Result<(), LedgerError> {
+        if Self::log_bytes(&self.path) > CHECKPOINT_ABOVE {
+            self.db
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<Vec<String>, LedgerError> {
+        let mut rows = self.db.prepare("PRAGMA quick_check(20)")?;
+        let lines = rows
+            .query_map([], |row| row.get::<_, String>(0))?
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(lines.into_iter().filter(|l| l != "ok").collect())
+    }
+}
+
+/// The verbs, on one open transaction.
+pub(super) struct Tx<'a> {
+    pub(super) db: &'a Connection,
+    pub(super) ledger: LedgerId,
+}

@@ -1,0 +1,429 @@
+//! The traits that a store implements.
+
+use siglum_domain::commit::CommitFacts;
+use siglum_domain::evidence::Judgement;
+use siglum_domain::fold::Entry;
+use siglum_domain::intake::{Decline, Place, Scene};
+use siglum_domain::observation::{Observation, Source};
+use siglum_domain::process::ProcessIdentity;
+use siglum_domain::receipt::{Receipt, SealedEntry};
+use siglum_domain::{
+    AgentName, CheckpointId, LedgerId, NativeId, ObservationId, Oid, RepositoryId, SessionId,
+    Timestamp, TurnId,
+};
+
+use crate::LedgerError;
+use crate::record::*;
+
+/// How safe a write is when the call returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// It survives the death of the process.
+    Process,
+    /// It survives the loss of power: receipts and intents.
+    Disk,
+}
+
+/// A store, opened for one tenant.
+pub trait Ledger: Send {
+    /// Its id.
+    fn id(&self) -> LedgerId;
+
+    /// The secret key of line hashes and of the digests of withheld texts. Never leaves the ledger.
+    fn key(&self) -> [u8; 32];
+
+    /// Runs `work` in one transaction that only reads one state of the store.
+    ///
+    /// # Errors
+    /// Those of `work`, or of the store.
+    fn read(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError>;
+
+    /// Runs `work` in one transaction. All of it happens or nothing; `work` may run again after a
+    /// conflict, so it must have no effect outside.
+    ///
+    /// # Errors
+    /// Those of `work`, or of the store; nothing was written then.
+    fn write(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError>;
+
+    /// Brings what waits in the store's own log into its files, if that is worth it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn maintain(&mut self) -> Result<(), LedgerError>;
+
+    /// Checks the store's own files and gives what is wrong in words; nothing means sound.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn check(&mut self) -> Result<Vec<String>, LedgerError>;
+}
+
+/// [`Ledger::read`] with a result.
+///
+/// # Errors
+/// Those of `work`, or of the store.
+pub fn read<T>(
+    ledger: &mut dyn Ledger,
+    mut work: impl FnMut(&mut dyn Transaction) -> Result<T, LedgerError>,
+) -> Result<T, LedgerError> {
+    let mut result = None;
+    ledger.read(&mut |tx| {
+        result = Some(work(tx)?);
+        Ok(())
+    })?;
+    Ok(result.expect("because a transaction that succeeds has run its work"))
+}
+
+/// [`Ledger::write`] with a result.
+///
+/// # Errors
+/// Those of `work`, or of the store; nothing was written then.
+pub fn write<T>(
+    ledger: &mut dyn Ledger,
+    durability: Durability,
+    mut work: impl FnMut(&mut dyn Transaction) -> Result<T, LedgerError>,
+) -> Result<T, LedgerError> {
+    let mut result = None;
+    ledger.write(durability, &mut |tx| {
+        result = Some(work(tx)?);
+        Ok(())
+    })?;
+    Ok(result.expect("because a transaction that succeeds has run its work"))
+}
+
+/// Everything that can be done inside a transaction.
+pub trait Transaction: Sessions + Log + Commits + Queue {}
+impl<T: Sessions + Log + Commits + Queue> Transaction for T {}
+
+type Result<T, E = LedgerError> = std::result::Result<T, E>;
+
+/// Repositories, sessions, their names, processes, turns, links.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "every verb fails as its transaction does"
+)]
+pub trait Sessions {
+    /// The repository at this common directory, if it is known.
+    fn repository(&mut self, common_dir: &str) -> Result<Option<RepositoryRecord>>;
+    /// All repositories.
+    fn repositories(&mut self) -> Result<Vec<RepositoryRecord>>;
+    /// The repository of a place, created under `fresh` if it is new; its checkout is noted.
+    fn note_place(
+        &mut self,
+        place: &Place,
+        fresh: RepositoryId,
+        at: Timestamp,
+    ) -> Result<RepositoryId>;
+    /// Notes up to which HEAD a checkout was looked through for commits.
+    fn set_swept(&mut self, repository: RepositoryId, worktree: &str, head: &Oid) -> Result<()>;
+
+    /// One session.
+    fn session(&mut self, id: SessionId) -> Result<Option<SessionRecord>>;
+    /// The session that an agent calls by this id.
+    fn session_by_alias(
+        &mut self,
+        agent: &AgentName,
+        native: &NativeId,
+    ) -> Result<Option<SessionId>>;
+    /// Sessions whose id ends in these digits, 16 at most.
+    fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>>;
+    /// Sessions, newest first.
+    fn sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>>;
+    /// Creates a session.
+    fn create_session(&mut self, record: &SessionRecord) -> Result<()>;
+    /// Gives a session another native id. A known one stays with its session.
+    fn add_alias(
+        &mut self,
+        agent: &AgentName,
+        native: &NativeId,
+        session: SessionId,
+        at: Timestamp,
+    ) -> Result<()>;
+    /// The native ids of a session, oldest first.
+    fn aliases(&mut self, session: SessionId) -> Result<Vec<NativeId>>;
+    /// Something was heard of a session; sets its place if it has none.
+    fn touch(
+        &mut self,
+        session: SessionId,
+        at: Timestamp,
+        place: Option<(RepositoryId, &str)>,
+        cwd: Option<&str>,
+    ) -> Result<()>;
+    /// Says when a session ended, or that it goes on.
+    fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()>;
+    /// Says which session a session came from, unless that is known.
+    fn set_parent(
+        &mut self,
+        session: SessionId,
+        parent: SessionId,
+        relation: Relation,
+    ) -> Result<()>;
+    /// Stores what a session amounts to, folded up to `folded`.
+    fn put_summary(&mut self, session: SessionId, summary: &Summary, folded: u64) -> Result<()>;
+    /// Sessions whose log is longer than their summary.
+    fn unfolded(&mut self, limit: usize) -> Result<Vec<SessionId>>;
+
+    /// Binds a session to a process.
+    fn bind(&mut self, session: SessionId, process: &ProcessIdentity, at: Timestamp) -> Result<()>;
+    /// The sessions that were ever bound to a process, by its key.
+    fn bound_to(&mut self, process: &str) -> Result<Vec<Binding>>;
+    /// The processes that a session was ever bound to, newest first.
+    fn bindings(&mut self, session: SessionId) -> Result<Vec<Binding>>;
+
+    /// The turn that an agent calls so, created under `fresh` if it is new.
+    fn turn(
+        &mut self,
+        session: SessionId,
+        native: &str,
+        fresh: TurnId,
+        at: Timestamp,
+    ) -> Result<TurnId>;
+    /// The turn opened last.
+    fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>>;
+
+    /// Records a statement and gives it the next number of this ledger.
+    fn state(
+        &mut self,
+        at: Timestamp,
+        by: &str,
+        source: &str,
+        statement: &Statement,
+    ) -> Result<u64>;
+    /// What was stated of a session, in order.
+    fn statements_of_session(&mut self, session: SessionId) -> Result<Vec<StatementRecord>>;
+    /// What was stated of a commit, in order.
+    fn statements_of_commit(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Vec<StatementRecord>>;
+}
+
+/// An observation on its way into a log.
+#[derive(Debug, Clone)]
+pub struct NewEntry<'a> {
+    /// Its id, if it is new.
+    pub id: ObservationId,
+    /// Its session.
+    pub session: SessionId,
+    /// Its turn.
+    pub turn: Option<TurnId>,
+    /// When the ledger takes it.
+    pub recorded_at: Timestamp,
+    /// The salt of its payload's digest.
+    pub salt: [u8; 32],
+    /// What was seen.
+    pub observation: &'a Observation,
+}
+
+/// What became of an observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    /// It is new, at this place of the log.
+    New(u64),
+    /// It was there.
+    Known,
+}
+
+/// The log of a session, its receipts, and folds that must be quick to read.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "every verb fails as its transaction does"
+)]
+pub trait Log {
+    /// Appends an observation, unless the same one is there.
+    fn append(&mut self, entry: &NewEntry<'_>) -> Result<Appended>;
+    /// The entries after `after`, in order, at most `limit` (0: all). Forgotten payloads are left out.
+    fn entries(&mut self, session: SessionId, after: u64, limit: usize) -> Result<Vec<Entry>>;
+    /// The entry that its source calls by this key.
+    fn entry(&mut self, session: SessionId, source: Source, key: &str) -> Result<Option<Entry>>;
+
+    /// A tool call that runs commands began in a checkout.
+    fn begin_call(
+        &mut self,
+        session: SessionId,
+        event: &str,
+        worktree: &str,
+        at: Timestamp,
+    ) -> Result<()>;
+    /// A tool call returned.
+    fn end_call(&mut self, session: SessionId, event: &str) -> Result<()>;
+    /// No tool call of the session runs any more.
+    fn end_calls(&mut self, session: SessionId) -> Result<()>;
+    /// The tool calls that run in a checkout, begun at or after `since`.
+    fn running_calls(&mut self, worktree: &str, since: Timestamp) -> Result<Vec<RunningCall>>;
+
+    /// Notes that a tool call moved HEAD.
+    fn put_move(&mut self, moved: &HeadMove) -> Result<()>;
+    /// The tool calls that moved HEAD to a commit.
+    fn moves_to(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Vec<HeadMove>>;
+
+    /// Stores an edit; a later fold of the same one replaces it.
+    fn put_edit(&mut self, edit: &EditRecord) -> Result<()>;
+    /// The edits of a path up to `until`, oldest first.
+    fn edits(
+        &mut self,
+        repository: RepositoryId,
+        path: &str,
+        until: Timestamp,
+    ) -> Result<Vec<EditRecord>>;
+    /// The newest edit of a path.
+    fn last_edit(&mut self, repository: RepositoryId, path: &str) -> Result<Option<EditRecord>>;
+    /// The edits that left this content, oldest first.
+    fn edits_leaving(&mut self, blob: &Oid) -> Result<Vec<EditRecord>>;
+    /// Edits whose lines were not hashed yet.
+    fn unhashed_edits(&mut self, limit: usize) -> Result<Vec<EditRecord>>;
+
+    /// Sessions that have entries behind their last receipt, longest silent first.
+    fn unsealed(&mut self, limit: usize) -> Result<Vec<SessionRecord>>;
+    /// The entries `first ..= last` as a receipt sees them, each with its turn.
+    fn to_seal(
+        &mut self,
+        session: SessionId,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<(SealedEntry, Option<TurnId>)>>;
+    /// Stores a receipt, if it follows the last one; `false` if another came first.
+    fn put_receipt(&mut self, receipt: &Receipt) -> Result<bool>;
+    /// The receipts of a session in order.
+    fn receipts(&mut self, session: SessionId) -> Result<Vec<Receipt>>;
+}
+
+/// Intents, commits, checkpoints, authors.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "every verb fails as its transaction does"
+)]
+pub trait Commits {
+    /// Stores an intent, unless it is there.
+    fn put_intent(&mut self, repository: RepositoryId, at: Timestamp, scene: &Scene) -> Result<()>;
+    /// One intent.
+    fn intent(&mut self, checkpoint: CheckpointId) -> Result<Option<IntentRecord>>;
+    /// The intents of a git process, by its key, newest first.
+    fn intents_of_git(&mut self, process: &str) -> Result<Vec<IntentRecord>>;
+    /// The intents that are open, oldest first; of one repository, or of all.
+    fn open_intents(&mut self, repository: Option<RepositoryId>) -> Result<Vec<IntentRecord>>;
+    /// Closes an intent.
+    fn close_intent(&mut self, checkpoint: CheckpointId, state: &IntentState) -> Result<()>;
+
+    /// Stores what is known of a commit; what was there is replaced.
+    fn put_commit(&mut self, record: &CommitRecord) -> Result<()>;
+    /// What is known of a commit.
+    fn commit(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Option<CommitRecord>>;
+    /// The commits that are this checkpoint, newest first.
+    fn commits_of_checkpoint(&mut self, checkpoint: CheckpointId) -> Result<Vec<CommitRecord>>;
+    /// The commits that a session made, newest first.
+    fn commits_of_session(&mut self, session: SessionId, limit: usize)
+    -> Result<Vec<CommitRecord>>;
+    /// The commits of a repository, newest first; of all repositories if none is given.
+    fn commits(
+        &mut self,
+        repository: Option<RepositoryId>,
+        limit: usize,
+    ) -> Result<Vec<CommitRecord>>;
+    /// The commits with the same patch.
+    fn commits_by_patch(
+        &mut self,
+        repository: RepositoryId,
+        patch: &str,
+    ) -> Result<Vec<CommitRecord>>;
+    /// Commits of a repository that git was not asked about yet.
+    fn unfinished(&mut self, repository: RepositoryId, limit: usize) -> Result<Vec<Oid>>;
+    /// Adds what git says of a commit.
+    fn finish(&mut self, repository: RepositoryId, facts: &CommitFacts, patch: &str) -> Result<()>;
+    /// Replaces the judgement over a commit.
+    fn rejudge(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+        judgement: &Judgement,
+    ) -> Result<()>;
+    /// Notes that git rewrote a commit.
+    fn put_rewrite(
+        &mut self,
+        repository: RepositoryId,
+        old: &Oid,
+        new: &Oid,
+        command: &str,
+        at: Timestamp,
+    ) -> Result<()>;
+    /// The commits that this one was rewritten from.
+    fn rewritten_from(&mut self, repository: RepositoryId, new: &Oid) -> Result<Vec<Oid>>;
+
+    /// Stores the origins of the lines of a commit's files; what was there is replaced.
+    fn put_authors(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+        files: &[FileAuthors],
+    ) -> Result<()>;
+    /// The origins of the lines of a commit's files, by path; nothing if they were not looked for yet.
+    fn authors(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Option<Vec<FileAuthors>>>;
+    /// The commits that hold lines of a session, newest first.
+    fn authored(&mut self, session: SessionId) -> Result<Vec<(RepositoryId, Oid, u64)>>;
+
+    /// Stores a checkpoint with its pins; more pins are added to one that is there.
+    fn put_checkpoint(&mut self, record: &CheckpointRecord) -> Result<()>;
+    /// One checkpoint.
+    fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<CheckpointRecord>>;
+    /// Checkpoints, newest first; of a session, of a repository, or of all.
+    fn checkpoints(
+        &mut self,
+        session: Option<SessionId>,
+        repository: Option<RepositoryId>,
+        limit: usize,
+    ) -> Result<Vec<CheckpointRecord>>;
+    /// Checkpoints whose id ends in these digits, 16 at most.
+    fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>>;
+}
+
+/// Declines, transcripts, the outbox and its cursors.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "every verb fails as its transaction does"
+)]
+pub trait Queue {
+    /// Records that something was refused, deferred or lost; the same key twice is one row.
+    fn decline(&mut self, key: &str, at: Timestamp, decline: &Decline) -> Result<()>;
+    /// What was declined since, newest first.
+    fn declines(&mut self, since: Timestamp, limit: usize) -> Result<Vec<DeclineRecord>>;
+
+    /// Wants a transcript to be read (on); creates it if it is new.
+    fn want_transcript(&mut self, record: &TranscriptRecord) -> Result<()>;
+    /// Transcripts that want to be read.
+    fn wanted_transcripts(&mut self, limit: usize) -> Result<Vec<TranscriptRecord>>;
+    /// One transcript.
+    fn transcript(&mut self, stream: &str) -> Result<Option<TranscriptRecord>>;
+    /// Notes how far a transcript was read, and whether there is more.
+    fn transcript_read(&mut self, record: &TranscriptRecord, wanted: bool) -> Result<()>;
+    /// Stores a run of lines; what was there at its place is replaced.
+    fn put_segment(&mut self, segment: &Segment) -> Result<()>;
+    /// The run of lines that holds this offset.
+    fn segment(&mut self, stream: &str, offset: u64) -> Result<Option<Segment>>;
+
+    /// Puts a change where projections find it.
+    fn push(&mut self, at: Timestamp, topic: &str, body: &str) -> Result<()>;
+    /// The last position of the outbox.
+    fn outbox_end(&mut self) -> Result<u64>;
+    /// How far a projection came.
+    fn cursor(&mut self, projection: &str) -> Result<u64>;
+    /// Notes how far a projection came.
+    fn set_cursor(&mut self, projection: &str, position: u64) -> Result<()>;
+    /// Sets an item aside that failed too often.
+    fn park(&mut self, queue: &str, item: &str, at: Timestamp, reason: &str) -> Result<()>;
+    /// The items that were set aside: queue, item, when, why.
+    fn parked(&mut self) -> Result<Vec<(String, String, Timestamp, String)>>;
+    /// Takes an item back that was set aside.
+    fn unpark(&mut self, queue: &str, item: &str) -> Result<()>;
+}

@@ -1,0 +1,243 @@
+//! `cargo xtask test`: the lanes, run one after the other, and what is said about them at the end.
+
+use std::time::{Duration, Instant};
+
+use crate::{Failure, layering, programs, size, summary, tests_lane, workspace};
+
+/// One group of checks.
+struct Lane {
+    name: &'static str,
+    run: fn() -> Result<Ended, Failure>,
+    /// Lanes with tests fail when none was executed.
+    has_tests: HasTests,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HasTests {
+    Yes,
+    No,
+}
+
+/// In the order in which they run: what is fast to fail comes first.
+const LANES: &[Lane] = &[
+    Lane {
+        name: "fmt",
+        run: fmt,
+        has_tests: HasTests::No,
+    },
+    Lane {
+        name: "layering",
+        run: layering,
+        has_tests: HasTests::No,
+    },
+    Lane {
+        name: "clippy",
+        run: clippy,
+        has_tests: HasTests::No,
+    },
+    Lane {
+        name: "docs",
+        run: docs,
+        has_tests: HasTests::No,
+    },
+    Lane {
+        name: "unit",
+        run: tests_lane::unit,
+        has_tests: HasTests::Yes,
+    },
+    Lane {
+        name: "blackbox",
+        run: tests_lane::blackbox,
+        has_tests: HasTests::Yes,
+    },
+    Lane {
+        name: "agents",
+        run: tests_lane::agents,
+        has_tests: HasTests::Yes,
+    },
+];
+
+/// How a lane's checks ended.
+#[derive(Default)]
+pub(crate) struct Ended {
+    /// The test runners' own summary lines.
+    pub(crate) summaries: Vec<String>,
+    /// What was wrong, if anything.
+    pub(crate) problem: Option<String>,
+}
+
+/// One line of the report.
+struct Outcome {
+    name: &'static str,
+    took: Duration,
+    ended: Ended,
+}
+
+/// Runs the chosen lanes, all of them even if one fails.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let lanes = choose(args)?;
+    let outcomes: Vec<Outcome> = lanes.into_iter().map(run_lane).collect();
+    report(&outcomes);
+    let failed = outcomes
+        .iter()
+        .filter(|o| o.ended.problem.is_some())
+        .count();
+    match failed {
+        0 => Ok(()),
+        n => Err(Failure::new(format!(
+            "{n} of {} lanes failed",
+            outcomes.len()
+        ))),
+    }
+}
+
+fn choose(args: &[String]) -> Result<Vec<&'static Lane>, Failure> {
+    let (mut only, mut skip) = (Vec::new(), Vec::new());
+    let mut rest = args.iter();
+    while let Some(flag) = rest.next() {
+        let list = match flag.as_str() {
+            "--only" => &mut only,
+            "--skip" => &mut skip,
+            other => return Err(Failure::Usage(format!("unknown argument {other}"))),
+        };
+        let name = rest.next().map(String::as_str).unwrap_or_default();
+        if !LANES.iter().any(|lane| lane.name == name) {
+            return Err(Failure::Usage(format!(
+                "{flag} needs the name of a lane, not {name:?}"
+            )));
+        }
+        list.push(name);
+    }
+    let chosen =
+        |lane: &&Lane| (only.is_empty() || only.contains(&lane.name)) && !skip.contains(&lane.name);
+    let lanes: Vec<_> = LANES.iter().filter(chosen).collect();
+    if lanes.is_empty() {
+        return Err(Failure::Usage("no lane is left to run".to_owned()));
+    }
+    Ok(lanes)
+}
+
+fn run_lane(lane: &'static Lane) -> Outcome {
+    eprintln!("\n== {}", lane.name);
+    let start = Instant::now();
+    let mut ended = (lane.run)().unwrap_or_else(|failure| Ended {
+        problem: Some(failure.to_string()),
+        ..Ended::default()
+    });
+    if lane.has_tests == HasTests::Yes && summary::total(&ended.summaries) == 0 {
+        ended
+            .problem
+            .get_or_insert_with(|| "no test was executed".to_owned());
+    }
+    if let Some(problem) = &ended.problem {
+        eprintln!("error: {problem}");
+    }
+    Outcome {
+        name: lane.name,
+        took: start.elapsed(),
+        ended,
+    }
+}
+
+fn report(outcomes: &[Outcome]) {
+    println!("\n== lanes");
+    for Outcome { name, took, ended } in outcomes {
+        let seconds = took.as_secs_f64();
+        match &ended.problem {
+            None => println!("{name:10} {seconds:7.1} s  passed"),
+            Some(what) => {
+                let first = what.lines().next().unwrap_or_default();
+                println!("{name:10} {seconds:7.1} s  failed: {first}");
+            }
+        }
+    }
+    let tested = |o: &&Outcome| !o.ended.summaries.is_empty();
+    for Outcome { name, ended, .. } in outcomes.iter().filter(tested) {
+        println!("\n== {name}: the test runners' summaries");
+        for line in &ended.summaries {
+            println!("{line}");
+        }
+    }
+}
+
+fn fmt() -> Result<Ended, Failure> {
+    programs::run(&mut programs::cargo(&["fmt", "--all", "--check"])).map(|()| Ended::default())
+}
+
+fn clippy() -> Result<Ended, Failure> {
+    let args = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--quiet",
+    ];
+    let mut cargo = programs::cargo(&args);
+    programs::run(cargo.args(["--", "-D", "warnings"])).map(|()| Ended::default())
+}
+
+fn docs() -> Result<Ended, Failure> {
+    let mut cargo = programs::cargo(&["doc", "--no-deps", "--workspace", "--quiet"]);
+    programs::run(cargo.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Ended::default())
+}
+
+/// Checks imports and sizes.
+pub(crate) fn layering() -> Result<Ended, Failure> {
+    let root = workspace::root();
+    let (crates, mut problems) = layering::check(&root)?;
+    let files = size::measure(&root)?;
+    let (too_long, warnings) = size::check(&files);
+    problems.extend(too_long);
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
+    if problems.is_empty() {
+        println!(
+            "layering: {crates} crates and {} files are in order",
+            files.len()
+        );
+        return Ok(Ended::default());
+    }
+    Err(Failure::new(problems.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(args: &[&str], expected: &[&str]) {
+        let args: Vec<String> = args.iter().map(|&a| a.to_owned()).collect();
+        let names: Vec<_> = choose(&args)
+            .unwrap_or_default()
+            .iter()
+            .map(|l| l.name)
+            .collect();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn lanes_are_chosen() {
+        check(&["--only", "unit"], &["unit"]);
+        check(&["--only", "unit", "--only", "fmt"], &["fmt", "unit"]);
+        check(&["--only", "unit", "--skip", "unit"], &[]);
+        check(&["--only", "nonsense"], &[]);
+        check(
+            &["--skip", "agents", "--skip", "blackbox"],
+            &["fmt", "layering", "clippy", "docs", "unit"],
+        );
+    }
+
+    #[test]
+    fn a_lane_without_tests_fails() {
+        static EMPTY: Lane = Lane {
+            name: "empty",
+            run: || Ok(Ended::default()),
+            has_tests: HasTests::Yes,
+        };
+        assert_eq!(
+            run_lane(&EMPTY).ended.problem.as_deref(),
+            Some("no test was executed")
+        );
+    }
+}

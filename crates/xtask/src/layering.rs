@@ -1,0 +1,277 @@
+//! Who may import whom: the table of DESIGN §3 against the manifests. Every crate from outside also
+//! needs its reason in `docs/dependencies.md`.
+
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::{Failure, workspace};
+
+/// What a crate may import from the workspace.
+#[derive(Clone, Copy)]
+enum Imports {
+    Only(&'static [&'static str]),
+    Any,
+}
+
+/// The table of DESIGN §3. A new crate needs a row there and here.
+const TABLE: &[(&str, Imports)] = &[
+    ("siglum-domain", Imports::Only(&[])),
+    ("siglum-ledger", Imports::Only(&["siglum-domain"])),
+    ("siglum-gitstore", Imports::Only(&["siglum-domain"])),
+    ("siglum-agents", Imports::Only(&["siglum-domain"])),
+    ("siglum-telemetry", Imports::Only(&["siglum-domain"])),
+    ("siglum-egress", Imports::Only(&["siglum-domain"])),
+    (
+        "siglum-engine",
+        Imports::Only(&[
+            "siglum-domain",
+            "siglum-ledger",
+            "siglum-gitstore",
+            "siglum-agents",
+            "siglum-telemetry",
+            "siglum-egress",
+        ]),
+    ),
+    (
+        "siglum-gateway",
+        Imports::Only(&[
+            "siglum-domain",
+            "siglum-ledger",
+            "siglum-telemetry",
+            "siglum-engine",
+        ]),
+    ),
+    (
+        "siglum",
+        Imports::Only(&[
+            "siglum-domain",
+            "siglum-ledger",
+            "siglum-gitstore",
+            "siglum-agents",
+            "siglum-telemetry",
+            "siglum-egress",
+            "siglum-engine",
+            "siglum-gateway",
+        ]),
+    ),
+    ("xtask", Imports::Only(&[])),
+    ("siglum-bench", Imports::Any),
+    ("siglum-tests", Imports::Any),
+];
+
+/// Outside crates that only some crates may use, and those that may if the dependency is optional.
+const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
+    ("tokio", &["siglum-gateway"], &["siglum-ledger"]),
+    ("tokio-postgres", &[], &["siglum-ledger"]),
+    ("deadpool-postgres", &[], &["siglum-ledger"]),
+    ("axum", &["siglum-gateway"], &[]),
+    ("tower-http", &["siglum-gateway"], &[]),
+    ("tonic", &["siglum-gateway"], &[]),
+    ("clap", &["siglum"], &[]),
+    ("clap_complete", &["siglum"], &[]),
+    ("anyhow", &["siglum"], &[]),
+    ("rusqlite", &["siglum-ledger"], &[]),
+];
+
+/// Where every crate from outside has a row.
+const REASONS: &str = "docs/dependencies.md";
+
+/// The number of crates read and what is wrong with them.
+pub(crate) fn check(root: &Path) -> Result<(usize, Vec<String>), Failure> {
+    let mut problems = Vec::new();
+    let dirs = workspace::crate_dirs(root)?;
+    let reasons = workspace::read(&root.join(REASONS))?;
+    for dir in &dirs {
+        let path = dir.join("Cargo.toml");
+        let manifest = workspace::read(&path)?
+            .parse::<Table>()
+            .map_err(|e| Failure::new(format!("{}: {e}", path.display())))?;
+        problems.extend(check_manifest(&manifest));
+        problems.extend(check_reasons(&manifest, &reasons));
+    }
+    problems.sort();
+    problems.dedup();
+    Ok((dirs.len(), problems))
+}
+
+fn check_manifest(manifest: &Table) -> Vec<String> {
+    let name = manifest
+        .get("package")
+        .and_then(|p| p.get("name"))
+        .and_then(Value::as_str)
+        .unwrap_or("(without a name)");
+    let Some((_, imports)) = TABLE.iter().find(|(known, _)| *known == name) else {
+        return vec![format!(
+            "crate {name} is unknown: add it to the table in DESIGN §3 and to TABLE in crates/xtask/src/layering.rs"
+        )];
+    };
+    let mut problems = Vec::new();
+    for dependency in dependencies(manifest) {
+        problems.extend(check_arrow(name, *imports, &dependency));
+        problems.extend(check_outside(name, &dependency));
+    }
+    problems
+}
+
+struct Dependency {
+    package: String,
+    kind: &'static str,
+    optional: bool,
+}
+
+/// All dependencies of a manifest, those of single targets included, under their real names.
+fn dependencies(manifest: &Table) -> Vec<Dependency> {
+    let targets = manifest.get("target").and_then(Value::as_table);
+    let tables = targets
+        .into_iter()
+        .flat_map(|t| t.values().filter_map(Value::as_table));
+    let mut found = Vec::new();
+    for table in tables.chain([manifest]) {
+        for kind in ["dependencies", "build-dependencies", "dev-dependencies"] {
+            let entries = table.get(kind).and_then(Value::as_table);
+            for (key, value) in entries.into_iter().flatten() {
+                let package = value.get("package").and_then(Value::as_str).unwrap_or(key);
+                let optional = value.get("optional").and_then(Value::as_bool);
+                found.push(Dependency {
+                    package: package.to_owned(),
+                    kind,
+                    optional: optional.unwrap_or_default(),
+                });
+            }
+        }
+    }
+    found
+}
+
+fn check_arrow(name: &str, imports: Imports, dependency: &Dependency) -> Option<String> {
+    let Dependency { package, kind, .. } = dependency;
+    let itself = *kind == "dev-dependencies" && package == name;
+    let allowed = match imports {
+        Imports::Any => true,
+        Imports::Only(list) => list.contains(&package.as_str()),
+    };
+    (is_ours(package) && !itself && !allowed)
+        .then(|| format!("{name} → {package} ({kind}) is not in the table of DESIGN §3"))
+}
+
+fn check_outside(name: &str, dependency: &Dependency) -> Option<String> {
+    let Dependency {
+        package,
+        kind,
+        optional,
+    } = dependency;
+    let (_, always, if_optional) = OUTSIDE.iter().find(|(rule, ..)| rule == package)?;
+    let allowed = always.contains(&name) || *optional && if_optional.contains(&name);
+    let whose = always
+        .iter()
+        .chain(*if_optional)
+        .copied()
+        .collect::<Vec<_>>();
+    (!allowed).then(|| format!("{name} → {package} ({kind}): only for {}", whose.join(", ")))
+}
+
+/// The table of reasons writes each crate in bold.
+fn check_reasons(manifest: &Table, reasons: &str) -> Vec<String> {
+    let missing = |d: &Dependency| {
+        !is_ours(&d.package) && !reasons.contains(&format!("| **{}** |", d.package))
+    };
+    let dependencies = dependencies(manifest).into_iter().filter(missing);
+    dependencies
+        .map(|d| format!("{} has no row in {REASONS}", d.package))
+        .collect()
+}
+
+fn is_ours(package: &str) -> bool {
+    package.starts_with("siglum") || TABLE.iter().any(|(known, _)| *known == package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(manifest: &str, expected: &[&str]) {
+        let manifest = manifest.parse::<Table>().unwrap();
+        let found = check_manifest(&manifest);
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (found, part) in found.iter().zip(expected) {
+            assert!(found.contains(part), "{found} lacks {part}");
+        }
+    }
+
+    #[test]
+    fn the_workspace_keeps_to_the_table() {
+        let (crates, problems) = super::check(&workspace::root()).unwrap();
+        assert!(crates > 5, "only {crates} crates found");
+        assert!(problems.is_empty(), "{problems:#?}");
+    }
+
+    #[test]
+    fn an_arrow_the_table_lacks() {
+        check(
+            "package.name = 'siglum-ledger'\n[dependencies]\nsiglum-gitstore.workspace = true\nsiglum-domain = '1'",
+            &["siglum-ledger → siglum-gitstore (dependencies)"],
+        );
+        check(
+            "package.name = 'siglum-domain'\n[dependencies]\nx = { package = 'siglum-agents' }",
+            &["siglum-domain → siglum-agents"],
+        );
+        check(
+            "package.name = 'xtask'\n[target.'cfg(unix)'.build-dependencies]\nsiglum = '1'",
+            &["xtask → siglum (build-dependencies)"],
+        );
+    }
+
+    #[test]
+    fn only_a_crate_itself_is_free_for_its_tests() {
+        check(
+            "package.name = 'siglum-ledger'\n[dev-dependencies]\nsiglum-ledger = '1'",
+            &[],
+        );
+        check(
+            "package.name = 'siglum-ledger'\n[dev-dependencies]\nsiglum-agents = '1'",
+            &["siglum-agents (dev-dependencies)"],
+        );
+    }
+
+    #[test]
+    fn outside_crates_have_their_place() {
+        check(
+            "package.name = 'siglum'\n[dependencies]\nclap = '4'\nanyhow = '1'",
+            &[],
+        );
+        check(
+            "package.name = 'siglum-engine'\n[dependencies]\ntokio = '1'",
+            &["siglum-engine → tokio"],
+        );
+        check(
+            "package.name = 'siglum-ledger'\n[dependencies]\ntokio = '1'",
+            &["siglum-ledger → tokio"],
+        );
+        check(
+            "package.name = 'siglum-ledger'\n[dependencies]\ntokio = { version = '1', optional = true }",
+            &[],
+        );
+        check(
+            "package.name = 'siglum'\n[dependencies]\nrusqlite = '0'",
+            &["only for siglum-ledger"],
+        );
+    }
+
+    #[test]
+    fn an_unknown_crate() {
+        check(
+            "package.name = 'siglum-util'",
+            &["add it to the table in DESIGN"],
+        );
+    }
+
+    #[test]
+    fn every_crate_from_outside_has_a_reason() {
+        let manifest = "[dependencies]\nserde = '1'\nsiglum-domain = '1'\nregex = '1'";
+        let manifest = manifest.parse::<Table>().unwrap();
+        let problems = check_reasons(&manifest, "| **serde** | wire |");
+        assert_eq!(problems, ["regex has no row in docs/dependencies.md"]);
+    }
+}

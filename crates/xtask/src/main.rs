@@ -1,0 +1,92 @@
+//! What a contributor runs: `cargo xtask test`, `cargo xtask bench`, `cargo xtask lab`.
+//!
+//! Knows no other crate of the workspace: it only starts programs and reads manifests and sources.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a contributor's tool starts programs, reads its environment and talks to a terminal"
+)]
+
+mod bench;
+mod debian;
+mod lab;
+mod lanes;
+mod layering;
+mod programs;
+mod size;
+mod summary;
+mod tests_lane;
+mod workspace;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+Commands
+  test [--only LANE]... [--skip LANE]...
+                      run every check, or some: fmt, layering, clippy, docs, unit, blackbox, agents.
+                      Missing programs are installed by apt-get (as root), agents by npm
+  bench [ARGS]        build the release program and run siglum-bench with ARGS
+  lab install         install the agents of the black-box tests, pinned, by npm, into a cache
+  lab path            print where they are, as environment variables
+  lab run AGENT STEP...
+                      run an agent by hand against the fake model, e.g. claude new:write_commit
+  lab record DIR      record the fixtures of the transcript reader again
+  layering            check who imports whom against the table in DESIGN, and file sizes
+  size                list the largest source files
+  help                print this
+
+Environment
+  SIGLUM_LAB_CACHE    where the agents are installed; default: <target directory>/lab";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let result = match args.first().map(String::as_str) {
+        Some("test") => lanes::run(rest),
+        Some("bench") => bench::run(rest),
+        Some("lab") => lab::run(rest),
+        Some("layering") => lanes::run(&["--only".to_owned(), "layering".to_owned()]),
+        Some("size") => size::print_largest(),
+        Some("help" | "-h" | "--help") => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => Err(Failure::Usage("name a command".to_owned())),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(what)) => {
+            eprintln!("error: {what}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Failed(what)) => {
+            eprintln!("error: {what}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a command did not do its work.
+#[derive(Debug)]
+enum Failure {
+    /// The command line is wrong; the help follows the message.
+    Usage(String),
+    /// Something failed; the message says what.
+    Failed(String),
+}
+
+impl Failure {
+    fn new(what: impl Into<String>) -> Self {
+        Self::Failed(what.into())
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Usage(what) | Self::Failed(what)) = self;
+        f.write_str(what)
+    }
+}

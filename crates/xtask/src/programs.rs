@@ -1,0 +1,133 @@
+//! Starting programs: with no stdin, with output shown while it is also searched for summary lines.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use crate::summary::{self, Runner};
+use crate::{Failure, workspace};
+
+/// Variables that `cargo run` gives this program and that would be wrong for another cargo.
+const OF_CARGO_RUN: &[&str] = &[
+    "CARGO_BIN_",
+    "CARGO_CRATE_",
+    "CARGO_MANIFEST_",
+    "CARGO_PKG_",
+    "CARGO_PRIMARY_",
+];
+
+/// Returns cargo, to be run in the workspace.
+pub(crate) fn cargo(args: &[&str]) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .current_dir(workspace::root())
+        .env("CARGO_TERM_PROGRESS_WHEN", "never")
+        .stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        let inherited = name.to_string_lossy();
+        if OF_CARGO_RUN.iter().any(|p| inherited.starts_with(p)) {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// Returns another program, to be run in the workspace.
+pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(workspace::root()).stdin(Stdio::null());
+    command
+}
+
+/// Looks a program up in `PATH`.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(|candidate| candidate.is_file())
+}
+
+/// Runs a program to its end and requires success.
+pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+    announce(command);
+    let status = command.status().map_err(|e| not_started(command, &e))?;
+    succeeded(command, status)
+}
+
+/// Runs a test runner, shows what it prints, and collects its summary lines.
+/// The second value says whether it succeeded.
+pub(crate) fn run_tests(
+    runner: Runner,
+    command: &mut Command,
+) -> Result<(Vec<String>, bool), Failure> {
+    announce(command);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| not_started(command, &e))?;
+    let mut lines = collect(&mut child);
+    lines.retain(|l| summary::parse(l).is_some_and(|c| c.runner == runner));
+    let status = child.wait().map_err(|e| not_started(command, &e))?;
+    Ok((lines, status.success()))
+}
+
+fn collect(child: &mut Child) -> Vec<String> {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        let err = scope.spawn(|| err.map(|s| show(s, |l| eprintln!("{l}"))));
+        let mut lines = out
+            .map(|s| show(s, |l| println!("{l}")))
+            .unwrap_or_default();
+        lines.extend(err.join().ok().flatten().unwrap_or_default());
+        lines
+    })
+}
+
+/// Shows each line and keeps those that summarise a test run.
+fn show(stream: impl Read, print: impl Fn(&str)) -> Vec<String> {
+    let mut kept = Vec::new();
+    for bytes in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&bytes);
+        print(&line);
+        let plain = summary::without_colour(&line);
+        if summary::parse(&plain).is_some() {
+            kept.push(plain.trim().to_owned());
+        }
+    }
+    kept
+}
+
+fn announce(command: &Command) {
+    let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+    eprintln!("+ {} {}", name(command), args.join(" "));
+}
+
+/// The program's name and its first argument, as in "cargo clippy".
+fn short(command: &Command) -> String {
+    let first = command.get_args().next().unwrap_or_default();
+    format!("{} {}", name(command), first.to_string_lossy())
+}
+
+fn name(command: &Command) -> String {
+    let path = Path::new(command.get_program());
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn not_started(command: &Command, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", name(command)))
+}
+
+fn succeeded(command: &Command, status: ExitStatus) -> Result<(), Failure> {
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "{} ended with {status}",
+        short(command)
+    )))
+}

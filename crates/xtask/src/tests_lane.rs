@@ -1,0 +1,110 @@
+//! The lanes that execute tests: with nextest where it is installed, else with the built-in harness.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::lanes::Ended;
+use crate::summary::{self, Runner};
+use crate::{Failure, debian, lab, programs, workspace};
+
+/// The module of the black-box tests that drive real agents.
+const REAL_AGENTS: &str = "real_agents::";
+
+/// Which of the black-box tests to run.
+#[derive(Clone, Copy)]
+enum Part {
+    RealAgents,
+    AllOthers,
+}
+
+/// The tests inside the crates, and the doc tests.
+pub(crate) fn unit() -> Result<Ended, Failure> {
+    debian::ensure(debian::BLACKBOX)?;
+    let scope = ["--workspace", "--exclude", "siglum-tests"];
+    let mut tests = if runner() == Runner::Nextest {
+        nextest(&scope)
+    } else {
+        let mut cargo = programs::cargo(&["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
+        cargo.args(scope);
+        cargo
+    };
+    let mut docs = programs::cargo(&["test", "--doc", "--no-fail-fast"]);
+    docs.args(scope);
+    run_all([(runner(), &mut tests), (Runner::BuiltIn, &mut docs)])
+}
+
+/// The black-box tests against a dev build of the program.
+pub(crate) fn blackbox() -> Result<Ended, Failure> {
+    debian::ensure(debian::BLACKBOX)?;
+    let program = build_program()?;
+    let mut tests = black_box(Part::AllOthers);
+    run_all([(runner(), tests.env("SIGLUM_BIN", program))])
+}
+
+/// The black-box tests that drive real agents against the fake model.
+pub(crate) fn agents() -> Result<Ended, Failure> {
+    debian::ensure(debian::BLACKBOX)?;
+    let lab = lab::install()?;
+    programs::run(&mut lab::python(&lab, "selftest.py"))?;
+    let program = build_program()?;
+    let mut tests = black_box(Part::RealAgents);
+    tests.env("SIGLUM_BIN", program).env("SIGLUM_LAB", "1");
+    run_all([(runner(), tests.envs(lab.variables()))])
+}
+
+fn build_program() -> Result<PathBuf, Failure> {
+    programs::run(&mut programs::cargo(&["build", "-p", "siglum"]))?;
+    Ok(workspace::dev_dir()?.join("siglum"))
+}
+
+fn runner() -> Runner {
+    match programs::find("cargo-nextest") {
+        Some(_) => Runner::Nextest,
+        None => Runner::BuiltIn,
+    }
+}
+
+fn nextest(args: &[&str]) -> Command {
+    let config = workspace::root().join("crates/xtask/nextest.toml");
+    let mut cargo = programs::cargo(&["nextest", "run", "--config-file"]);
+    cargo.arg(config).args(args);
+    cargo
+}
+
+fn black_box(part: Part) -> Command {
+    if runner() == Runner::Nextest {
+        let filter = match part {
+            Part::RealAgents => format!("test(/^{REAL_AGENTS}/)"),
+            Part::AllOthers => format!("not test(/^{REAL_AGENTS}/)"),
+        };
+        return nextest(&["-p", "siglum-tests", "-E", &filter]);
+    }
+    let mut cargo = programs::cargo(&[
+        "test",
+        "--no-fail-fast",
+        "-p",
+        "siglum-tests",
+        "--test",
+        "it",
+        "--",
+    ]);
+    match part {
+        Part::RealAgents => cargo.arg(REAL_AGENTS),
+        Part::AllOthers => cargo.args(["--skip", REAL_AGENTS]),
+    };
+    cargo
+}
+
+/// Runs all commands even if one fails.
+fn run_all<const N: usize>(commands: [(Runner, &mut Command); N]) -> Result<Ended, Failure> {
+    let mut ended = Ended::default();
+    for (runner, command) in commands {
+        let (lines, succeeded) = programs::run_tests(runner, command)?;
+        let executed = |line: &String| summary::parse(line).is_some_and(|c| c.run > 0);
+        ended.summaries.extend(lines.into_iter().filter(executed));
+        if !succeeded {
+            ended.problem = Some("tests failed".to_owned());
+        }
+    }
+    Ok(ended)
+}
