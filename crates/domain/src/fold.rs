@@ -425,7 +425,8 @@ fn message(view: &mut MessageView, o: &Observation) {
         return;
     };
     view.role = *role;
-    if !view.parts.contains(text) {
+    let empty = text.text().is_some_and(str::is_empty);
+    if !empty && !view.parts.contains(text) {
         view.parts.push(text.clone());
     }
     view.model = view.model.take().or_else(|| model.clone());

@@ -96,6 +96,8 @@ pub fn import(
         file: String::new(),
         read_to: 0,
         tail: String::new(),
+        turn: None,
+        own: false,
     };
     write(ledger, Durability::Process, |tx| {
         tx.want_transcript(&record)

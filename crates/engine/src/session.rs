@@ -200,6 +200,8 @@ fn want_transcript(
         file: String::new(),
         read_to: 0,
         tail: String::new(),
+        turn: None,
+        own: false,
     })
 }
 

@@ -9,11 +9,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use siglum_agents::AgentSpec;
+use siglum_agents::{AgentSpec, Sighting};
 use siglum_domain::intake::{AgentMatter, Place};
 use siglum_domain::{NativeId, Timestamp};
 use siglum_ledger::{
-    Durability, Ledger, Relation, Segment, Transaction, TranscriptRecord, read, write,
+    Durability, Ledger, LedgerError, Relation, Segment, SessionOrigin, Transaction,
+    TranscriptRecord, read, write,
 };
 
 use crate::session::{self, SessionIdentity};
@@ -82,19 +83,40 @@ pub fn read_on(
     let now = TranscriptRecord {
         file: identity,
         read_to: past,
-        tail: tail(&mut file, past).map_err(failed)?,
-        ..record.clone()
+        ..if same { record.clone() } else { afresh(record) }
     };
-    let matter = matter(ledger, record)?;
-    let lines = lines_of(&bytes, from);
+    let slice = Slice {
+        from,
+        more,
+        lines: lines_of(&bytes, from),
+        matter: matter(ledger, record)?,
+    };
     write(ledger, Durability::Process, |tx| {
-        store(world, tx, agent, &now, &matter, &lines)?;
-        tx.transcript_read(&now, more)
+        let mut read = store(world, tx, agent, &now, &slice)?;
+        read.tail = tail(&mut file, read.read_to).map_err(|e| LedgerError::Storage(Box::new(e)))?;
+        tx.transcript_read(&read, more)
     })?;
     Ok(Progress {
         bytes: bytes.len() as u64,
         more,
     })
+}
+
+/// The record of a file that another one replaced, or that was rewritten.
+fn afresh(record: &TranscriptRecord) -> TranscriptRecord {
+    TranscriptRecord {
+        turn: None,
+        own: false,
+        ..record.clone()
+    }
+}
+
+/// Lines that are read in one transaction.
+struct Slice<'a> {
+    from: u64,
+    more: bool,
+    lines: Vec<(u64, &'a str)>,
+    matter: AgentMatter,
 }
 
 fn tail(file: &mut File, at: u64) -> std::io::Result<String> {
@@ -168,48 +190,61 @@ fn matter(ledger: &mut dyn Ledger, record: &TranscriptRecord) -> Result<AgentMat
     })
 }
 
+/// Writes down what a slice says. Returns how far it was read: lines whose owner only a later line
+/// can tell are read again.
 fn store(
     world: &World<'_>,
     tx: &mut dyn Transaction,
     agent: &AgentSpec,
     record: &TranscriptRecord,
-    matter: &AgentMatter,
-    lines: &[(u64, &str)],
-) -> Result<(), siglum_ledger::LedgerError> {
-    let mut reader = (agent.transcript)(
+    slice: &Slice<'_>,
+) -> Result<TranscriptRecord, LedgerError> {
+    let reader = (agent.transcript)(
         record.stream.clone(),
         record.subagent.clone(),
         record.native.clone(),
     );
+    let mut reader = reader.resumed(record.turn.clone(), record.own);
+    if let Some(place) = &slice.matter.place {
+        reader = reader.in_worktree(PathBuf::from(&place.worktree));
+    }
     let mut owners = Owners {
         world,
-        matter,
+        matter: &slice.matter,
         record,
         known: Vec::new(),
     };
-    let mut segment: Vec<(u64, String)> = Vec::new();
+    let mut lines: Vec<(u64, String)> = Vec::new();
     let mut size = 0;
-    let at = world.now();
-    for (offset, raw) in lines {
+    for (offset, raw) in &slice.lines {
         let seen = reader.line(*offset, raw, world.redactor);
-        for sighting in &seen.sightings {
-            let Some(identity) = owners.find(tx, &sighting.owner, sighting.observation.at)? else {
-                continue;
-            };
-            session::append(tx, world.ids, at, identity, matter, &sighting.observation)?;
-            tx.touch(identity.session, sighting.observation.at, None, None)?;
-        }
-        if !seen.sightings.is_empty() {
+        let copied = !seen.sightings.is_empty() && seen.sightings.iter().all(|s| s.copied);
+        owners.append(tx, &seen.sightings)?;
+        if seen.at.is_some() && !copied {
             let line = world.redactor.redact_cow(raw).into_owned();
             size += line.len();
-            segment.push((*offset, line));
+            lines.push((*offset, line));
         }
         if size >= SEGMENT {
-            put_segment(tx, &record.stream, &mut segment, &mut size)?;
+            put_segment(tx, &record.stream, &mut lines, &mut size)?;
         }
     }
-    put_segment(tx, &record.stream, &mut segment, &mut size)?;
-    want_subagents(tx, record)
+    put_segment(tx, &record.stream, &mut lines, &mut size)?;
+    let ended = tx
+        .session(record.session)?
+        .is_none_or(|s| s.ended_at.is_some() || s.origin == SessionOrigin::Import);
+    let stuck = slice.more && reader.held_from() == Some(slice.from);
+    if stuck || (ended && !slice.more) {
+        let held = reader.finish();
+        owners.append(tx, &held)?;
+    }
+    want_subagents(tx, record)?;
+    Ok(TranscriptRecord {
+        read_to: reader.held_from().unwrap_or(record.read_to),
+        turn: reader.turn().map(str::to_owned),
+        own: reader.is_own(),
+        ..record.clone()
+    })
 }
 
 fn put_segment(
@@ -217,7 +252,7 @@ fn put_segment(
     stream: &str,
     lines: &mut Vec<(u64, String)>,
     size: &mut usize,
-) -> Result<(), siglum_ledger::LedgerError> {
+) -> Result<(), LedgerError> {
     let (Some(first), Some(last)) = (lines.first(), lines.last()) else {
         return Ok(());
     };
@@ -240,17 +275,45 @@ struct Owners<'a> {
 }
 
 impl Owners<'_> {
+    fn append(
+        &mut self,
+        tx: &mut dyn Transaction,
+        sightings: &[Sighting],
+    ) -> Result<(), LedgerError> {
+        let at = self.world.now();
+        for sighting in sightings {
+            let observation = &sighting.observation;
+            let Some(identity) = self.find(tx, &sighting.owner, observation.at)? else {
+                continue;
+            };
+            if sighting.copied && self.has_its_own_file(&sighting.owner) {
+                continue;
+            }
+            session::append(tx, self.world.ids, at, identity, self.matter, observation)?;
+            tx.touch(identity.session, observation.at, None, None)?;
+        }
+        Ok(())
+    }
+
+    /// A copy of history is of use only where the history itself is gone.
+    fn has_its_own_file(&self, owner: &NativeId) -> bool {
+        Path::new(&self.record.path)
+            .with_file_name(format!("{owner}.jsonl"))
+            .exists()
+    }
+
     fn find(
         &mut self,
         tx: &mut dyn Transaction,
         owner: &NativeId,
         at: Timestamp,
-    ) -> Result<Option<SessionIdentity>, siglum_ledger::LedgerError> {
+    ) -> Result<Option<SessionIdentity>, LedgerError> {
         if let Some((_, identity)) = self.known.iter().find(|(native, _)| native == owner) {
             return Ok(Some(*identity));
         }
-        let own = tx.session(self.record.session)?;
-        let Some(own) = own else { return Ok(None) };
+        let Some(own) = tx.session(self.record.session)? else {
+            return Ok(None);
+        };
         let session = match tx.session_by_alias(&self.record.agent, owner)? {
             Some(session) => session,
             None => {
@@ -274,10 +337,7 @@ impl Owners<'_> {
 }
 
 /// Sub-agents write files of their own, in a folder named like the transcript.
-fn want_subagents(
-    tx: &mut dyn Transaction,
-    record: &TranscriptRecord,
-) -> Result<(), siglum_ledger::LedgerError> {
+fn want_subagents(tx: &mut dyn Transaction, record: &TranscriptRecord) -> Result<(), LedgerError> {
     if record.subagent.is_some() {
         return Ok(());
     }

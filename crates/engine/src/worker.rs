@@ -11,8 +11,8 @@ use siglum_domain::receipt;
 use siglum_domain::{IdSource, ObservationId, TurnId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{
-    Durability, EditRecord, Ledger, LedgerError, NewEntry, RepositoryRecord, SessionRecord, Spool,
-    Summary, Transaction, read, write,
+    Durability, EditRecord, Ledger, LedgerError, NewEntry, RepositoryRecord, SessionOrigin,
+    SessionRecord, Spool, Summary, Transaction, read, write,
 };
 
 use crate::world::salt;
@@ -203,15 +203,21 @@ pub fn fold_sessions(ledger: &mut dyn Ledger, most: usize) -> Result<usize, Ledg
                 return Ok(());
             };
             let view = fold::session(&tx.entries(*session, 0, 0)?);
-            tx.put_summary(*session, &summary(&view), record.head)
+            tx.put_summary(*session, &summary(&record, &view), record.head)
         })?;
     }
     Ok(sessions.len())
 }
 
-fn summary(view: &fold::SessionView) -> Summary {
+fn summary(record: &SessionRecord, view: &fold::SessionView) -> Summary {
+    // A transcript has no word for the end of a session.
+    let over = record.origin == SessionOrigin::Import || record.ended_at.is_some();
     Summary {
-        state: view.state.word().to_owned(),
+        state: if over {
+            "ended".to_owned()
+        } else {
+            view.state.word().to_owned()
+        },
         title: view.title.clone(),
         models: view.models.iter().cloned().collect(),
         turns: view.prompted_turns() as u64,

@@ -400,6 +400,10 @@ pub struct TranscriptRecord {
     pub read_to: u64,
     /// A digest of the bytes before that one, to notice that the file was rewritten.
     pub tail: String,
+    /// The agent's name for the turn that the last line belongs to.
+    pub turn: Option<String>,
+    /// Whether history copied from another session, if there was any, is over.
+    pub own: bool,
 }
 
 /// A run of transcript lines, redacted.

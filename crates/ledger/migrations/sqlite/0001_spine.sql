@@ -279,6 +279,8 @@ CREATE TABLE transcripts (
     file     TEXT NOT NULL DEFAULT '',
     read_to  INTEGER NOT NULL DEFAULT 0,
     tail     TEXT NOT NULL DEFAULT '',
+    turn     TEXT,
+    own      INTEGER NOT NULL DEFAULT 0,
     wanted   INTEGER NOT NULL DEFAULT 1
 ) WITHOUT ROWID;
 CREATE INDEX transcripts_wanted ON transcripts (wanted) WHERE wanted = 1;

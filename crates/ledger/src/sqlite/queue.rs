@@ -13,7 +13,7 @@ type Result<T> = std::result::Result<T, LedgerError>;
 
 const TRANSCRIPT: &str = "t.stream, t.agent, t.session, \
      (SELECT a.native FROM aliases a WHERE a.session = t.session AND a.agent = t.agent ORDER BY a.first_at LIMIT 1), \
-     t.path, t.subagent, t.file, t.read_to, t.tail";
+     t.path, t.subagent, t.file, t.read_to, t.tail, t.turn, t.own";
 
 fn transcript_row(row: &Row<'_>) -> rusqlite::Result<TranscriptRecord> {
     Ok(TranscriptRecord {
@@ -26,6 +26,8 @@ fn transcript_row(row: &Row<'_>) -> rusqlite::Result<TranscriptRecord> {
         file: row.get(6)?,
         read_to: count(row, 7)?,
         tail: row.get(8)?,
+        turn: row.get(9)?,
+        own: row.get(10)?,
     })
 }
 
@@ -91,14 +93,17 @@ impl Queue for Tx<'_> {
     }
 
     fn transcript_read(&mut self, r: &TranscriptRecord, wanted: bool) -> Result<()> {
-        let sql = "UPDATE transcripts SET file = ?2, read_to = ?3, tail = ?4, wanted = ?5 WHERE stream = ?1";
-        self.db.prepare_cached(sql)?.execute((
-            &r.stream,
-            &r.file,
+        let sql = "UPDATE transcripts SET file = ?2, read_to = ?3, tail = ?4, turn = ?5, own = ?6, wanted = ?7 WHERE stream = ?1";
+        let values = params![
+            r.stream,
+            r.file,
             int(r.read_to),
-            &r.tail,
-            wanted,
-        ))?;
+            r.tail,
+            r.turn,
+            r.own,
+            wanted
+        ];
+        self.db.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
 
