@@ -25,8 +25,8 @@ pub enum Delivered {
 #[must_use]
 pub const fn durability(matter: &Matter) -> Durability {
     match matter {
-        Matter::Intent(_) | Matter::Landed(_) | Matter::Rewritten(_) => Durability::Disk,
-        Matter::Agent(_) | Matter::Head(_) | Matter::Decline(_) => Durability::Process,
+        Matter::Intent(_) => Durability::Disk,
+        _ => Durability::Process,
     }
 }
 

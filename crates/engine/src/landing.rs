@@ -1,7 +1,7 @@
 //! From an intent to a commit: landing, and what git rewrites later.
 
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, judge};
-use siglum_domain::intake::{Head, Landed, LandedBy, Rewritten};
+use siglum_domain::intake::{Head, Landed, LandedBy, Place, Rewritten};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, IntentRecord, IntentState, LedgerError, SeenBy,
@@ -29,6 +29,7 @@ pub(crate) fn land(
         Some(git) => tx.intents_of_git(&git)?,
         None => Vec::new(),
     };
+    follow(tx, repository, landed)?;
     let intent = intents
         .into_iter()
         .find(|i| i.repository == repository && i.state == IntentState::Open);
@@ -50,6 +51,39 @@ pub(crate) fn land(
             )
         }
     }
+}
+
+/// A checkout that was looked through up to the commit's parent is looked through with it.
+fn follow(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    landed: &Landed,
+) -> Result<(), LedgerError> {
+    let git = landed
+        .scene
+        .chain
+        .git_process()
+        .map(|(_, git)| git.identity.key());
+    let parent = match git {
+        Some(git) => tx
+            .intents_of_git(&git)?
+            .into_iter()
+            .find(|i| i.repository == repository)
+            .and_then(|i| i.scene.head),
+        None => None,
+    };
+    let Some(parent) = parent else { return Ok(()) };
+    if swept(tx, &landed.place)? == Some(parent) {
+        tx.set_swept(repository, &landed.place.worktree, &landed.commit)?;
+    }
+    Ok(())
+}
+
+/// Up to which commit a checkout was looked through.
+fn swept(tx: &mut dyn Transaction, place: &Place) -> Result<Option<Oid>, LedgerError> {
+    let known = tx.repository(&place.common_dir)?;
+    let worktree = known.and_then(|r| r.worktrees.into_iter().find(|(w, _)| *w == place.worktree));
+    Ok(worktree.and_then(|(_, swept)| swept))
 }
 
 /// Closes an intent with the commit that it became.
@@ -173,15 +207,7 @@ pub(crate) fn look_from_here(
     repository: RepositoryId,
     head: &Head,
 ) -> Result<(), LedgerError> {
-    let known = tx.repository(&head.place.common_dir)?;
-    let swept = known
-        .and_then(|r| {
-            r.worktrees
-                .into_iter()
-                .find(|(w, _)| *w == head.place.worktree)
-        })
-        .and_then(|(_, swept)| swept);
-    match (&head.commit, swept) {
+    match (&head.commit, swept(tx, &head.place)?) {
         (Some(commit), None) => tx.set_swept(repository, &head.place.worktree, commit),
         _ => Ok(()),
     }

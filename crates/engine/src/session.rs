@@ -1,7 +1,7 @@
 //! Resolving a hook's claims into one session, and writing down what it saw.
 
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::observation::{Body, Fact, Observation, Side, Source, StartKind, ToolClass};
+use siglum_domain::observation::{Fact, Observation, Side, Source, StartKind, ToolClass};
 use siglum_domain::{
     CheckpointId, ConversationId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId,
     Timestamp, TurnId,
@@ -227,8 +227,17 @@ pub(crate) fn append(
         salt: salt(ids),
         observation,
     };
-    if tx.append(&entry)? == Appended::Known {
+    let Appended::New(sequence) = tx.append(&entry)? else {
         return Ok(());
+    };
+    if let (
+        Fact::Prompt {
+            synthetic: false, ..
+        },
+        Some(turn),
+    ) = (&observation.fact, turn)
+    {
+        tx.note_prompt(turn, sequence)?;
     }
     match &observation.fact {
         Fact::ToolStarted {
@@ -447,10 +456,4 @@ pub fn side_key(what: &str, event: &str, side: Side) -> String {
         Side::Before => format!("{what}-before:{event}"),
         Side::After => format!("{what}-after:{event}"),
     }
-}
-
-/// The text of a body that is here, for rules that read it.
-#[must_use]
-pub(crate) fn here(body: &Body) -> &str {
-    body.text().unwrap_or_default()
 }

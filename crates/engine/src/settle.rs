@@ -2,7 +2,7 @@
 
 use siglum_ledger::{Ledger, RepositoryRecord, Spool};
 
-use crate::{EngineError, World, worker};
+use crate::{EngineError, World, sweep, worker};
 
 /// Takes in what waits in the spools, closes what landed in this repository, and folds what grew.
 /// Transcripts are left to the worker, which the caller starts.
@@ -17,7 +17,8 @@ pub fn settle(
 ) -> Result<(), EngineError> {
     while worker::drain(world.ids, ledger, spools)? > 0 {}
     if let Some(repository) = repository {
-        while worker::commits(world, ledger, repository)? {}
+        sweep::sweep(world, ledger, repository)?;
+        while worker::finish(world, ledger, repository)? {}
     }
     worker::fold_sessions(ledger, 256)?;
     Ok(())

@@ -3,8 +3,11 @@
 //! A hook may be killed, switched off or bypassed. Each command and the worker look again: at the
 //! HEAD of each checkout, and at the intents that are open although their git is gone.
 
+use std::path::Path;
+
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
+use siglum_gitstore::{HeadRead, discover};
 use siglum_ledger::{
     Durability, IntentRecord, IntentState, Ledger, RepositoryRecord, SeenBy, read, write,
 };
@@ -30,7 +33,7 @@ pub fn sweep(
     let dead = dead_intents(world, ledger, repository.id)?;
     let mut open = dead.clone();
     for (worktree, swept) in &repository.worktrees {
-        if !std::path::Path::new(worktree).is_dir() {
+        if !Path::new(worktree).is_dir() {
             continue;
         }
         if let Err(error) = checkout(
@@ -85,9 +88,12 @@ fn checkout(
     open: &mut Vec<IntentRecord>,
 ) -> Result<(), EngineError> {
     let git = world.git(worktree);
-    let Some(head) = git.head()? else {
-        return Ok(());
+    let head = match discover(Path::new(worktree), None, None).map(|repo| repo.head()) {
+        Some(HeadRead::Commit(head)) => Some(head),
+        Some(HeadRead::NeedsGit) => git.head()?,
+        Some(HeadRead::Unborn) | None => None,
     };
+    let Some(head) = head else { return Ok(()) };
     let here = open.iter().any(|i| i.scene.place.worktree == worktree);
     if swept == Some(&head) && !here {
         return Ok(());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
-use siglum_domain::fold::{self, TurnView};
 use siglum_domain::link::Link;
+use siglum_domain::observation::Fact;
 use siglum_domain::provenance::{Origin, Span};
 use siglum_domain::{
     AgentName, CheckpointId, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp,
@@ -16,7 +16,7 @@ use siglum_ledger::{
     Statement, StatementRecord, Transaction, read,
 };
 
-use crate::{EngineError, World, authors, landing, scene, session::here};
+use crate::{EngineError, World, authors, landing, scene};
 
 /// A session as an answer shows it.
 #[derive(Debug, Clone)]
@@ -343,8 +343,33 @@ pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCar
     }))
 }
 
+/// The first line of the first prompt.
 fn title(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<String>, LedgerError> {
-    Ok(fold::session(&tx.entries(id, 0, 200)?).title)
+    let Some((_, sequence)) = tx.first_asked(id)? else {
+        return Ok(None);
+    };
+    let text = prompt_text(tx, id, sequence)?;
+    Ok(text.and_then(|t| {
+        t.lines()
+            .map(str::trim)
+            .find(|l| !l.is_empty())
+            .map(|l| l.chars().take(200).collect())
+    }))
+}
+
+fn prompt_text(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    sequence: u64,
+) -> Result<Option<String>, LedgerError> {
+    let entry = tx
+        .entries(session, sequence - 1, 1)?
+        .pop()
+        .filter(|e| e.sequence == sequence);
+    Ok(entry.and_then(|e| match e.observation.fact {
+        Fact::Prompt { text, .. } => text.text().map(str::to_owned),
+        _ => None,
+    }))
 }
 
 /// The links that stand after all statements.
@@ -365,16 +390,15 @@ pub fn links(statements: &[StatementRecord]) -> Vec<Link> {
     links
 }
 
-/// The prompt of the turn that was open at a moment, and that turn. A prompt that the agent wrote
-/// itself stands for the one before it.
+/// The prompt that was the last one at a moment, and its turn. Prompts that the agent wrote itself
+/// stand for the one before them.
 fn prompt_at(
     tx: &mut dyn Transaction,
     session: SessionId,
     at: Timestamp,
 ) -> Result<Option<(TurnId, String)>, LedgerError> {
-    let view = fold::session(&tx.entries(session, 0, 0)?);
-    let asked =
-        |t: &&TurnView| !t.synthetic && t.prompt.is_some() && t.opened.is_some_and(|o| o <= at);
-    let turn = view.turns.iter().filter(asked).max_by_key(|t| t.opened);
-    Ok(turn.and_then(|t| Some((t.id?, here(t.prompt.as_ref()?).to_owned()))))
+    let Some((turn, sequence)) = tx.last_asked(session, at)? else {
+        return Ok(None);
+    };
+    Ok(prompt_text(tx, session, sequence)?.map(|text| (turn, text)))
 }

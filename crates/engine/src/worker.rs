@@ -4,11 +4,13 @@
 //! a kill at any moment loses nothing: every slice is one transaction, or several that may each be
 //! the last.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use siglum_domain::fold;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::provenance::added_lines;
 use siglum_domain::receipt;
-use siglum_domain::{IdSource, ObservationId, TurnId};
+use siglum_domain::{IdSource, ObservationId, RepositoryId, TurnId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{
     Durability, EditRecord, Ledger, LedgerError, NewEntry, RepositoryRecord, SessionOrigin,
@@ -32,15 +34,20 @@ pub enum Slice {
     Worked,
 }
 
-/// Counts what failed, so that one bad item does not hold up the others for ever.
+/// What one run of the worker remembers.
 #[derive(Debug, Default)]
-pub struct Failures(std::collections::BTreeMap<(String, String), u32>);
+pub struct Run {
+    /// What failed and how often, so that one bad item does not hold up the others for ever.
+    failures: BTreeMap<(String, String), u32>,
+    /// The repositories that were looked through.
+    swept: BTreeSet<RepositoryId>,
+}
 
-impl Failures {
+impl Run {
     /// Notes a failure; `true` when the item failed too often.
     fn again(&mut self, queue: &str, item: &str) -> bool {
         let tries = self
-            .0
+            .failures
             .entry((queue.to_owned(), item.to_owned()))
             .or_default();
         *tries += 1;
@@ -56,7 +63,7 @@ pub fn slice(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     spools: &[Spool],
-    failures: &mut Failures,
+    run: &mut Run,
 ) -> Result<Slice, EngineError> {
     let mut done = Slice::Idle;
     let mut note = |worked: bool| {
@@ -66,11 +73,15 @@ pub fn slice(
     };
     note(seal(world, ledger)?);
     note(drain(world.ids, ledger, spools)? > 0);
-    note(transcripts(world, ledger, failures)?);
+    note(transcripts(world, ledger, run)?);
     note(fold_sessions(ledger, SLICE)? > 0);
     note(bury(world, ledger)?);
     for repository in read(ledger, |tx| tx.repositories())? {
-        note(commits(world, ledger, &repository)?);
+        let open = read(ledger, |tx| tx.open_intents(Some(repository.id)))?;
+        if run.swept.insert(repository.id) || !open.is_empty() {
+            sweep::sweep(world, ledger, &repository)?;
+        }
+        note(finish(world, ledger, &repository)?);
     }
     note(hash_lines(world, ledger)?);
     ledger.maintain()?;
@@ -164,7 +175,7 @@ fn seal_one(
 fn transcripts(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
-    failures: &mut Failures,
+    run: &mut Run,
 ) -> Result<bool, EngineError> {
     let mut worked = false;
     for record in read(ledger, |tx| tx.wanted_transcripts(SLICE))? {
@@ -178,7 +189,7 @@ fn transcripts(
             Ok(progress) => worked |= progress.bytes > 0,
             Err(EngineError::Ledger(error)) => return Err(error.into()),
             Err(error) => {
-                if failures.again("transcripts", &record.stream) {
+                if run.again("transcripts", &record.stream) {
                     let now = world.now();
                     write(ledger, Durability::Process, |tx| {
                         tx.park("transcripts", &record.stream, now, &error.to_string())?;
@@ -280,16 +291,15 @@ fn end_gone(
     Ok(new)
 }
 
-/// Sweeps a repository, asks git about new commits, and finds the authors of their lines.
+/// Asks git about new commits of a repository, and finds the authors of their lines.
 ///
 /// # Errors
 /// Those of the ledger. A repository that git cannot read is left out.
-pub fn commits(
+pub fn finish(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     repository: &RepositoryRecord,
 ) -> Result<bool, EngineError> {
-    sweep::sweep(world, ledger, repository)?;
     let unfinished = read(ledger, |tx| tx.unfinished(repository.id, SLICE))?;
     if unfinished.is_empty() {
         return Ok(false);

@@ -188,6 +188,15 @@ pub trait Sessions {
     /// The turn opened last.
     fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>>;
 
+    /// Notes the entry that holds the prompt of a turn, by its sequence, where somebody else than
+    /// the agent wrote it. The first one noted stands.
+    fn note_prompt(&mut self, turn: TurnId, sequence: u64) -> Result<()>;
+    /// The first turn that somebody asked for, and the sequence of its prompt.
+    fn first_asked(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>>;
+    /// The last turn that somebody asked for at or before a time, and the sequence of its prompt.
+    fn last_asked(&mut self, session: SessionId, until: Timestamp)
+    -> Result<Option<(TurnId, u64)>>;
+
     /// Records a statement and gives it the next number of this ledger.
     fn state(
         &mut self,

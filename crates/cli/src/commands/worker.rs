@@ -4,7 +4,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use siglum_engine::worker::{self, Failures, Slice};
+use siglum_engine::worker::{self, Run, Slice};
 use siglum_ledger::{Spool, read};
 
 use crate::cx::Cx;
@@ -45,7 +45,7 @@ fn work(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let program = program();
     let world = cx.world()?;
     let mut ledger = cx.open_ledger()?;
-    let mut failures = Failures::default();
+    let mut run = Run::default();
     let mut idle = 0;
     loop {
         let mut spools = vec![cx.home.spool()];
@@ -56,7 +56,7 @@ fn work(args: &Args, cx: &Cx) -> Result<(), CommandError> {
                 .map(|r| repository_spool(&std::path::Path::new(&r.common_dir).join("siglum"))),
         );
         let spools: Vec<Spool> = spools.into_iter().filter(|s| !s.is_empty()).collect();
-        if worker::slice(&world, &mut ledger, &spools, &mut failures)? == Slice::Worked {
+        if worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {
             idle = 0;
             continue;
         }

@@ -66,9 +66,11 @@ CREATE TABLE turns (
     session   BLOB NOT NULL REFERENCES sessions(id),
     native    TEXT NOT NULL,
     opened_at INTEGER NOT NULL,
+    prompt    INTEGER,
     UNIQUE (session, native)
 );
 CREATE INDEX turns_by_session ON turns (session, opened_at DESC);
+CREATE INDEX turns_asked ON turns (session, opened_at) WHERE prompt IS NOT NULL;
 
 -- The log: what was seen, immutable, in the order in which the ledger took it.
 CREATE TABLE observations (

@@ -468,6 +468,34 @@ impl Sessions for Tx<'_> {
         Ok(query.query_row([Col(session)], turn).optional()?)
     }
 
+    fn note_prompt(&mut self, turn: TurnId, sequence: u64) -> Result<()> {
+        let sql = "UPDATE turns SET prompt = ?2 WHERE id = ?1 AND prompt IS NULL";
+        self.db
+            .prepare_cached(sql)?
+            .execute((Col(turn), int(sequence)))?;
+        Ok(())
+    }
+
+    fn first_asked(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>> {
+        let sql = "SELECT id, prompt FROM turns WHERE session = ?1 AND prompt IS NOT NULL ORDER BY opened_at, id LIMIT 1";
+        let mut query = self.db.prepare_cached(sql)?;
+        let asked = |row: &Row<'_>| Ok((get(row, 0)?, count(row, 1)?));
+        Ok(query.query_row([Col(session)], asked).optional()?)
+    }
+
+    fn last_asked(
+        &mut self,
+        session: SessionId,
+        until: Timestamp,
+    ) -> Result<Option<(TurnId, u64)>> {
+        let sql = "SELECT id, prompt FROM turns WHERE session = ?1 AND prompt IS NOT NULL AND opened_at <= ?2 ORDER BY opened_at DESC, id DESC LIMIT 1";
+        let mut query = self.db.prepare_cached(sql)?;
+        let asked = |row: &Row<'_>| Ok((get(row, 0)?, count(row, 1)?));
+        Ok(query
+            .query_row((Col(session), Col(until)), asked)
+            .optional()?)
+    }
+
     fn state(
         &mut self,
         at: Timestamp,
