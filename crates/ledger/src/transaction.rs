@@ -299,6 +299,18 @@ pub trait Log {
         first: u64,
         last: u64,
     ) -> Result<Vec<(SealedEntry, Option<TurnId>)>>;
+    /// Takes the lease of a driven session until `until`, if nobody else holds it at `at`; the holder
+    /// may take it again. Gives its epoch, which grows with each change of the holder.
+    fn take_lease(
+        &mut self,
+        session: SessionId,
+        holder: &str,
+        at: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<u64>>;
+    /// Gives a lease back; one of another epoch stays.
+    fn release_lease(&mut self, session: SessionId, epoch: u64, at: Timestamp) -> Result<()>;
+
     /// Stores a receipt, if it follows the last one; `false` if another came first.
     fn put_receipt(&mut self, receipt: &Receipt) -> Result<bool>;
     /// The receipts of a session in order.

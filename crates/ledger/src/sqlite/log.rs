@@ -371,6 +371,30 @@ impl Log for Tx<'_> {
             .collect::<rusqlite::Result<_>>()?)
     }
 
+    fn take_lease(
+        &mut self,
+        session: SessionId,
+        holder: &str,
+        at: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<u64>> {
+        let sql = "INSERT INTO leases (session, epoch, holder, expires_at) VALUES (?1, 1, ?2, ?4) \
+             ON CONFLICT (session) DO UPDATE SET epoch = epoch + (holder <> excluded.holder OR expires_at <= ?3), \
+             holder = excluded.holder, expires_at = excluded.expires_at \
+             WHERE holder = excluded.holder OR expires_at <= ?3 RETURNING epoch";
+        let mut query = self.db.prepare_cached(sql)?;
+        let values = (Col(session), holder, Col(at), Col(until));
+        Ok(query.query_row(values, |row| count(row, 0)).optional()?)
+    }
+
+    fn release_lease(&mut self, session: SessionId, epoch: u64, at: Timestamp) -> Result<()> {
+        let sql = "UPDATE leases SET expires_at = ?3 WHERE session = ?1 AND epoch = ?2";
+        self.db
+            .prepare_cached(sql)?
+            .execute((Col(session), int(epoch), Col(at)))?;
+        Ok(())
+    }
+
     fn put_receipt(&mut self, r: &Receipt) -> Result<bool> {
         let next = "UPDATE sessions SET sealed = ?2 WHERE id = ?1 AND sealed = ?3 AND head >= ?2";
         let moved = self.db.prepare_cached(next)?.execute((
