@@ -22,8 +22,8 @@ pub struct HookCall<'a> {
     pub now: Timestamp,
     /// Unique for each hook process; names sightings of events that have no name of their own.
     pub delivery: &'a str,
-    /// The user's home, in which the agent's own directory lies.
-    pub home: &'a Path,
+    /// The agent's own directory, in which its transcripts lie.
+    pub agent_dir: &'a Path,
     /// The checkout that paths are made relative to.
     pub worktree: Option<&'a Path>,
 }

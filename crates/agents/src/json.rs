@@ -24,11 +24,16 @@ impl<'a> Field<'a> {
     /// which JavaScript can write) stays as it is.
     pub(crate) fn text(self) -> Option<Cow<'a, str>> {
         let inner = self.0?.strip_prefix('"')?.strip_suffix('"')?;
+        Some(self.exact().unwrap_or(Cow::Borrowed(inner)))
+    }
+
+    /// The text, if this is a string that has a decoded form.
+    pub(crate) fn exact(self) -> Option<Cow<'a, str>> {
+        let inner = self.0?.strip_prefix('"')?.strip_suffix('"')?;
         if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
             return Some(Cow::Borrowed(inner));
         }
-        let decoded = serde_json::from_str::<String>(self.0?);
-        Some(decoded.map_or(Cow::Borrowed(inner), Cow::Owned))
+        serde_json::from_str::<String>(self.0?).ok().map(Cow::Owned)
     }
 
     pub(crate) fn is_true(self) -> bool {
@@ -196,5 +201,8 @@ mod tests {
             Some(r"a\ud800")
         );
         assert_eq!(Field(Some("17")).text(), None);
+        assert_eq!(Field(Some(r#""a\n""#)).exact().as_deref(), Some("a\n"));
+        assert_eq!(Field(Some(r#""a\ud800""#)).exact(), None);
+        assert_eq!(Field(Some("17")).exact(), None);
     }
 }

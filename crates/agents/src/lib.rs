@@ -22,4 +22,4 @@ pub use hook::{BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, 
 pub use install::{InstallError, InstallState};
 pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
 pub use spec::{AGENTS, AgentSpec, find};
-pub use transcript::{ReadLine, Sighting, TranscriptFile};
+pub use transcript::{CommitMention, ReadLine, Sighting, TranscriptEdit, TranscriptFile};

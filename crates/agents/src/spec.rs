@@ -26,6 +26,10 @@ pub struct AgentSpec {
     pub presence_variables: &'static [&'static str],
     /// The variable that holds the agent's own process id.
     pub pid_variable: Option<&'static str>,
+    /// The variable that names the agent's own directory, where it is not the default one.
+    pub config_variable: Option<&'static str>,
+    /// The agent's own directory in a home directory, unless the variable names another one.
+    pub default_dir: fn(&Path) -> PathBuf,
     /// Reads one hook payload.
     pub reduce: fn(&HookCall<'_>) -> Result<Reduced, ReduceError>,
     /// Makes a reader for a transcript: its stream, the sub-agent it belongs to, the session that
@@ -33,14 +37,15 @@ pub struct AgentSpec {
     pub transcript: fn(String, Option<String>, NativeId) -> Reader,
     /// The readable text of one stored line of a transcript.
     pub passage_text: fn(&str) -> Option<String>,
-    /// Lists the transcripts in a home directory.
+    /// Lists the transcripts in the agent's own directory.
     pub discover: fn(&Path) -> Vec<TranscriptFile>,
-    /// The directory in which the transcripts of sessions started in a working directory lie; absent
-    /// where that cannot be told from the path alone.
+    /// The directory in which the transcripts of sessions started in a working directory lie: the
+    /// agent's own directory, working directory → path. Absent where that cannot be told from the
+    /// path alone.
     pub project_dir: fn(&Path, &str) -> Option<PathBuf>,
     /// The working directory that the head of a transcript names.
     pub first_cwd: fn(&[u8]) -> Option<String>,
-    /// The settings file in a home directory.
+    /// The settings file in the agent's own directory.
     pub settings: fn(&Path) -> PathBuf,
     /// The settings with our hooks: text before (absent: no file), stable shim → text after.
     pub plan_install: fn(Option<&str>, &str) -> Result<String, InstallError>,

@@ -1,6 +1,7 @@
 //! What comes out of reading transcripts, whichever agent wrote them.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
 
 use siglum_domain::observation::Observation;
@@ -18,11 +19,81 @@ pub struct Sighting {
     pub observation: Observation,
 }
 
+/// One change of one file by an edit tool, of which both sides are known.
+///
+/// The bytes are **raw**: nothing was removed from them. They may go into the local object store and
+/// nowhere else: not into the ledger, a log or the network. `Debug` shows their sizes only.
+///
+/// They are what the agent says it read and wrote. Agents read files as text, so line endings may
+/// have been made `\n`; such an edit equals no blob and proves nothing. A file that was there but
+/// empty is told as none.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TranscriptEdit {
+    /// The session that made the change.
+    pub owner: NativeId,
+    /// Whether the line is a copy of the owner's history in the transcript of another session.
+    pub copied: bool,
+    /// The event of the tool call.
+    pub event: String,
+    /// The file, as the agent names it: absolute, as a rule.
+    pub path: PathBuf,
+    /// The whole file before; nothing if there was no file.
+    pub before: Option<Vec<u8>>,
+    /// The whole file after.
+    pub after: Vec<u8>,
+    /// When it was told.
+    pub at: Timestamp,
+    /// The agent's name for the turn; not told of copies.
+    pub turn: Option<String>,
+    /// The sub-agent that made the change.
+    pub subagent: Option<String>,
+}
+
+impl fmt::Debug for TranscriptEdit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TranscriptEdit")
+            .field("owner", &self.owner)
+            .field("copied", &self.copied)
+            .field("event", &self.event)
+            .field("before_bytes", &self.before.as_ref().map(Vec::len))
+            .field("after_bytes", &self.after.len())
+            .field("at", &self.at)
+            .field("turn", &self.turn)
+            .field("subagent", &self.subagent)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A commit that the output of a shell command names, where the command speaks of committing.
+///
+/// It is a claim of the output and no proof: whoever uses it checks that there is such a commit and
+/// that it was made between `started` and `ended`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitMention {
+    /// The session that ran the command.
+    pub owner: NativeId,
+    /// Whether the line is a copy of the owner's history in the transcript of another session.
+    pub copied: bool,
+    /// The event of the tool call.
+    pub event: String,
+    /// The first 7 or more digits of the commit's id, lower-case; 40 or 64 where all were printed.
+    pub abbreviated: String,
+    /// When the command was given; absent if that line bears no time.
+    pub started: Option<Timestamp>,
+    /// When its output was there.
+    pub ended: Timestamp,
+}
+
 /// What one line of a transcript gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadLine<'a> {
     /// What was seen, in this line or in lines before it that were held back.
     pub sightings: Vec<Sighting>,
+    /// Changes of files. A reader that goes on at an earlier line tells them again; owner, event
+    /// and path are the same then.
+    pub edits: Vec<TranscriptEdit>,
+    /// Commits that a command named in its output.
+    pub commits: Vec<CommitMention>,
     /// The directory the agent works in.
     pub cwd: Option<Cow<'a, str>>,
     /// The branch that was checked out.

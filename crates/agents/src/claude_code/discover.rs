@@ -15,10 +15,10 @@ const DIRECTORY_LIMIT: usize = 50_000;
 /// Most transcripts that are listed.
 const FILE_LIMIT: usize = 200_000;
 
-/// Lists the transcripts in a home directory, by path.
-pub(super) fn discover(home: &Path) -> Vec<TranscriptFile> {
+/// Lists the transcripts in the agent's own directory, by path.
+pub(super) fn discover(agent_dir: &Path) -> Vec<TranscriptFile> {
     let mut found = Vec::new();
-    for project in directories(&projects(home)) {
+    for project in directories(&projects(agent_dir)) {
         found.extend(files(&project).iter().filter_map(session_file));
         for session in directories(&project) {
             let Some(id) = session
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn sessions_and_their_sub_agents_are_found() {
-        let home = tempfile::tempdir().expect("a directory");
-        let project = projects(home.path()).join("-repo");
+        let dir = tempfile::tempdir().expect("a directory");
+        let project = projects(dir.path()).join("-repo");
         let inner = project.join("s1/subagents");
         fs::create_dir_all(&inner).expect("directories");
         for (path, text) in [
@@ -144,7 +144,7 @@ mod tests {
         ] {
             fs::write(path, text).expect("a file");
         }
-        let found = discover(home.path());
+        let found = discover(dir.path());
         let shown: Vec<_> = found
             .iter()
             .map(|f| {
@@ -167,15 +167,15 @@ mod tests {
     #[test]
     fn links_are_not_followed() {
         use std::os::unix::fs::symlink;
-        let home = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("a directory");
         let other = tempfile::tempdir().expect("a directory");
         fs::write(other.path().join("s1.jsonl"), "").expect("a file");
-        let root = projects(home.path());
+        let root = projects(dir.path());
         fs::create_dir_all(root.join("-repo")).expect("directories");
         symlink(other.path(), root.join("-linked")).expect("a link");
         symlink(other.path().join("s1.jsonl"), root.join("-repo/s1.jsonl")).expect("a link");
-        assert_eq!(discover(home.path()), []);
-        assert_eq!(discover(&home.path().join("absent")), []);
+        assert_eq!(discover(dir.path()), []);
+        assert_eq!(discover(&dir.path().join("absent")), []);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use siglum_domain::NativeId;
 use siglum_domain::redact::Redactor;
 
 use super::Reader;
-use crate::transcript::Sighting;
+use crate::transcript::{CommitMention, Sighting, TranscriptEdit};
 
 pub(super) const HOOKS: &str = include_str!("fixtures/2.1.329/hooks.jsonl");
 pub(super) const WRITE_COMMIT: &str = include_str!("fixtures/2.1.329/write_commit.jsonl");
@@ -19,6 +19,21 @@ pub(super) const SUBAGENT: &str =
 
 pub(super) fn native(id: &str) -> NativeId {
     NativeId::new(id).expect("a native id")
+}
+
+/// The changes and the commits that a transcript tells of.
+pub(super) fn outcomes(
+    text: &str,
+    reader: &mut Reader,
+) -> (Vec<TranscriptEdit>, Vec<CommitMention>) {
+    let (mut edits, mut commits) = (Vec::new(), Vec::new());
+    for line in text.split_inclusive('\n') {
+        let line = reader.line(0, line, Redactor::shared());
+        edits.extend(line.edits);
+        commits.extend(line.commits);
+    }
+    reader.finish();
+    (edits, commits)
 }
 
 /// All that a reader sees in a transcript, what is held back at its end included.

@@ -11,7 +11,7 @@ pub(super) fn passage_text(line: &str) -> Option<String> {
 }
 
 /// The text of a message or of a tool's result: a string, or blocks of which some are text.
-fn content_text(content: Field<'_>) -> Option<String> {
+pub(super) fn content_text(content: Field<'_>) -> Option<String> {
     if let Some(text) = content.text() {
         return Some(text.into_owned());
     }

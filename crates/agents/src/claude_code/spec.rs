@@ -15,6 +15,8 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     session_variable: CLAUDE_CODE.session_variable,
     presence_variables: CLAUDE_CODE.presence_variables,
     pid_variable: Some("CLAUDE_PID"),
+    config_variable: Some("CLAUDE_CONFIG_DIR"),
+    default_dir: path::default_dir,
     reduce: reduce::reduce,
     transcript: Reader::new,
     passage_text: passage::passage_text,

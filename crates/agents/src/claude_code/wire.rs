@@ -64,7 +64,35 @@ fields! {
         git_branch: "gitBranch",
         version: "version",
         message: "message",
+        result: "toolUseResult",
     }
+}
+
+fields! {
+    /// What an edit tool returned, in the form of any of them.
+    EditResult {
+        kind: "type",
+        path: "filePath",
+        content: "content",
+        original: "originalFile",
+        original_contents: "originalFileContents",
+        old: "oldString",
+        new: "newString",
+        all: "replaceAll",
+        edits: "edits",
+        patch: "structuredPatch",
+        user_modified: "userModified",
+    }
+}
+
+fields! {
+    /// One of several replacements.
+    Replacement { old: "old_string", new: "new_string", all: "replace_all" }
+}
+
+fields! {
+    /// One piece of a patch.
+    Hunk { old_start: "oldStart", lines: "lines" }
 }
 
 fields! {

@@ -119,7 +119,7 @@ impl<'a> Reduction<'a> {
             .text()
             .filter(|text| !text.is_empty())
         {
-            self.out.transcript = path::accept_transcript(self.call.home, &text);
+            self.out.transcript = path::accept_transcript(self.call.agent_dir, &text);
             if self.out.transcript.is_none() {
                 self.decline("transcript_outside", &text);
             }

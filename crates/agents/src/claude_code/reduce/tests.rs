@@ -21,7 +21,7 @@ fn call(payload: &[u8]) -> HookCall<'_> {
         digest_key: &[7; 32],
         now: Timestamp::from_seconds(1_795_222_294),
         delivery: "d1",
-        home: Path::new("/home/dev"),
+        agent_dir: Path::new("/home/dev/.claude"),
         worktree: Some(Path::new("/repo")),
     }
 }

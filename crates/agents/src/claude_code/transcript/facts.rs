@@ -4,6 +4,7 @@ use siglum_domain::observation::{Body, Fact, Outcome, Role, Tokens, ToolClass, e
 use siglum_domain::redact::{Redacted, Redactor};
 
 use super::Reader;
+use super::calls::Purpose;
 use crate::claude_code::reduce::compact_event;
 use crate::claude_code::wire::{Block, Compact, Line, Message, ToolInput, Usage};
 use crate::claude_code::{prompt, tools};
@@ -21,6 +22,8 @@ pub(super) struct Seen {
     pub(super) key: String,
     pub(super) event: String,
     pub(super) fact: Fact,
+    /// Of a call: what its result is looked at for.
+    pub(super) purpose: Option<Purpose>,
 }
 
 /// Tells whether a fact means the same in a copy of the line: it is named by an id that copying
@@ -112,6 +115,7 @@ fn prompted(
             event: event::message(&key),
             key,
             fact,
+            purpose: None,
         };
     }
     let by_agent = line.prompt_source.text().as_deref() == Some("system");
@@ -126,6 +130,7 @@ fn prompted(
             text: body,
             synthetic: by_agent || prompt::is_synthetic(text),
         },
+        purpose: None,
     }
 }
 
@@ -155,6 +160,7 @@ fn result(
         key: format!("{key}#{index}"),
         event: event::tool(&clean(&call)),
         fact,
+        purpose: None,
     })
 }
 
@@ -171,6 +177,7 @@ fn compacted(reader: &mut Reader, offset: u64, line: &Line<'_>, key: String) -> 
             trigger,
             summary: Some(reader.passage(offset)),
         },
+        purpose: None,
     }
 }
 
@@ -221,16 +228,9 @@ fn said(
         b.kind.text().as_deref() == Some("text") && b.text.raw().is_some_and(|t| t.len() > 2)
     };
     let texts = blocks.iter().any(written);
-    let model = message
-        .model
-        .text()
-        .filter(|model| model != NO_MODEL)
-        .map(|model| clean(&model));
-    let tokens = message
-        .usage
-        .raw()
-        .filter(|_| model.is_some())
-        .map(|_| tokens(message.usage.object()));
+    let model = model(message);
+    let usage = message.usage.raw().filter(|_| model.is_some());
+    let tokens = usage.map(|_| tokens(message.usage.object()));
     let id = message
         .id
         .text()
@@ -257,7 +257,13 @@ fn said(
         key: key.to_owned(),
         event: event::message(&id),
         fact,
+        purpose: None,
     })
+}
+
+fn model(message: &Message<'_>) -> Option<String> {
+    let model = message.model.text().filter(|model| model != NO_MODEL);
+    model.map(|model| clean(&model))
 }
 
 fn tokens(usage: Usage<'_>) -> Tokens {
@@ -287,18 +293,15 @@ fn called(
         .map(|name| clean(&name))
         .unwrap_or_default();
     let class = tools::class(&tool);
+    let command = Some(class)
+        .filter(|class| *class == ToolClass::Shell)
+        .and_then(|_| block.input.object::<ToolInput<'_>>().command.text());
+    let purpose = Some(Purpose::of(&tool, command.as_deref()));
     let input = match class {
-        ToolClass::Shell => command(reader, offset, block.input, redactor),
+        ToolClass::Shell => shell_input(reader, offset, command.as_deref(), redactor),
         _ => Body::Text(redactor.redact(&tools::summary(class, block.input))),
     };
-    let path = reader
-        .worktree
-        .as_deref()
-        .filter(|_| class == ToolClass::Edit)
-        .and_then(|root| {
-            let path = tools::relative(&tools::edited(block.input, None)?, Some(root));
-            Some(redactor.redact_cow(&path.to_string_lossy()).into_owned())
-        });
+    let path = edited(reader, class, block.input, redactor);
     let fact = Fact::ToolStarted {
         tool,
         class,
@@ -309,17 +312,28 @@ fn called(
         key: format!("{key}#{index}"),
         event: event::tool(&clean(&call)),
         fact,
+        purpose,
     })
 }
 
-fn command(reader: &Reader, offset: u64, input: Field<'_>, redactor: &Redactor) -> Body {
-    let input: ToolInput<'_> = input.object();
-    match input
-        .command
-        .text()
-        .filter(|text| text.len() <= COMMAND_INLINE)
-    {
-        Some(text) => Body::Text(redactor.redact(&text)),
+/// The file that an edit names, where the worktree is known.
+fn edited(
+    reader: &Reader,
+    class: ToolClass,
+    input: Field<'_>,
+    redactor: &Redactor,
+) -> Option<String> {
+    let root = reader
+        .worktree
+        .as_deref()
+        .filter(|_| class == ToolClass::Edit)?;
+    let path = tools::relative(&tools::edited(input, None)?, Some(root));
+    Some(redactor.redact_cow(&path.to_string_lossy()).into_owned())
+}
+
+fn shell_input(reader: &Reader, offset: u64, command: Option<&str>, redactor: &Redactor) -> Body {
+    match command.filter(|text| text.len() <= COMMAND_INLINE) {
+        Some(text) => Body::Text(redactor.redact(text)),
         None => reader.passage(offset),
     }
 }

@@ -4,10 +4,17 @@
 //! assistant's lines keep the origin (`requestSessionId`). What stands between them is therefore
 //! held back until the next line of the assistant tells whose it is.
 
+mod calls;
+mod commits;
+mod edits;
 mod facts;
 mod filter;
+mod patch;
 mod reader;
+mod results;
 
+#[cfg(test)]
+mod result_tests;
 #[cfg(test)]
 mod tests;
 

@@ -7,8 +7,10 @@ use siglum_domain::observation::{Observation, Source, Tokens};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{NativeId, Timestamp};
 
+use super::calls::{Call, Calls};
 use super::facts::{self, Seen};
 use super::filter::is_irrelevant;
+use super::results::Held;
 use crate::claude_code::wire::Line;
 use crate::json::Field;
 use crate::transcript::{ReadLine, Sighting};
@@ -23,11 +25,13 @@ pub struct Reader {
     pub(super) worktree: Option<PathBuf>,
     pub(super) compacted_by: Option<String>,
     pub(super) counted: Option<(String, Tokens)>,
+    pub(super) calls: Calls,
+    pub(super) held_edits: Held,
+    pub(super) last_at: Timestamp,
+    pub(super) own: bool,
     subagent: Option<String>,
     session: NativeId,
     turn: Option<String>,
-    own: bool,
-    last_at: Timestamp,
     held: Vec<Sighting>,
     held_from: Option<u64>,
     skipped: u64,
@@ -35,9 +39,9 @@ pub struct Reader {
 
 /// Whose a line is.
 #[derive(Debug, Clone)]
-struct Owner {
-    id: NativeId,
-    copied: bool,
+pub(super) struct Owner {
+    pub(super) id: NativeId,
+    pub(super) copied: bool,
 }
 
 impl Reader {
@@ -52,8 +56,10 @@ impl Reader {
             worktree: None,
             compacted_by: None,
             counted: None,
-            turn: None,
+            calls: Calls::default(),
+            held_edits: Held::default(),
             last_at: Timestamp::default(),
+            turn: None,
             held: Vec::new(),
             held_from: None,
             skipped: 0,
@@ -101,9 +107,11 @@ impl Reader {
         self.skipped
     }
 
-    /// Takes what is held back as the session's own: for a transcript that will not grow.
+    /// Takes what is held back as the session's own: for a transcript that will not grow. An edit
+    /// whose call was not read is dropped: it is not known whose it is.
     pub fn finish(&mut self) -> Vec<Sighting> {
         self.held_from = None;
+        self.held_edits = Held::default();
         std::mem::take(&mut self.held)
     }
 
@@ -119,24 +127,29 @@ impl Reader {
         };
         let at = line.timestamp.text().and_then(|text| text.parse().ok());
         self.last_at = at.unwrap_or(self.last_at);
+        let mut out = ReadLine {
+            at,
+            ..ReadLine::default()
+        };
+        self.read(offset, &line, redactor, &mut out);
         ReadLine {
-            sightings: self.sightings(offset, &line, redactor),
             cwd: place(line.cwd),
             git_branch: place(line.git_branch),
             version: place(line.version),
-            at,
+            ..out
         }
     }
 
-    fn sightings(&mut self, offset: u64, line: &Line<'_>, redactor: &Redactor) -> Vec<Sighting> {
+    fn read(&mut self, offset: u64, line: &Line<'_>, redactor: &Redactor, out: &mut ReadLine<'_>) {
         match line.kind.text().as_deref() {
             Some("assistant") => {
                 let owner = self.owner(line);
-                let mut out = self.release(&owner);
+                out.edits = self.release_edits(&owner);
+                out.sightings = self.release(&owner);
                 self.own = !owner.copied;
                 let seen = facts::assistant(self, offset, line, redactor);
-                out.extend(self.sign(&owner, line, seen));
-                out
+                self.remember(&owner, out.at, &seen);
+                out.sightings.extend(self.sign(&owner, line, seen));
             }
             Some("user") => {
                 if let Some(turn) = id(line.prompt_id) {
@@ -147,14 +160,26 @@ impl Reader {
                     copied: false,
                 };
                 let seen = facts::user(self, offset, line, redactor);
+                self.outcome(&owner, line, &seen, out);
                 let signed = self.sign(&owner, line, seen);
-                self.hold(offset, signed)
+                out.sightings = self.hold(offset, signed);
             }
-            Some("system") => {
-                facts::system(self, line);
-                Vec::new()
-            }
-            _ => Vec::new(),
+            Some("system") => facts::system(self, line),
+            _ => {}
+        }
+    }
+
+    fn remember(&mut self, owner: &Owner, at: Option<Timestamp>, seen: &[Seen]) {
+        for seen in seen {
+            let Some(purpose) = seen.purpose else {
+                continue;
+            };
+            self.calls.begin(Call {
+                event: seen.event.clone(),
+                purpose,
+                owner: owner.clone(),
+                at,
+            });
         }
     }
 
@@ -181,8 +206,8 @@ impl Reader {
     }
 
     fn sign(&self, owner: &Owner, line: &Line<'_>, seen: Vec<Seen>) -> Vec<Sighting> {
-        let turn = self.turn.clone().filter(|_| !owner.copied);
-        let subagent = self.subagent.clone().or_else(|| id(line.agent_id));
+        let turn = self.turn_of(owner);
+        let subagent = self.subagent_of(line);
         let sign = |seen: Seen| Sighting {
             owner: owner.id.clone(),
             copied: owner.copied,
@@ -197,6 +222,14 @@ impl Reader {
             },
         };
         seen.into_iter().map(sign).collect()
+    }
+
+    pub(super) fn turn_of(&self, owner: &Owner) -> Option<String> {
+        self.turn.clone().filter(|_| !owner.copied)
+    }
+
+    pub(super) fn subagent_of(&self, line: &Line<'_>) -> Option<String> {
+        self.subagent.clone().or_else(|| id(line.agent_id))
     }
 
     /// Keeps sightings until it is known whose they are.

@@ -267,14 +267,14 @@ fn hooks_and_transcripts_name_the_same_events() {
     let mut told = BTreeSet::new();
     for line in HOOKS.lines() {
         let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
-        let (payload, home) = (line["stdin"].to_string(), Path::new("/home/dev"));
+        let (payload, agent_dir) = (line["stdin"].to_string(), Path::new("/home/dev/.claude"));
         let call = HookCall {
             payload: payload.as_bytes(),
             redactor: Redactor::shared(),
             digest_key: &[0; 32],
             now: Timestamp::default(),
             delivery: "d",
-            home,
+            agent_dir,
             worktree: None,
         };
         let reduced = reduce(&call).expect("a payload");

@@ -1,0 +1,144 @@
+//! Tool calls whose result has not been read yet.
+
+use std::collections::VecDeque;
+
+use siglum_domain::Timestamp;
+
+use super::reader::Owner;
+
+/// Most calls that are remembered.
+const LIMIT: usize = 512;
+
+/// What the result of a call is looked at for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The change of a file.
+    Edit,
+    /// The line that `git commit` prints.
+    Commit,
+    /// The same, or the id of HEAD after the commit.
+    CommitThenHead,
+    /// Nothing.
+    Other,
+}
+
+impl Purpose {
+    /// The purpose of a call of this tool, with the command if it is one of the shell.
+    pub(super) fn of(tool: &str, command: Option<&str>) -> Self {
+        match (tool, command) {
+            ("Write" | "Edit" | "MultiEdit", _) => Self::Edit,
+            ("Bash", Some(command)) if tells_head(command) => Self::CommitThenHead,
+            ("Bash", Some(command)) if command.contains("commit") => Self::Commit,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Tells whether the only commit that a command can print the full id of is HEAD after `git commit`:
+/// every `rev-parse` follows the commit and asks for HEAD itself, not for an ancestor.
+fn tells_head(command: &str) -> bool {
+    let Some((before, after)) = command.split_once("git commit") else {
+        return false;
+    };
+    let mut asked = after.split("rev-parse").skip(1).peekable();
+    let is_head = |rest: &str| {
+        let rest = rest.strip_prefix(" HEAD");
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(END))
+    };
+    asked.peek().is_some() && !before.contains("rev-parse") && asked.all(is_head)
+}
+
+/// What may follow a word of a shell command.
+const END: &[char] = &[
+    ' ', '\t', '\n', '\r', ';', '&', '|', '>', ')', '`', '"', '\'',
+];
+
+/// One call.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) event: String,
+    pub(super) purpose: Purpose,
+    pub(super) owner: Owner,
+    pub(super) at: Option<Timestamp>,
+}
+
+/// The calls, oldest first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Calls(VecDeque<Call>);
+
+impl Calls {
+    /// Remembers a call and forgets the oldest if there are too many.
+    pub(super) fn begin(&mut self, call: Call) {
+        if self.0.len() == LIMIT {
+            self.0.pop_front();
+        }
+        self.0.push_back(call);
+    }
+
+    /// Takes the call that a result belongs to.
+    pub(super) fn end(&mut self, event: &str) -> Option<Call> {
+        let at = self.0.iter().rposition(|call| call.event == event)?;
+        self.0.remove(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_shell_commands_that_commit_count() {
+        let check = |command: &str, expected: Purpose| {
+            assert_eq!(Purpose::of("Bash", Some(command)), expected, "{command}");
+        };
+        check("git commit -m x", Purpose::Commit);
+        check("jj commit", Purpose::Commit);
+        check("git log", Purpose::Other);
+        check("git rev-parse HEAD", Purpose::Other);
+        for head in [
+            "git commit -q -m 'x' && git rev-parse HEAD",
+            "git commit -m x; git rev-parse HEAD; git status",
+            "git commit -m \"x\"\ngit rev-parse HEAD\n",
+            "git commit -m x && echo $(git rev-parse HEAD)",
+            "git commit -m x && echo \"`git -C /repo rev-parse HEAD`\" && git rev-parse HEAD",
+        ] {
+            check(head, Purpose::CommitThenHead);
+        }
+        for other in [
+            "git rev-parse HEAD && git commit -q -m x",
+            "git rev-parse HEAD; git commit -q -m x; git rev-parse HEAD",
+            "git commit -q -m x && git rev-parse HEAD~1",
+            "git commit -q -m x && git rev-parse HEAD^",
+            "git commit -q -m x && git rev-parse HEAD:dir",
+            "git commit -q -m x && git rev-parse HEAD && git rev-parse origin/main",
+            "git commit -q -m x && git rev-parse --short HEAD",
+        ] {
+            check(other, Purpose::Commit);
+        }
+        assert_eq!(Purpose::of("Bash", None), Purpose::Other);
+        assert_eq!(Purpose::of("Task", Some("git commit")), Purpose::Other);
+        for tool in ["Write", "Edit", "MultiEdit"] {
+            assert_eq!(Purpose::of(tool, None), Purpose::Edit);
+        }
+        assert_eq!(Purpose::of("NotebookEdit", None), Purpose::Other);
+    }
+
+    #[test]
+    fn calls_without_a_result_are_forgotten_in_the_end() {
+        let call = |n: usize| Call {
+            event: format!("tool:{n}"),
+            purpose: Purpose::Edit,
+            owner: Owner {
+                id: siglum_domain::NativeId::new("s").expect("a native id"),
+                copied: false,
+            },
+            at: None,
+        };
+        let mut calls = Calls::default();
+        (0..=LIMIT).for_each(|n| calls.begin(call(n)));
+        assert!(calls.end("tool:0").is_none());
+        assert!(calls.end("tool:1").is_some());
+        assert!(calls.end("tool:1").is_none());
+        assert_eq!(calls.0.len(), LIMIT - 1);
+    }
+}
