@@ -120,7 +120,6 @@ impl Cx {
             git: env::git(),
             objects: ObjectStore::open(self.home.objects())?,
             redactor: Redactor::shared(),
-            home: env::home(),
         })
     }
 

@@ -8,6 +8,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use siglum_agents::AgentSpec;
+
 /// A variable as text; empty and unreadable ones are absent.
 pub fn text(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -28,4 +30,10 @@ pub fn home() -> PathBuf {
 /// The git program.
 pub fn git() -> PathBuf {
     path("SIGLUM_GIT").unwrap_or_else(|| PathBuf::from("git"))
+}
+
+/// The agent's own directory.
+pub fn agent_dir(agent: &AgentSpec) -> PathBuf {
+    let told = agent.config_variable.and_then(path);
+    told.unwrap_or_else(|| (agent.default_dir)(&home()))
 }

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use siglum_agents::{AgentSpec, TranscriptFile};
+use siglum_agents::{AgentSpec, CommitMention, TranscriptFile};
 use siglum_domain::intake::{AgentMatter, Intake, Matter, Place, VERSION};
 use siglum_domain::{AgentName, NativeId, SessionId, Timestamp};
 use siglum_gitstore::discover;
@@ -33,10 +33,10 @@ pub struct Found {
 /// fork copied belongs to the session it was copied from. Those of sub-agents come with their
 /// session.
 #[must_use]
-pub fn look(home: &Path, common_dir: Option<&str>) -> Vec<Found> {
+pub fn look(dir_of: &dyn Fn(&AgentSpec) -> PathBuf, common_dir: Option<&str>) -> Vec<Found> {
     let mut found = Vec::new();
     for agent in siglum_agents::AGENTS {
-        for file in (agent.discover)(home) {
+        for file in (agent.discover)(&dir_of(agent)) {
             if file.subagent.is_some() {
                 continue;
             }
@@ -102,14 +102,28 @@ pub fn import(
     write(ledger, Durability::Process, |tx| {
         tx.want_transcript(&record)
     })?;
-    read_all(world, ledger, found.agent, &record.stream, progress)?;
+    let mut mentions = read_all(world, ledger, found.agent, &record.stream, progress)?;
     let of_session =
         |record: &TranscriptRecord| record.session == session && record.subagent.is_some();
     for subagent in read(ledger, |tx| tx.wanted_transcripts(100_000))?
         .into_iter()
         .filter(of_session)
     {
-        read_all(world, ledger, found.agent, &subagent.stream, progress)?;
+        mentions.append(&mut read_all(
+            world,
+            ledger,
+            found.agent,
+            &subagent.stream,
+            progress,
+        )?);
+    }
+    let place = found.place.as_ref();
+    let repository = match place {
+        Some(place) => read(ledger, |tx| tx.repository(&place.common_dir))?,
+        None => None,
+    };
+    if let Some(repository) = repository {
+        transcript::link_mentioned(world, ledger, &agent, &repository, &mentions)?;
     }
     Ok(session)
 }
@@ -157,13 +171,16 @@ fn read_all(
     agent: &AgentSpec,
     stream: &str,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), EngineError> {
+) -> Result<Vec<CommitMention>, EngineError> {
+    let (mut reader, mut mentions) = (None, Vec::new());
     while let Some(record) = read(ledger, |tx| tx.transcript(stream))? {
-        let step = transcript::read_on(world, ledger, agent, &record)?;
+        let mut step = transcript::read_on(world, ledger, agent, &record, reader.take())?;
         progress(step.bytes);
+        mentions.append(&mut step.mentions);
+        reader = step.reader;
         if !step.more {
             break;
         }
     }
-    Ok(())
+    Ok(mentions)
 }

@@ -185,7 +185,7 @@ fn transcripts(
             })?;
             continue;
         };
-        match transcript::read_on(world, ledger, agent, &record) {
+        match transcript::read_on(world, ledger, agent, &record, None) {
             Ok(progress) => worked |= progress.bytes > 0,
             Err(EngineError::Ledger(error)) => return Err(error.into()),
             Err(error) => {

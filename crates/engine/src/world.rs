@@ -21,8 +21,6 @@ pub struct World<'a> {
     pub objects: ObjectStore,
     /// Removes secrets.
     pub redactor: &'a Redactor,
-    /// The user's home, where agents keep their transcripts.
-    pub home: PathBuf,
 }
 
 impl World<'_> {

@@ -123,15 +123,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 }
 
 /// Whether the agent was ever used here.
-fn is_here(agent: &AgentSpec, home: &Path) -> bool {
-    (agent.settings)(home).parent().is_some_and(Path::is_dir)
+fn is_here(agent: &AgentSpec) -> bool {
+    env::agent_dir(agent).is_dir()
 }
 
 fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
-    let home = env::home();
     let shim = cx.home.shim().to_string_lossy().into_owned();
     let mut changes = Vec::new();
-    let present: Vec<&AgentSpec> = AGENTS.iter().filter(|a| is_here(a, &home)).collect();
+    let present: Vec<&AgentSpec> = AGENTS.iter().filter(|a| is_here(a)).collect();
     // Where no agent was used yet, all are prepared for.
     let agents = if present.is_empty() {
         AGENTS.iter().collect()
@@ -139,7 +138,7 @@ fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
         present
     };
     for agent in agents {
-        let path = (agent.settings)(&home);
+        let path = (agent.settings)(&env::agent_dir(agent));
         let before = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -239,7 +238,7 @@ fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize) -> Result<(), CommandErr
     };
     cx.ui.status(done);
     let Some(repo) = repo else { return Ok(()) };
-    let found = import::look(&env::home(), Some(&repo.place.common_dir));
+    let found = import::look(&env::agent_dir, Some(&repo.place.common_dir));
     if found.is_empty() {
         cx.ui.status("From now on, each commit knows its session: start an agent here, let it commit, then run `siglum why`.");
         return Ok(());

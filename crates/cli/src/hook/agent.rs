@@ -93,14 +93,14 @@ fn record(delivery: &mut Delivery, spec: &AgentSpec, payload: &[u8], repo: Optio
     let digest_key = delivery
         .ledger()
         .map_or_else(|_| clock::secret(), |ledger| ledger.key());
-    let home = env::home();
+    let agent_dir = env::agent_dir(spec);
     let reduced = (spec.reduce)(&HookCall {
         payload,
         redactor: Redactor::shared(),
         digest_key: &digest_key,
         now: delivery.now,
         delivery: &own,
-        home: &home,
+        agent_dir: &agent_dir,
         worktree: repo.map(Repo::worktree),
     });
     let mut reduced = match reduced {

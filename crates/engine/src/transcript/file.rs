@@ -1,0 +1,200 @@
+//! Slices of a transcript file.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use rustix::fs::OFlags;
+use siglum_agents::{AgentSpec, CommitMention, Reader};
+use siglum_domain::intake::{AgentMatter, Place};
+use siglum_ledger::{Durability, Ledger, LedgerError, TranscriptRecord, read, write};
+
+use super::store::Store;
+use crate::{EngineError, World};
+
+/// How much of a file one transaction takes, in bytes.
+const SLICE: usize = 4 << 20;
+/// A line that is longer than this is passed over, in bytes.
+const LINE_MOST: usize = 64 << 20;
+/// How many bytes before the offset tell whether the file was rewritten.
+const TAIL: u64 = 64;
+
+/// What reading on brought.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Whether there is more to read.
+    pub more: bool,
+    /// Commits that the output of a command names.
+    pub mentions: Vec<CommitMention>,
+    /// The reader, to go on with; without it the next slice knows nothing of open tool calls.
+    pub reader: Option<Reader>,
+}
+
+/// Reads one slice of a transcript, with the reader of the slice before, if there was one.
+///
+/// # Errors
+/// The file cannot be read, or those of the ledger.
+pub fn read_on(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    agent: &AgentSpec,
+    record: &TranscriptRecord,
+    reader: Option<Reader>,
+) -> Result<Progress, EngineError> {
+    let path = PathBuf::from(&record.path);
+    let failed = |source| EngineError::Read {
+        path: path.clone(),
+        source,
+    };
+    // A transcript that became a link is not followed.
+    let nofollow = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut file = match File::options()
+        .read(true)
+        .custom_flags(nofollow)
+        .open(&path)
+    {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            write(ledger, Durability::Process, |tx| {
+                tx.transcript_read(record, false)
+            })?;
+            return Ok(Progress::default());
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let meta = file.metadata().map_err(failed)?;
+    let identity = format!("{}:{}", meta.dev(), meta.ino());
+    let same = record.file == identity
+        && meta.len() >= record.read_to
+        && tail(&mut file, record.read_to).map_err(failed)? == record.tail;
+    let from = if same { record.read_to } else { 0 };
+    file.seek(SeekFrom::Start(from)).map_err(failed)?;
+    let mut bytes = Vec::new();
+    take_lines(&mut file, &mut bytes).map_err(failed)?;
+    let past = from + bytes.len() as u64;
+    let more = !bytes.is_empty() && past < meta.len();
+    let now = TranscriptRecord {
+        file: identity,
+        read_to: past,
+        ..if same { record.clone() } else { afresh(record) }
+    };
+    let slice = Slice {
+        from,
+        more,
+        lines: lines_of(&bytes, from),
+        matter: matter(ledger, record)?,
+        reader: reader.filter(|_| same),
+    };
+    let mut stored = None;
+    write(ledger, Durability::Process, |tx| {
+        let mut store = Store::new(world, agent, &now, &slice);
+        let mut read = store.all(tx)?;
+        read.tail = tail(&mut file, read.read_to).map_err(|e| LedgerError::Storage(Box::new(e)))?;
+        stored = Some(store.end());
+        tx.transcript_read(&read, more)
+    })?;
+    let (mentions, reader) = stored.expect("because a transaction that succeeds has run its work");
+    Ok(Progress {
+        bytes: bytes.len() as u64,
+        more,
+        mentions,
+        reader: Some(reader),
+    })
+}
+
+/// The record of a file that another one replaced, or that was rewritten.
+fn afresh(record: &TranscriptRecord) -> TranscriptRecord {
+    TranscriptRecord {
+        turn: None,
+        own: false,
+        ..record.clone()
+    }
+}
+
+/// Lines that are read in one transaction.
+pub(super) struct Slice<'a> {
+    /// Where they begin in the file.
+    pub(super) from: u64,
+    /// Whether the file goes on behind them.
+    pub(super) more: bool,
+    /// The lines with their offsets.
+    pub(super) lines: Vec<(u64, &'a str)>,
+    /// The session of the transcript, as a matter without observations.
+    pub(super) matter: AgentMatter,
+    /// The reader of the slice before.
+    pub(super) reader: Option<Reader>,
+}
+
+fn tail(file: &mut File, at: u64) -> std::io::Result<String> {
+    let from = at.saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(at - from).read_to_end(&mut bytes)?;
+    Ok(blake3::hash(&bytes).to_hex()[..16].to_owned())
+}
+
+/// Reads whole lines, a slice at least unless the file ends.
+fn take_lines(file: &mut File, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    loop {
+        let before = bytes.len();
+        file.by_ref().take(SLICE as u64).read_to_end(bytes)?;
+        let ended = bytes.len() == before;
+        let end = bytes
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |at| at + 1);
+        if end > 0 || ended {
+            bytes.truncate(end);
+            return Ok(());
+        }
+        if bytes.len() > LINE_MOST {
+            // A line without end: passed over, piece by piece.
+            return Ok(());
+        }
+    }
+}
+
+fn lines_of(bytes: &[u8], from: u64) -> Vec<(u64, &str)> {
+    let mut lines = Vec::new();
+    let mut offset = from;
+    for line in bytes.split_inclusive(|b| *b == b'\n') {
+        if let Ok(text) = std::str::from_utf8(line)
+            && !text.trim().is_empty()
+        {
+            lines.push((offset, text.trim_end()));
+        }
+        offset += line.len() as u64;
+    }
+    lines
+}
+
+/// The transcript's session as a matter without observations.
+fn matter(ledger: &mut dyn Ledger, record: &TranscriptRecord) -> Result<AgentMatter, EngineError> {
+    let place = read(ledger, |tx| {
+        let session = tx.session(record.session)?;
+        let Some((repository, worktree)) = session.and_then(|s| s.repository.zip(s.worktree))
+        else {
+            return Ok(None);
+        };
+        let known = tx.repositories()?.into_iter().find(|r| r.id == repository);
+        Ok(known.map(|r| Place {
+            common_dir: r.common_dir,
+            worktree,
+        }))
+    })?;
+    Ok(AgentMatter {
+        agent: record.agent.clone(),
+        native: record.native.clone(),
+        parent: None,
+        explicit: None,
+        process: None,
+        above: Vec::new(),
+        cwd: None,
+        place,
+        transcript: None,
+        observations: Vec::new(),
+    })
+}

@@ -1,0 +1,11 @@
+//! Reading transcripts into the ledger, from the byte after the last one read.
+//!
+//! Whether a file is still the one that was read is told by its identity, its size and the bytes
+//! before the last offset, never by reading it again.
+
+mod file;
+mod proof;
+mod store;
+
+pub use file::{Progress, read_on};
+pub use proof::link_mentioned;

@@ -1,0 +1,128 @@
+//! What in a transcript proves authorship: contents before and after an edit, and commits that the
+//! output of a command names.
+
+use std::path::Path;
+
+use siglum_agents::{CommitMention, TranscriptEdit};
+use siglum_domain::intake::AgentMatter;
+use siglum_domain::observation::{Fact, FileVersion, Observation, Side, Source};
+use siglum_domain::{AgentName, SessionId};
+use siglum_gitstore::{ObjectFormat, blob_id, discover};
+use siglum_ledger::{
+    Durability, HeadMove, Ledger, LedgerError, RepositoryRecord, Transaction, read, write,
+};
+
+use crate::session::side_key;
+use crate::{EngineError, World};
+
+/// How far a commit may lie outside of the call that names it, in milliseconds: git counts seconds.
+const SLACK_MS: i64 = 2_000;
+
+/// The two sightings of an edit, with its contents in the object store; none if a hook saw it.
+pub(super) fn edit(
+    world: &World<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    matter: &AgentMatter,
+    edit: &TranscriptEdit,
+) -> Result<Vec<Observation>, LedgerError> {
+    let after_key = side_key("file", &edit.event, Side::After);
+    let Some(place) = &matter.place else {
+        return Ok(Vec::new());
+    };
+    let worktree = Path::new(&place.worktree);
+    let path = edit.path.strip_prefix(worktree).unwrap_or(&edit.path);
+    let inside = path.is_relative()
+        && path
+            .components()
+            .all(|c| matches!(c, std::path::Component::Normal(_)));
+    let Some(path) = path.to_str().filter(|_| inside) else {
+        return Ok(Vec::new());
+    };
+    if tx.entry(session, Source::Hook, &after_key)?.is_some() {
+        return Ok(Vec::new());
+    }
+    let format =
+        discover(worktree, None, None).map_or(ObjectFormat::Sha1, |repo| repo.object_format());
+    let before = edit
+        .before
+        .as_ref()
+        .map(|content| keep(world, format, content, None));
+    let base = before.as_ref().and_then(|v| v.object.as_deref());
+    let after = Some(keep(world, format, &edit.after, base));
+    let seen = |side: Side, version: Option<FileVersion>| Observation {
+        source: Source::Transcript,
+        key: side_key("file", &edit.event, side),
+        event: edit.event.clone(),
+        at: edit.at,
+        turn: edit.turn.clone(),
+        subagent: edit.subagent.clone(),
+        fact: Fact::FileSeen {
+            path: path.to_owned(),
+            side,
+            version,
+        },
+    };
+    Ok(vec![seen(Side::Before, before), seen(Side::After, after)])
+}
+
+fn keep(
+    world: &World<'_>,
+    format: ObjectFormat,
+    content: &[u8],
+    base: Option<&str>,
+) -> FileVersion {
+    let base = base.and_then(|b| b.parse().ok());
+    let object = world.objects.put(content, base.as_ref());
+    FileVersion {
+        blob: blob_id(format, content),
+        object: object.ok().map(|address| address.to_string()),
+        bytes: content.len() as u64,
+    }
+}
+
+/// Notes the commits that commands of imported sessions name in their output, where git made them
+/// while the command ran. Returns how many.
+///
+/// # Errors
+/// Git fails, or those of the ledger.
+pub fn link_mentioned(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    agent: &AgentName,
+    repository: &RepositoryRecord,
+    mentions: &[CommitMention],
+) -> Result<usize, EngineError> {
+    let Some(git) = crate::authors::usable_git(world, repository) else {
+        return Ok(0);
+    };
+    let mut linked = 0;
+    for mention in mentions.iter().filter(|m| !m.copied) {
+        let Some(commit) = git.resolve(&mention.abbreviated)? else {
+            continue;
+        };
+        let Some(facts) = git.facts(std::slice::from_ref(&commit))?.known.pop() else {
+            continue;
+        };
+        let begun = mention
+            .started
+            .is_none_or(|s| facts.committed >= s.plus_millis(-SLACK_MS));
+        if !begun || facts.committed > mention.ended.plus_millis(SLACK_MS) {
+            continue;
+        }
+        let Some(session) = read(ledger, |tx| tx.session_by_alias(agent, &mention.owner))? else {
+            continue;
+        };
+        let moved = HeadMove {
+            repository: repository.id,
+            commit,
+            session,
+            event: mention.event.clone(),
+            named: true,
+            at: mention.ended,
+        };
+        write(ledger, Durability::Process, |tx| tx.put_move(&moved))?;
+        linked += 1;
+    }
+    Ok(linked)
+}

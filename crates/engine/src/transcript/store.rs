@@ -1,0 +1,269 @@
+//! Writing down what a slice of a transcript says.
+
+use std::path::{Path, PathBuf};
+
+use siglum_agents::{AgentSpec, CommitMention, ReadLine, Reader, Sighting};
+use siglum_domain::intake::AgentMatter;
+use siglum_domain::{NativeId, Timestamp};
+use siglum_ledger::{LedgerError, Relation, Segment, SessionOrigin, Transaction, TranscriptRecord};
+
+use super::file::Slice;
+use super::proof;
+use crate::World;
+use crate::session::{self, SessionIdentity};
+
+/// How much text one segment holds, in bytes.
+const SEGMENT: usize = 256 << 10;
+
+/// One slice on its way into the ledger.
+pub(super) struct Store<'a> {
+    record: &'a TranscriptRecord,
+    slice: &'a Slice<'a>,
+    owners: Owners<'a>,
+    reader: Reader,
+    lines: Vec<(u64, String)>,
+    size: usize,
+    mentions: Vec<CommitMention>,
+}
+
+impl<'a> Store<'a> {
+    pub(super) fn new(
+        world: &'a World<'a>,
+        agent: &AgentSpec,
+        record: &'a TranscriptRecord,
+        slice: &'a Slice<'a>,
+    ) -> Self {
+        let reader = slice.reader.clone().unwrap_or_else(|| {
+            let new = (agent.transcript)(
+                record.stream.clone(),
+                record.subagent.clone(),
+                record.native.clone(),
+            );
+            let resumed = new.resumed(record.turn.clone(), record.own);
+            match &slice.matter.place {
+                Some(place) => resumed.in_worktree(PathBuf::from(&place.worktree)),
+                None => resumed,
+            }
+        });
+        let owners = Owners {
+            world,
+            matter: &slice.matter,
+            record,
+            known: Vec::new(),
+        };
+        Self {
+            record,
+            slice,
+            owners,
+            reader,
+            lines: Vec::new(),
+            size: 0,
+            mentions: Vec::new(),
+        }
+    }
+
+    /// Writes everything. Returns how far the file was read: lines whose owner only a later line can
+    /// tell are read again.
+    pub(super) fn all(
+        &mut self,
+        tx: &mut dyn Transaction,
+    ) -> Result<TranscriptRecord, LedgerError> {
+        for (offset, raw) in &self.slice.lines {
+            let mut seen = self.reader.line(*offset, raw, self.owners.world.redactor);
+            self.owners.append(tx, &seen.sightings)?;
+            self.owners.edits(tx, &seen)?;
+            self.mentions.append(&mut seen.commits);
+            let copied = !seen.sightings.is_empty() && seen.sightings.iter().all(|s| s.copied);
+            if seen.at.is_some() && !copied {
+                self.keep(tx, *offset, raw)?;
+            }
+        }
+        self.put_segment(tx)?;
+        self.let_go(tx)?;
+        want_subagents(tx, self.record)?;
+        Ok(TranscriptRecord {
+            read_to: self.reader.held_from().unwrap_or(self.record.read_to),
+            turn: self.reader.turn().map(str::to_owned),
+            own: self.reader.is_own(),
+            ..self.record.clone()
+        })
+    }
+
+    /// What is left for the caller.
+    pub(super) fn end(self) -> (Vec<CommitMention>, Reader) {
+        (self.mentions, self.reader)
+    }
+
+    /// What is held back is the session's own, if nothing will come that could say otherwise, or if
+    /// waiting would never end.
+    fn let_go(&mut self, tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+        let over = |s: siglum_ledger::SessionRecord| {
+            s.ended_at.is_some() || s.origin == SessionOrigin::Import
+        };
+        let ended = tx.session(self.record.session)?.is_none_or(over);
+        let stuck = self.slice.more && self.reader.held_from() == Some(self.slice.from);
+        if stuck || (ended && !self.slice.more) {
+            let held = self.reader.finish();
+            self.owners.append(tx, &held)?;
+        }
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        tx: &mut dyn Transaction,
+        offset: u64,
+        raw: &str,
+    ) -> Result<(), LedgerError> {
+        let line = self.owners.world.redactor.redact_cow(raw).into_owned();
+        self.size += line.len();
+        self.lines.push((offset, line));
+        if self.size >= SEGMENT {
+            self.put_segment(tx)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn put_segment(&mut self, tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+        let (Some(first), Some(last)) = (self.lines.first(), self.lines.last()) else {
+            return Ok(());
+        };
+        let (first, past) = (first.0, last.0 + 1);
+        self.size = 0;
+        let lines = std::mem::take(&mut self.lines);
+        tx.put_segment(&Segment {
+            stream: self.record.stream.clone(),
+            first,
+            past,
+            lines,
+        })
+    }
+}
+
+/// The sessions that lines of one file belong to: its own, and those whose history it copied.
+struct Owners<'a> {
+    world: &'a World<'a>,
+    matter: &'a AgentMatter,
+    record: &'a TranscriptRecord,
+    known: Vec<(NativeId, SessionIdentity)>,
+}
+
+impl Owners<'_> {
+    fn append(
+        &mut self,
+        tx: &mut dyn Transaction,
+        sightings: &[Sighting],
+    ) -> Result<(), LedgerError> {
+        let at = self.world.now();
+        for sighting in sightings {
+            let observation = &sighting.observation;
+            let Some(identity) = self.find(tx, &sighting.owner, observation.at)? else {
+                continue;
+            };
+            if sighting.copied && self.has_its_own_file(&sighting.owner) {
+                continue;
+            }
+            session::append(tx, self.world.ids, at, identity, self.matter, observation)?;
+            tx.touch(identity.session, observation.at, None, None)?;
+        }
+        Ok(())
+    }
+
+    /// Edits whose content before and after the transcript tells, unless a hook saw them.
+    fn edits(&mut self, tx: &mut dyn Transaction, seen: &ReadLine<'_>) -> Result<(), LedgerError> {
+        for edit in seen.edits.iter().filter(|e| !e.copied) {
+            let Some(identity) = self.find(tx, &edit.owner, edit.at)? else {
+                continue;
+            };
+            let observations = proof::edit(self.world, tx, identity.session, self.matter, edit)?;
+            for observation in &observations {
+                session::append(
+                    tx,
+                    self.world.ids,
+                    self.world.now(),
+                    identity,
+                    self.matter,
+                    observation,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A copy of history is of use only where the history itself is gone.
+    fn has_its_own_file(&self, owner: &NativeId) -> bool {
+        Path::new(&self.record.path)
+            .with_file_name(format!("{owner}.jsonl"))
+            .exists()
+    }
+
+    fn find(
+        &mut self,
+        tx: &mut dyn Transaction,
+        owner: &NativeId,
+        at: Timestamp,
+    ) -> Result<Option<SessionIdentity>, LedgerError> {
+        if let Some((_, identity)) = self.known.iter().find(|(native, _)| native == owner) {
+            return Ok(Some(*identity));
+        }
+        let Some(own) = tx.session(self.record.session)? else {
+            return Ok(None);
+        };
+        let session = match tx.session_by_alias(&self.record.agent, owner)? {
+            Some(session) => session,
+            None => {
+                let matter = AgentMatter {
+                    native: owner.clone(),
+                    ..self.matter.clone()
+                };
+                session::record(tx, own.home, self.world.ids, at, &matter)?
+            }
+        };
+        if session != own.id {
+            tx.set_parent(own.id, session, Relation::Fork)?;
+        }
+        let identity = SessionIdentity {
+            session,
+            repository: own.repository,
+        };
+        self.known.push((owner.clone(), identity));
+        Ok(Some(identity))
+    }
+}
+
+/// Sub-agents write files of their own, in a folder named like the transcript.
+fn want_subagents(tx: &mut dyn Transaction, record: &TranscriptRecord) -> Result<(), LedgerError> {
+    if record.subagent.is_some() {
+        return Ok(());
+    }
+    let folder = Path::new(&record.path).with_extension("").join("subagents");
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(());
+    };
+    for entry in entries.flatten().take(10_000) {
+        let path = entry.path();
+        let regular = entry.file_type().is_ok_and(|t| t.is_file());
+        let Some(stem) = path
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .filter(|_| regular && path.extension().is_some_and(|e| e == "jsonl"))
+        else {
+            continue;
+        };
+        let known = tx.transcript(stem)?;
+        let size = entry.metadata().map_or(0, |m| m.len());
+        if known.as_ref().is_some_and(|k| k.read_to == size) {
+            continue;
+        }
+        let subagent = stem.strip_prefix("agent-").unwrap_or(stem).to_owned();
+        let record = TranscriptRecord {
+            stream: stem.to_owned(),
+            path: path.to_string_lossy().into_owned(),
+            subagent: Some(subagent),
+            ..record.clone()
+        };
+        tx.want_transcript(&record)?;
+    }
+    Ok(())
+}
