@@ -213,6 +213,7 @@ fn store(
         matter: &slice.matter,
         record,
         known: Vec::new(),
+        copied: None,
     };
     let mut lines: Vec<(u64, String)> = Vec::new();
     let mut size = 0;
@@ -220,6 +221,9 @@ fn store(
         let seen = reader.line(*offset, raw, world.redactor);
         let copied = !seen.sightings.is_empty() && seen.sightings.iter().all(|s| s.copied);
         owners.append(tx, &seen.sightings)?;
+        if copied && let Some(sighting) = seen.sightings.last() {
+            owners.copied = Some((sighting.owner.clone(), *offset));
+        }
         if seen.at.is_some() && !copied {
             let line = world.redactor.redact_cow(raw).into_owned();
             size += line.len();
@@ -239,8 +243,10 @@ fn store(
         owners.append(tx, &held)?;
     }
     want_subagents(tx, record)?;
+    let settled = reader.is_own() || (ended && !slice.more);
+    let held_from = owners.relate(tx, slice, settled)?.or(reader.held_from());
     Ok(TranscriptRecord {
-        read_to: reader.held_from().unwrap_or(record.read_to),
+        read_to: held_from.unwrap_or(record.read_to),
         turn: reader.turn().map(str::to_owned),
         own: reader.is_own(),
         ..record.clone()
@@ -272,9 +278,35 @@ struct Owners<'a> {
     matter: &'a AgentMatter,
     record: &'a TranscriptRecord,
     known: Vec<(NativeId, SessionIdentity)>,
+    /// Whose the last line of copied history was, and where it starts.
+    copied: Option<(NativeId, u64)>,
 }
 
 impl Owners<'_> {
+    /// The session whose history was copied last is the parent; those before are its own
+    /// forefathers. While the history may go on, returns where its last line starts, from which
+    /// the file is to be read again.
+    fn relate(
+        &self,
+        tx: &mut dyn Transaction,
+        slice: &Slice<'_>,
+        settled: bool,
+    ) -> Result<Option<u64>, LedgerError> {
+        let Some((owner, offset)) = &self.copied else {
+            return Ok(None);
+        };
+        if !settled {
+            return Ok(Some(*offset).filter(|offset| !slice.more || *offset > slice.from));
+        }
+        let parent = self.known.iter().find(|(native, _)| native == owner);
+        match parent.map(|(_, identity)| identity.session) {
+            Some(parent) if parent != self.record.session => tx
+                .set_parent(self.record.session, parent, Relation::Fork)
+                .map(|()| None),
+            _ => Ok(None),
+        }
+    }
+
     fn append(
         &mut self,
         tx: &mut dyn Transaction,
@@ -324,9 +356,6 @@ impl Owners<'_> {
                 session::record(tx, own.home, self.world.ids, at, &matter)?
             }
         };
-        if session != own.id {
-            tx.set_parent(own.id, session, Relation::Fork)?;
-        }
         let identity = SessionIdentity {
             session,
             repository: own.repository,
