@@ -218,7 +218,8 @@ def message_of(turn, model, events):
             "stop_sequence": None,
             "usage": {"input_tokens": usage.get("input", 100 + 50 * len(events)),
                       "output_tokens": usage.get("output", 20),
-                      "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}}
+                      "cache_creation_input_tokens": usage.get("cache_write", 10),
+                      "cache_read_input_tokens": usage.get("cache_read", 3 * len(events))}}
 
 
 def stream_of(message):

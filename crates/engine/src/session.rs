@@ -164,16 +164,18 @@ fn relate(
     Ok(())
 }
 
-/// The transcript is read on after each turn, and when the session ends.
+/// The transcript is read on after each turn, and when the session ends. Where it lies is noted
+/// with the prompt: an agent that is killed does not say so any more.
 fn want_transcript(
     tx: &mut dyn Transaction,
     session: SessionId,
     matter: &AgentMatter,
 ) -> Result<(), LedgerError> {
-    let pausing = |o: &Observation| {
+    let telling = |o: &Observation| {
         matches!(
             o.fact,
-            Fact::Stopped { .. }
+            Fact::Prompt { .. }
+                | Fact::Stopped { .. }
                 | Fact::SessionEnded { .. }
                 | Fact::SubagentStopped { .. }
                 | Fact::Compacted { .. }
@@ -182,7 +184,7 @@ fn want_transcript(
     let Some(path) = matter
         .transcript
         .as_ref()
-        .filter(|_| matter.observations.iter().any(pausing))
+        .filter(|_| matter.observations.iter().any(telling))
     else {
         return Ok(());
     };

@@ -288,6 +288,11 @@ fn end_gone(
     };
     let new = tx.append(&entry)? != siglum_ledger::Appended::Known;
     session::end(tx, world.ids, record.id, record.repository, record.last_at)?;
+    for native in tx.aliases(record.id)? {
+        if let Some(transcript) = tx.transcript(native.as_str())? {
+            tx.want_transcript(&transcript)?;
+        }
+    }
     Ok(new)
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use siglum_agents::{AgentSpec, CommitMention, ReadLine, Reader, Sighting};
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::{NativeId, Timestamp};
-use siglum_ledger::{LedgerError, Relation, Segment, SessionOrigin, Transaction, TranscriptRecord};
+use siglum_ledger::{
+    LedgerError, Relation, Segment, SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
+};
 
 use super::file::Slice;
 use super::proof;
@@ -24,6 +26,8 @@ pub(super) struct Store<'a> {
     lines: Vec<(u64, String)>,
     size: usize,
     mentions: Vec<CommitMention>,
+    /// Whose the last line of copied history was, and where it starts.
+    copied: Option<(NativeId, u64)>,
 }
 
 impl<'a> Store<'a> {
@@ -59,6 +63,7 @@ impl<'a> Store<'a> {
             lines: Vec::new(),
             size: 0,
             mentions: Vec::new(),
+            copied: None,
         }
     }
 
@@ -74,6 +79,9 @@ impl<'a> Store<'a> {
             self.owners.edits(tx, &seen)?;
             self.mentions.append(&mut seen.commits);
             let copied = !seen.sightings.is_empty() && seen.sightings.iter().all(|s| s.copied);
+            if copied && let Some(last) = seen.sightings.last() {
+                self.copied = Some((last.owner.clone(), *offset));
+            }
             if seen.at.is_some() && !copied {
                 self.keep(tx, *offset, raw)?;
             }
@@ -81,8 +89,9 @@ impl<'a> Store<'a> {
         self.put_segment(tx)?;
         self.let_go(tx)?;
         want_subagents(tx, self.record)?;
+        let held_from = self.relate(tx)?.or(self.reader.held_from());
         Ok(TranscriptRecord {
-            read_to: self.reader.held_from().unwrap_or(self.record.read_to),
+            read_to: held_from.unwrap_or(self.record.read_to),
             turn: self.reader.turn().map(str::to_owned),
             own: self.reader.is_own(),
             ..self.record.clone()
@@ -94,19 +103,40 @@ impl<'a> Store<'a> {
         (self.mentions, self.reader)
     }
 
+    /// Whether the session says nothing more.
+    fn over(&self, tx: &mut dyn Transaction) -> Result<bool, LedgerError> {
+        let over = |s: SessionRecord| s.ended_at.is_some() || s.origin == SessionOrigin::Import;
+        Ok(!self.slice.more && tx.session(self.record.session)?.is_none_or(over))
+    }
+
     /// What is held back is the session's own, if nothing will come that could say otherwise, or if
     /// waiting would never end.
     fn let_go(&mut self, tx: &mut dyn Transaction) -> Result<(), LedgerError> {
-        let over = |s: siglum_ledger::SessionRecord| {
-            s.ended_at.is_some() || s.origin == SessionOrigin::Import
-        };
-        let ended = tx.session(self.record.session)?.is_none_or(over);
         let stuck = self.slice.more && self.reader.held_from() == Some(self.slice.from);
-        if stuck || (ended && !self.slice.more) {
+        if stuck || self.over(tx)? {
             let held = self.reader.finish();
             self.owners.append(tx, &held)?;
         }
         Ok(())
+    }
+
+    /// The session whose history was copied last is the parent; those before are its own
+    /// forefathers. While the history may go on, returns where its last line starts, from which the
+    /// file is to be read again.
+    fn relate(&self, tx: &mut dyn Transaction) -> Result<Option<u64>, LedgerError> {
+        let Some((owner, offset)) = &self.copied else {
+            return Ok(None);
+        };
+        if !self.reader.is_own() && !self.over(tx)? {
+            let again = !self.slice.more || *offset > self.slice.from;
+            return Ok(again.then_some(*offset));
+        }
+        if let Some((_, parent)) = self.owners.known.iter().find(|(native, _)| native == owner)
+            && parent.session != self.record.session
+        {
+            tx.set_parent(self.record.session, parent.session, Relation::Fork)?;
+        }
+        Ok(None)
     }
 
     fn keep(
@@ -220,9 +250,6 @@ impl Owners<'_> {
                 session::record(tx, own.home, self.world.ids, at, &matter)?
             }
         };
-        if session != own.id {
-            tx.set_parent(own.id, session, Relation::Fork)?;
-        }
         let identity = SessionIdentity {
             session,
             repository: own.repository,

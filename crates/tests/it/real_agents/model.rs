@@ -1,0 +1,150 @@
+//! The scripted model and its log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use super::programs::{program, wait_for};
+
+/// A running `fake_model.py`; it ends with this value.
+pub(super) struct Model {
+    server: Child,
+    log: PathBuf,
+    port: u16,
+}
+
+/// One answer of the model.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    /// The agent's id of the session that asked.
+    pub(super) session: String,
+    /// The tools that it called.
+    pub(super) calls: Vec<String>,
+    /// What it cost.
+    pub(super) tokens: Tokens,
+    /// Why this was the answer: `turn` for a step of the script.
+    pub(super) why: String,
+}
+
+/// Tokens by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tokens {
+    pub(super) input: u64,
+    pub(super) output: u64,
+    pub(super) cache_read: u64,
+    pub(super) cache_write: u64,
+}
+
+impl std::ops::Add for Tokens {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            input: self.input + other.input,
+            output: self.output + other.output,
+            cache_read: self.cache_read + other.cache_read,
+            cache_write: self.cache_write + other.cache_write,
+        }
+    }
+}
+
+/// What the answers to one session amount to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub(super) calls: BTreeMap<String, usize>,
+    pub(super) tokens: Tokens,
+}
+
+impl Model {
+    /// Starts it; it logs into `dir`.
+    pub(super) fn start(lab: &Path, dir: &Path) -> Self {
+        let port_file = dir.join("port");
+        let server = program("python3")
+            .arg(lab.join("fake_model.py"))
+            .env("LAB_PORT_FILE", &port_file)
+            .env("LAB_LOG_DIR", dir)
+            .env("LAB_SCENARIOS", lab.join("scenarios"))
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("python3 starts");
+        let mut model = Self {
+            server,
+            log: dir.join("requests.jsonl"),
+            port: 0,
+        };
+        model.port = wait_for("the model's port", || {
+            fs::read_to_string(&port_file).ok()?.parse().ok()
+        });
+        model
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// All answers so far that reached a session, refused requests left out.
+    pub(super) fn answers(&self) -> Vec<Answer> {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines = log.lines().map(serde_json::from_str::<Value>);
+        lines
+            .map(|line| line.expect("the log is JSON"))
+            .filter(|line| line["status"] == 200)
+            .map(|line| answer(&line))
+            .collect()
+    }
+
+    /// The agent's ids of all sessions that asked.
+    pub(super) fn sessions(&self) -> BTreeSet<String> {
+        self.answers().into_iter().map(|a| a.session).collect()
+    }
+
+    /// What is to be counted for a session: the answers that are steps of a script.
+    pub(super) fn counted(&self, session: &str) -> Sum {
+        let mut sum = Sum::default();
+        let answers = self.answers();
+        for answer in answers
+            .iter()
+            .filter(|a| a.session == session && a.why == "turn")
+        {
+            sum.tokens = sum.tokens + answer.tokens;
+            for call in &answer.calls {
+                *sum.calls.entry(call.clone()).or_default() += 1;
+            }
+        }
+        sum
+    }
+
+    /// How many summaries a session asked for.
+    pub(super) fn summaries(&self, session: &str) -> usize {
+        let answers = self.answers();
+        let asked = |a: &&Answer| a.session == session && a.why == "summary";
+        answers.iter().filter(asked).count()
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+fn answer(line: &Value) -> Answer {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let number = |name: &str| line["usage"][name].as_u64().expect("usage is complete");
+    let calls = line["calls"].as_array().expect("calls are listed");
+    Answer {
+        session: text(&line["headers"]["x-claude-code-session-id"]),
+        calls: calls.iter().map(text).collect(),
+        tokens: Tokens {
+            input: number("input_tokens"),
+            output: number("output_tokens"),
+            cache_read: number("cache_read_input_tokens"),
+            cache_write: number("cache_creation_input_tokens"),
+        },
+        why: text(&line["why"]),
+    }
+}

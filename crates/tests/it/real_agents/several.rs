@@ -1,0 +1,52 @@
+//! Two agents that have to do with each other.
+
+use std::fs;
+
+use super::claude::Start;
+use super::lab::Lab;
+
+#[test]
+fn two_at_once_in_one_worktree() {
+    let Some(lab) = Lab::open() else { return };
+    let [left, right] = ["left", "right"].map(|script| lab.start(Start::New, script));
+    let (left, right) = (left.finish(), right.finish());
+
+    let book = lab.book();
+    lab.agrees_with_the_model(&book);
+    assert_eq!(book.session(&left).scripts(), ["left"]);
+    assert_eq!(book.session(&right).scripts(), ["right"]);
+    for native in [&left, &right] {
+        assert_eq!(book.session(native).parent, None);
+    }
+    // The first commit takes up what the other session wrote meanwhile.
+    let both = lab.git(&["rev-parse", "HEAD^"]);
+    let why = lab.why(&both, &left, "certain", &book);
+    why.wrote(&[("left.txt", &left), ("right.txt", &right)]);
+    let why = lab.why(&lab.head(), &right, "certain", &book);
+    why.wrote(&[("right2.txt", &right)]);
+}
+
+#[test]
+fn one_inside_another() {
+    let Some(lab) = Lab::open() else { return };
+    let inner = "33333333-2222-4333-8444-555555555555";
+    let command = lab.agent(Start::Named(inner), &lab.prompt("write_commit"));
+    let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy());
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line: Vec<String> = words.map(quoted).collect();
+    fs::write(lab.beside("nested.sh"), line.join(" ")).expect("a script");
+    let outer = lab.run(Start::New, "nested");
+
+    let book = lab.book();
+    lab.agrees_with_the_model(&book);
+    let parent = Some(("nested".to_owned(), book.session(&outer).id.clone()));
+    assert_eq!(book.session(inner).parent, parent);
+    assert_eq!(book.session(&outer).parent, None);
+    let by_inner = lab.git(&["rev-parse", "HEAD^"]);
+    let why = lab.why(&by_inner, inner, "certain", &book);
+    why.wrote(&[("hello.txt", inner)]);
+    assert_eq!(why.parents(), [outer.as_str()]);
+    let why = lab.why(&lab.head(), &outer, "certain", &book);
+    assert_eq!(why.parents(), [""; 0]);
+    why.wrote(&[]);
+}
