@@ -61,15 +61,18 @@ fn resolve(
         Some(id) => id,
         None => create(tx, home, ids, first_at, matter, repository)?,
     };
-    tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
     let last_at = matter.observations.iter().map(|o| o.at).max().unwrap_or(at);
     let place = repository.zip(matter.place.as_ref().map(|p| p.worktree.as_str()));
     tx.touch(session, last_at, place, matter.cwd.as_deref())?;
-    relate(tx, session, matter)?;
-    if let Some(process) = &matter.process
-        && (starts(matter) || tx.bindings(session)?.is_empty())
-    {
-        tx.bind(session, process, at)?;
+    if known.is_none() || named.is_some() {
+        tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
+    }
+    if known.is_none() || starts(matter) {
+        goes_on(tx, session, last_at)?;
+        relate(tx, session, matter)?;
+        if let Some(process) = &matter.process {
+            tx.bind(session, process, at)?;
+        }
     }
     Ok(SessionIdentity {
         session,
@@ -264,10 +267,6 @@ pub(crate) fn append(
         } => head_move(tx, identity, matter, observation)?,
         _ => {}
     }
-    if observation.source == Source::Hook && !matches!(observation.fact, Fact::SessionEnded { .. })
-    {
-        goes_on(tx, session, observation.at)?;
-    }
     Ok(())
 }
 
@@ -317,7 +316,7 @@ fn turn_of(
     }
 }
 
-/// A session that is heard of after its end goes on.
+/// A session that begins to run again after its end goes on.
 fn goes_on(tx: &mut dyn Transaction, session: SessionId, at: Timestamp) -> Result<(), LedgerError> {
     let ended = tx.session(session)?.and_then(|s| s.ended_at);
     if ended.is_some_and(|ended| ended < at) {

@@ -84,12 +84,7 @@ fn working_in(payload: &[u8]) -> Option<Repo> {
 }
 
 fn record(delivery: &mut Delivery, spec: &AgentSpec, payload: &[u8], repo: Option<&Repo>) {
-    let chain = platform::chain();
-    let own = chain
-        .ancestors
-        .first()
-        .map(|a| a.identity.key())
-        .unwrap_or_default();
+    let own = format!("{}-{}", std::process::id(), delivery.now.nanos());
     let digest_key = delivery
         .ledger()
         .map_or_else(|_| clock::secret(), |ledger| ledger.key());
@@ -123,12 +118,31 @@ fn record(delivery: &mut Delivery, spec: &AgentSpec, payload: &[u8], repo: Optio
     if matches!(reduced.boundary, Boundary::TurnEnd | Boundary::SessionEnd) {
         delivery.want_worker();
     }
-    let key = format!("{}:{own}:{}", spec.name, delivery.now.nanos());
-    let matter = matter(spec, reduced, &chain, repo);
+    let agent = AgentName::new(spec.name).expect("because the names of agents keep to the grammar");
+    // The processes above are looked at where a session is bound to one: when it begins, and with
+    // each turn.
+    let begins = matches!(
+        reduced.boundary,
+        Boundary::SessionStart | Boundary::TurnStart
+    );
+    let look = begins || !delivery.knows(&agent, &reduced.native);
+    let chain = if look {
+        platform::chain()
+    } else {
+        Chain::default()
+    };
+    let matter = matter(spec, agent, reduced, &chain, repo);
+    let key = format!("{}:{own}", spec.name);
     delivery.send(key, Matter::Agent(matter), repo);
 }
 
-fn matter(spec: &AgentSpec, reduced: Reduced, chain: &Chain, repo: Option<&Repo>) -> AgentMatter {
+fn matter(
+    spec: &AgentSpec,
+    agent: AgentName,
+    reduced: Reduced,
+    chain: &Chain,
+    repo: Option<&Repo>,
+) -> AgentMatter {
     let named = spec
         .pid_variable
         .and_then(env::text)
@@ -146,7 +160,7 @@ fn matter(spec: &AgentSpec, reduced: Reduced, chain: &Chain, repo: Option<&Repo>
         None => Vec::new(),
     };
     AgentMatter {
-        agent: AgentName::new(spec.name).expect("because the names of agents keep to the grammar"),
+        agent,
         native: reduced.native,
         parent: reduced.parent,
         explicit: None,

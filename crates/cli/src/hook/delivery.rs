@@ -2,12 +2,12 @@
 
 use std::io::Write as _;
 
-use siglum_domain::Timestamp;
 use siglum_domain::intake::{Decline, Intake, Matter, Place, VERSION};
+use siglum_domain::{AgentName, NativeId, Timestamp};
 use siglum_engine::deliver::{Delivered, deliver};
 use siglum_gitstore::Repo;
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{Ledger, LedgerError, SqliteLedger};
+use siglum_ledger::{Ledger, LedgerError, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::home::{Home, repository_spool};
@@ -16,7 +16,7 @@ use crate::platform;
 /// Above this size of its log the ledger is left to the worker, and the hook spools.
 const LOG_MOST: u64 = 16 << 20;
 /// Above this size the worker is asked to bring the log in.
-const LOG_WISHED: u64 = 2 << 20;
+const LOG_WISHED: u64 = 512 << 10;
 
 /// One hook's way to the ledger.
 pub struct Delivery {
@@ -54,6 +54,14 @@ impl Delivery {
             .ledger
             .as_mut()
             .expect("because it was opened just now"))
+    }
+
+    /// Whether the ledger knows a session by this id; no, if it cannot be reached.
+    pub fn knows(&mut self, agent: &AgentName, native: &NativeId) -> bool {
+        let Ok(ledger) = self.ledger() else {
+            return false;
+        };
+        read(ledger, |tx| tx.session_by_alias(agent, native)).is_ok_and(|s| s.is_some())
     }
 
     /// The worker has something to do when this hook is done.

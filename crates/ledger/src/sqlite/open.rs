@@ -10,8 +10,9 @@ use siglum_domain::LedgerId;
 use super::migrate;
 use crate::{Durability, Ledger, LedgerError, Transaction};
 
-/// Above this size the store's own log is brought into its file.
-const CHECKPOINT_ABOVE: u64 = 2 << 20;
+/// Above this size the store's own log is brought into its file. The first to open the file reads
+/// all of the log, so a short one keeps hooks quick.
+const CHECKPOINT_ABOVE: u64 = 128 << 10;
 
 /// How to open a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
