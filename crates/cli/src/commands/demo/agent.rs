@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use serde_json::Value;
+use siglum_agents::AgentSpec;
 use siglum_domain::IdSource as _;
 
 use super::payload::{self, Call, Session};
@@ -15,6 +16,7 @@ use super::sandbox::Sandbox;
 use super::wire::{Reply, Step};
 use crate::clock::Ids;
 use crate::cx::Cx;
+use crate::env;
 use crate::error::CommandError;
 
 /// Does what standard input says, line by line, and answers each with a line.
@@ -33,6 +35,7 @@ pub fn run(cx: &Cx, root: PathBuf) -> Result<(), CommandError> {
 }
 
 struct Agent {
+    spec: &'static AgentSpec,
     sandbox: Sandbox,
     settings: Value,
     session: Session,
@@ -40,8 +43,10 @@ struct Agent {
 
 impl Agent {
     fn new(sandbox: Sandbox) -> Result<Self, CommandError> {
-        let path = sandbox.home().join(".claude/settings.json");
-        let settings = serde_json::from_slice(&fs::read(path)?)?;
+        let spec = siglum_agents::find("claude-code")
+            .ok_or_else(|| CommandError::failed("Claude Code is not among the agents"))?;
+        let settings = (spec.settings)(&env::agent_dir(spec));
+        let settings = serde_json::from_slice(&fs::read(settings)?)?;
         let session = Session {
             id: String::new(),
             transcript: String::new(),
@@ -49,6 +54,7 @@ impl Agent {
             prompt: None,
         };
         Ok(Self {
+            spec,
             sandbox,
             settings,
             session,
@@ -74,10 +80,8 @@ impl Agent {
     }
 
     fn transcript(&self) -> String {
-        let home = self.sandbox.home();
-        let dir = siglum_agents::find("claude-code")
-            .and_then(|agent| (agent.project_dir)(&home, &self.session.cwd))
-            .unwrap_or(home);
+        let own = env::agent_dir(self.spec);
+        let dir = (self.spec.project_dir)(&own, &self.session.cwd).unwrap_or(own);
         dir.join(format!("{}.jsonl", self.session.id))
             .to_string_lossy()
             .into_owned()

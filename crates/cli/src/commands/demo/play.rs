@@ -28,7 +28,11 @@ const CLEAR: Duration = Duration::from_secs(10);
 pub fn run(keep: bool, cx: &Cx) -> Result<(), CommandError> {
     check_git(cx)?;
     let began = Instant::now();
-    let dir = tempfile::Builder::new().prefix("siglum-demo-").tempdir()?;
+    let dir = tempfile::Builder::new().prefix("siglum-demo-").tempdir();
+    let dir = dir.map_err(|e| {
+        CommandError::failed(format!("no temporary directory can be made: {e}"))
+            .hint("Name another directory for temporary files in TMPDIR.")
+    })?;
     let sandbox = Sandbox::at(dir.path().canonicalize()?);
     sandbox.prepare()?;
     let mut stage = Stage::start(&sandbox)?;
@@ -44,6 +48,7 @@ pub fn run(keep: bool, cx: &Cx) -> Result<(), CommandError> {
     } else {
         Some(why(cx, &sandbox, &shown.commits)?)
     };
+    let complaints = std::fs::read_to_string(sandbox.siglum_home().log()).unwrap_or_default();
     shown.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     if keep {
         stage.keep()?;
@@ -51,7 +56,7 @@ pub fn run(keep: bool, cx: &Cx) -> Result<(), CommandError> {
         let _ = dir.keep();
     }
     drop(stage);
-    let right = check(&shown.commits);
+    let right = check(&shown.commits).and_then(|()| silent(&complaints));
     match why {
         Some(why) => show::print(cx, &sandbox, &played, &shown, &why)?,
         None => cx.ui.json(SCHEMA, &shown)?,
@@ -166,11 +171,23 @@ fn check(rows: &[Row]) -> Result<(), CommandError> {
     if wrong.is_empty() {
         return Ok(());
     }
-    Err(CommandError {
+    Err(bug(&format!("a wrong answer: {}", wrong.join("; "))))
+}
+
+/// Hooks write to the log what they decline or lose; here there is no reason to.
+fn silent(complaints: &str) -> Result<(), CommandError> {
+    match complaints.lines().next() {
+        Some(line) => Err(bug(&format!("a hook complained: {line}"))),
+        None => Ok(()),
+    }
+}
+
+fn bug(text: &str) -> CommandError {
+    CommandError {
         kind: Kind::Bug,
-        source: anyhow!("a wrong answer: {}", wrong.join("; ")),
+        source: anyhow!("{text}"),
         hints: vec!["This is a bug of Siglum; please report it with this output.".to_owned()],
-    })
+    }
 }
 
 /// One answer of `siglum why` in full.
@@ -207,6 +224,12 @@ mod tests {
             authors: authors.to_vec(),
             right,
         }
+    }
+
+    #[test]
+    fn a_complaint_of_a_hook_is_our_bug() {
+        assert!(silent("").is_ok());
+        assert_eq!(silent("not_json: x\n").unwrap_err().kind, Kind::Bug);
     }
 
     #[test]

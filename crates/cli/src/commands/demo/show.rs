@@ -20,15 +20,15 @@ pub fn print(
     let ui = &cx.ui;
     let says = |text: &str| ui.line(text);
     says("")?;
-    says("Two Claude Code sessions, A and B, worked in one checkout at once, with a person and a")?;
-    says("script. A committed a test that B wrote; B left a process behind that committed later.")?;
-    says("Who made each commit in truth, and who did by what Siglum saw:")?;
+    says("Two Claude Code sessions, A and B, worked in one checkout at once, beside a")?;
+    says("person and a script. A committed a test that B wrote; B left a process behind")?;
+    says("that committed later. MADE BY is the truth, the rest is what Siglum says:")?;
     says("")?;
     ui.table(&table(&shown.commits))?;
     if let Some(obstacle) = &played.obstacle {
         says("")?;
         says(&format!(
-            "A person cannot be told apart here, since {obstacle}."
+            "A person, or what an agent left behind, cannot be told apart here: {obstacle}."
         ))?;
     }
     for note in &played.notes {
@@ -69,10 +69,10 @@ fn table(rows: &[Row]) -> Table {
         } else {
             authors.join(", ")
         };
-        let sure = if row.verdict == "certain" {
-            Style::Added
-        } else {
-            Style::Time
+        let sure = match row.verdict.as_str() {
+            "certain" => Style::Added,
+            "likely" => Style::Time,
+            _ => Style::Warning,
         };
         table.row(vec![
             Cell::styled(Style::Id, short(&row.commit)),
@@ -95,17 +95,17 @@ fn go_on(cx: &Cx, sandbox: &Sandbox, shown: &Json) -> Result<(), CommandError> {
     let ui = &cx.ui;
     let command = |text: String| ui.line(format!("  {}", ui.paint(Style::Id, text)));
     ui.line("")?;
-    ui.line("Now with your own repository; sessions that Claude Code left on this machine count:")?;
+    ui.line("Now your own repository. The first answers come from the transcripts that Claude\nCode left on this machine; what will change is shown, and asked before:")?;
     command(format!("cd <repo> && {} init", callable()))?;
     if shown.directory.is_none() {
         ui.line("To look around in this one, keep it:")?;
         return command(format!("{} demo --keep", callable()));
     }
-    ui.line("This one was kept. Look around, then remove it:")?;
+    let (root, repo) = (sandbox.root().display(), sandbox.repo());
     let home = sandbox.siglum_home();
-    command(format!("cd {}", sandbox.repo().display()))?;
+    ui.line(format!("This one was kept in {root}. To look around:"))?;
     command(format!("export SIGLUM_HOME={}", home.dir().display()))?;
-    command(format!("{} log", callable()))
+    command(format!("cd {} && {} log", repo.display(), callable()))
 }
 
 /// How this program is called from a shell: by its name if the search path leads to it.
