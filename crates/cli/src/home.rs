@@ -24,6 +24,11 @@ impl Home {
         Self { dir }
     }
 
+    /// The home at a directory.
+    pub const fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
     /// The directory.
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -3,9 +3,11 @@
 mod lock;
 mod procfs;
 mod ps;
+mod pty;
 mod spawn;
 
 pub use lock::Lock;
+pub use pty::{Pty, take_terminal};
 pub use spawn::{detach, start_worker};
 
 use std::sync::OnceLock;

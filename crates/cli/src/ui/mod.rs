@@ -78,6 +78,11 @@ impl Ui {
         self.terminal
     }
 
+    /// Whether text is coloured.
+    pub const fn is_colored(&self) -> bool {
+        self.color
+    }
+
     /// Writes a line of the answer.
     pub fn line(&self, line: impl AsRef<str>) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
