@@ -26,30 +26,47 @@ fn a_subagent_commits_after_its_parent_stopped() {
         (true, true, false)
     );
     assert_eq!(told.state, "ended");
+    let committed = book.of_commit(&commit).map(|c| c.at);
+    assert!(told.stops.first() < committed.as_ref(), "{told:#?}");
+    assert!(told.stops.last() > committed.as_ref(), "{told:#?}");
     let why = lab.why(&commit, &session, "certain", &book);
     why.wrote(&[("from_helper.txt", &session)]);
     assert_eq!(why.prompt(), lab.prompt("subagent"));
 }
 
-#[test]
-fn a_detached_process_commits() {
+/// The process that ran git is no child of the agent any more; only what it was started with, or
+/// what ran beside it, speaks for the session.
+#[track_caller]
+fn detached(scenario: &str, sign: &str) {
     let Some(lab) = Lab::open() else { return };
-    let session = lab.run(Start::New, "detached");
+    let session = lab.run(Start::New, scenario);
     wait_until("the detached commit", || lab.commits() == 2);
     let commit = lab.head();
 
     let book = lab.book_when("the commit to be recorded", |book| {
-        book.checkpoints
-            .iter()
-            .any(|c| c.commit.as_deref() == Some(&commit))
+        book.of_commit(&commit).is_some()
     });
     lab.agrees_with_the_model(&book);
-    let told = book.session(&session);
-    assert_eq!(told.outcomes("Bash"), ["ok"]);
+    assert_eq!(book.session(&session).outcomes("Bash"), ["ok"]);
     let why = lab.why(&commit, &session, "likely", &book);
     let [evidence] = &why.evidence()[..] else {
         panic!("{:?}", why.evidence());
     };
-    assert!(evidence.contains("CLAUDE_CODE_SESSION_ID"), "{evidence}");
+    assert!(evidence.contains(sign), "{evidence}");
     why.wrote(&[]);
+}
+
+#[test]
+fn a_detached_process_commits() {
+    detached("detached", "CLAUDE_CODE_SESSION_ID");
+}
+
+#[test]
+fn a_detached_process_commits_after_the_session_ended() {
+    detached("detached_late", "CLAUDE_CODE_SESSION_ID");
+}
+
+#[test]
+fn a_detached_process_with_a_clean_environment_commits_while_a_tool_runs() {
+    detached("detached_clean", "was running here");
 }

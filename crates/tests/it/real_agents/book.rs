@@ -38,6 +38,10 @@ pub(super) struct Session {
     pub(super) prompts: Vec<Prompt>,
     pub(super) calls: Vec<Call>,
     pub(super) compactions: usize,
+    /// When a turn of the session's own came to its stop, in nanoseconds.
+    pub(super) stops: Vec<i64>,
+    /// Entries of the log that no receipt covers, and tool calls that are held to run.
+    open: (u64, u64),
 }
 
 /// What opened a turn.
@@ -63,6 +67,8 @@ pub(super) struct Checkpoint {
     pub(super) id: String,
     pub(super) kind: String,
     pub(super) commit: Option<String>,
+    /// When it was made, in nanoseconds.
+    pub(super) at: i64,
     /// The sessions that it pins.
     pub(super) pins: Vec<String>,
 }
@@ -97,25 +103,27 @@ def prompts(session):
         found.setdefault(event, {"text": text, "synthetic": fact.get("synthetic", False)})
     return list(found.values())
 def session(row):
-    id, conversation, relation, parent, ended = row
+    id, conversation, relation, parent, ended, unsealed = row
     summary = one("select state, turns, tool_calls, subagents, input, output, cache_read, cache_write "
                   "from summaries where session = ?", id)
     return {"id": ses(id), "conversation": conversation, "relation": relation, "parent": ses(parent),
             "ended": ended is not None, "summary": summary[0] if summary else None,
             "natives": [n for n, in one("select native from aliases where session = ? order by first_at", id)],
             "compactions": one("select count(distinct event) from observations where session = ? and kind = 'compacted'", id)[0][0],
+            "stops": [at for at, in one("select at from observations where session = ? and kind = 'stopped' and subagent is null order by at", id)],
+            "unsealed": unsealed, "running": one("select count(*) from running_calls where session = ?", id)[0][0],
             "prompts": prompts(id), "calls": calls(id)}
 def checkpoint(row):
-    id, kind, commit = row
+    id, kind, commit, at = row
     pins = [ses(s) for s, in one("select session from pins where checkpoint = ?", id)]
-    return {"id": "chk_" + id.hex(), "kind": kind, "commit": commit, "pins": pins}
+    return {"id": "chk_" + id.hex(), "kind": kind, "commit": commit, "at": at, "pins": pins}
 waiting = sum(one(sql)[0][0] for sql in (
     "select count(*) from transcripts where wanted = 1", "select count(*) from sessions where head > folded",
     "select count(*) from commits where facts is null"))
 print(json.dumps({
     "waiting": waiting,
-    "sessions": [session(r) for r in one("select id, conversation_id, parent_relation, parent, ended_at from sessions order by created_at")],
-    "checkpoints": [checkpoint(r) for r in one('select id, kind, "commit" from checkpoints')],
+    "sessions": [session(r) for r in one("select id, conversation_id, parent_relation, parent, ended_at, head - sealed from sessions order by created_at")],
+    "checkpoints": [checkpoint(r) for r in one('select id, kind, "commit", at from checkpoints')],
     "declines": [f"{e}: {r}: {d}" for e, r, d in one("select edge, reason, detail from declines")]}))
 "#;
 
@@ -151,7 +159,8 @@ impl Lab {
     }
 
     /// Compares the ledger with the model's log: the same sessions, and for each the same tool
-    /// calls and the same tokens. Nothing was refused on the way.
+    /// calls and the same tokens. What has ended is sealed and runs no more; nothing was refused on
+    /// the way.
     #[track_caller]
     pub(super) fn agrees_with_the_model(&self, book: &Book) {
         let known: Vec<&str> = book.sessions.iter().map(Session::native).collect();
@@ -169,12 +178,19 @@ impl Lab {
                 "{session:#?}"
             );
             assert_eq!(session.conversation, session.natives[0]);
+            assert!(!session.ended || session.open == (0, 0), "{session:#?}");
         }
         assert_eq!(book.declines, Vec::<String>::new());
     }
 }
 
 impl Book {
+    /// The checkpoint of a commit.
+    pub(super) fn of_commit(&self, commit: &str) -> Option<&Checkpoint> {
+        let of = |c: &&Checkpoint| c.commit.as_deref() == Some(commit);
+        self.checkpoints.iter().find(of)
+    }
+
     /// The session with an id of the agent's.
     #[track_caller]
     pub(super) fn session(&self, native: &str) -> &Session {
@@ -271,7 +287,17 @@ fn session(value: &Value) -> Session {
             .collect(),
         compactions: usize::try_from(value["compactions"].as_u64().unwrap_or(0))
             .expect("a small number"),
+        stops: list("stops").iter().map(time).collect(),
+        open: (whole(&value["unsealed"]), whole(&value["running"])),
     }
+}
+
+fn whole(value: &Value) -> u64 {
+    value.as_u64().expect("a number")
+}
+
+fn time(value: &Value) -> i64 {
+    value.as_i64().expect("a time")
 }
 
 fn checkpoint(value: &Value) -> Checkpoint {
@@ -280,6 +306,7 @@ fn checkpoint(value: &Value) -> Checkpoint {
         id: text_of(&value["id"]),
         kind: text_of(&value["kind"]),
         commit: value["commit"].as_str().map(str::to_owned),
+        at: time(&value["at"]),
         pins: pins.iter().map(text_of).collect(),
     }
 }

@@ -18,6 +18,8 @@ pub(super) enum Start<'a> {
     Named(&'a str),
     /// An earlier one goes on.
     Resume(&'a str),
+    /// The last one of this directory goes on.
+    Continue,
     /// A new one with the history of an earlier one.
     Fork(&'a str),
 }
@@ -77,6 +79,7 @@ impl Lab {
             Start::New => &mut command,
             Start::Named(id) => command.args(["--session-id", id]),
             Start::Resume(id) => command.args(["--resume", id]),
+            Start::Continue => command.arg("--continue"),
             Start::Fork(id) => command.args(["--resume", id, "--fork-session"]),
         };
         command

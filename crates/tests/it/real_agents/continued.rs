@@ -13,7 +13,7 @@ fn new_and_resumed() {
     assert_eq!(session, GIVEN);
     let first = lab.head();
     assert_eq!(lab.run(Start::Resume(&session), "say"), session);
-    assert_eq!(lab.run(Start::Resume(&session), "write_commit2"), session);
+    assert_eq!(lab.run(Start::Continue, "write_commit2"), session);
     let second = lab.head();
 
     let book = lab.book();
@@ -82,8 +82,8 @@ fn compacted_and_cleared_on_the_screen() {
     });
     screen.enter("/clear");
     lab.book_when("a session after the clear", |book| book.sessions.len() == 2);
-    screen.enter(&lab.prompt("say"));
-    screen.wait("Hello, nothing to do.");
+    screen.enter(&lab.prompt("write_commit2"));
+    screen.wait("Second file is committed.");
     screen.leave();
 
     let book = lab.book_when("both sessions to end", |book| {
@@ -96,11 +96,14 @@ fn compacted_and_cleared_on_the_screen() {
     assert_eq!(before.scripts(), ["write_commit"]);
     assert_eq!(before.compactions, 1);
     assert_eq!(before.parent, None);
-    assert_eq!(after.scripts(), ["say"]);
+    assert_eq!(after.scripts(), ["write_commit2"]);
     assert_eq!(after.compactions, 0);
     assert_eq!(after.parent, Some(("clear".to_owned(), before.id.clone())));
     assert_eq!(lab.model.summaries(before.native()), 1);
 
     let why = lab.why(&commit, before.native(), "certain", &book);
     why.wrote(&[("hello.txt", before.native())]);
+    // One process ran both sessions: its variable tells them apart.
+    let why = lab.why(&lab.head(), after.native(), "certain", &book);
+    why.wrote(&[("second.txt", after.native())]);
 }

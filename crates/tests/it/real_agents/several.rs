@@ -26,6 +26,49 @@ fn two_at_once_in_one_worktree() {
     why.wrote(&[("right2.txt", &right)]);
 }
 
+/// Nobody waits for anybody: a commit may take up the files of another session, or fail.
+#[test]
+fn three_that_race() {
+    let Some(lab) = Lab::open() else { return };
+    let scripts = [
+        ("write_commit", "add hello"),
+        ("write_commit2", "add second"),
+        ("edit", "edit the list"),
+    ];
+    let running = scripts.map(|(script, subject)| (lab.start(Start::New, script), subject));
+    let sessions = running.map(|(agent, subject)| (agent.finish(), subject));
+
+    let book = lab.book();
+    lab.agrees_with_the_model(&book);
+    let mut landed = 0;
+    for (native, subject) in &sessions {
+        let pattern = format!("--grep=^{subject}$");
+        let commit = lab.git(&["log", "--format=%H", &pattern]);
+        let outcome = if commit.is_empty() { "failed" } else { "ok" };
+        assert_eq!(book.session(native).outcomes("Bash"), [outcome]);
+        if !commit.is_empty() {
+            landed += 1;
+            lab.why(&commit, native, "certain", &book);
+        }
+    }
+    assert_eq!(lab.commits(), 1 + landed);
+    for (path, by) in ["hello.txt", "second.txt", "src/list.txt"]
+        .iter()
+        .zip(&sessions)
+    {
+        let adding = lab.git(&["log", "--format=%H", "--diff-filter=A", "--", path]);
+        let lines = lab.look_why(&adding).lines();
+        let told: Vec<_> = lines[*path]
+            .iter()
+            .filter_map(|l| l.split_once(':'))
+            .collect();
+        assert!(
+            told.iter().all(|(native, _)| *native == by.0),
+            "{path}: {lines:?}"
+        );
+    }
+}
+
 #[test]
 fn one_inside_another() {
     let Some(lab) = Lab::open() else { return };

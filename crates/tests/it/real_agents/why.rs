@@ -13,11 +13,20 @@ pub(super) struct Why {
 }
 
 impl Lab {
+    /// Asks about a commit.
+    #[track_caller]
+    pub(super) fn look_why(&self, commit: &str) -> Why {
+        let data = self.ask(&["why", commit]);
+        assert_eq!(data["commit"], commit);
+        Why { data }
+    }
+
     /// Asks who made a commit, and checks what holds for each commit of a session: the verdict is
     /// on this session, the message has one trailer, and its checkpoint leads to both.
     #[track_caller]
     pub(super) fn why(&self, commit: &str, native: &str, verdict: &str, book: &Book) -> Why {
-        let data = self.ask(&["why", commit]);
+        let why = self.look_why(commit);
+        let data = &why.data;
         let committer = &data["committer"];
         let told = (&committer["kind"], &committer["verdict"]);
         assert_eq!(told, (&"session".into(), &verdict.into()), "{data:#}");
@@ -28,7 +37,6 @@ impl Lab {
         );
         let id = book.session(native).id.as_str();
         assert_eq!(committer["session"], id, "{data:#}");
-        assert_eq!(data["commit"], commit);
         assert_eq!(
             data["subject"],
             self.git(&["log", "-1", "--format=%s", commit]).as_str()
@@ -42,7 +50,7 @@ impl Lab {
         assert_eq!(checkpoint.kind, "commit");
         assert_eq!(checkpoint.commit.as_deref(), Some(commit));
         assert_eq!(checkpoint.pins, [id]);
-        Why { data }
+        why
     }
 }
 
