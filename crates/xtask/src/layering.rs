@@ -71,7 +71,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
     ("clap", &["siglum"], &[]),
     ("clap_complete", &["siglum"], &[]),
     ("anyhow", &["siglum"], &[]),
-    ("rusqlite", &["siglum-ledger"], &[]),
+    ("rusqlite", &["siglum-ledger", "siglum-tests"], &[]),
 ];
 
 /// Where every crate from outside has a row.
