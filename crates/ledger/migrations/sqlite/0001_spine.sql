@@ -129,8 +129,10 @@ CREATE TABLE edits (
     at         INTEGER NOT NULL,
     before     TEXT,
     before_object TEXT,
+    before_bytes  INTEGER,
     after      TEXT,
     after_object  TEXT,
+    after_bytes   INTEGER,
     lines      BLOB,
     PRIMARY KEY (session, event)
 ) WITHOUT ROWID;

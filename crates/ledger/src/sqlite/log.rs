@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{FileVersion, Observation, Source};
-use siglum_domain::receipt::{Receipt, SealedEntry, payload_digest};
+use siglum_domain::receipt::{GENESIS, Receipt, SealedEntry, payload_digest};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp, TurnId};
 
 use super::columns::{Col, count, from_json, from_word, get, int, json, opt};
@@ -82,18 +82,21 @@ fn unpacked(rows: Vec<Packed>) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-const EDIT: &str = "session, event, turn, repository, worktree, path, at, before, before_object, after, after_object, lines";
+const EDIT: &str = "session, event, turn, repository, worktree, path, at, \
+     before, before_object, before_bytes, after, after_object, after_bytes, lines";
 
 fn edit_row(row: &Row<'_>) -> rusqlite::Result<EditRecord> {
     let version = |blob: usize| -> rusqlite::Result<Option<FileVersion>> {
-        let object: Option<String> = row.get(blob + 1)?;
-        Ok(opt::<Oid>(row, blob)?.map(|blob| FileVersion {
-            blob,
-            object,
-            bytes: 0,
+        let Some(oid) = opt::<Oid>(row, blob)? else {
+            return Ok(None);
+        };
+        Ok(Some(FileVersion {
+            blob: oid,
+            object: row.get(blob + 1)?,
+            bytes: count(row, blob + 2)?,
         }))
     };
-    let lines: Option<Vec<u8>> = row.get(11)?;
+    let lines: Option<Vec<u8>> = row.get(13)?;
     let hashes = |b: Vec<u8>| {
         b.chunks_exact(8)
             .map(|c| u64::from_le_bytes(c.try_into().expect("because chunks have 8 bytes")))
@@ -108,7 +111,7 @@ fn edit_row(row: &Row<'_>) -> rusqlite::Result<EditRecord> {
         path: row.get(5)?,
         at: get(row, 6)?,
         before: version(7)?,
-        after: version(9)?,
+        after: version(10)?,
         lines: lines.map(hashes),
     })
 }
@@ -282,10 +285,11 @@ impl Log for Tx<'_> {
 
     fn put_edit(&mut self, e: &EditRecord) -> Result<()> {
         let sql = format!(
-            "INSERT OR REPLACE INTO edits ({EDIT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+            "INSERT OR REPLACE INTO edits ({EDIT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
         );
         let blob = |v: &Option<FileVersion>| v.as_ref().map(|v| v.blob.to_string());
         let object = |v: &Option<FileVersion>| v.as_ref().and_then(|v| v.object.clone());
+        let bytes = |v: &Option<FileVersion>| v.as_ref().map(|v| int(v.bytes));
         let lines = e
             .lines
             .as_ref()
@@ -300,8 +304,10 @@ impl Log for Tx<'_> {
             Col(e.at),
             blob(&e.before),
             object(&e.before),
+            bytes(&e.before),
             blob(&e.after),
             object(&e.after),
+            bytes(&e.after),
             lines,
         ])?;
         Ok(())
@@ -396,6 +402,20 @@ impl Log for Tx<'_> {
     }
 
     fn put_receipt(&mut self, r: &Receipt) -> Result<bool> {
+        let last =
+            "SELECT number, digest FROM receipts WHERE session = ?1 ORDER BY number DESC LIMIT 1";
+        let (number, digest) = self
+            .db
+            .prepare_cached(last)?
+            .query_row([Col(r.session)], |row| {
+                Ok((count(row, 0)?, row.get::<_, String>(1)?))
+            })
+            .optional()?
+            .unwrap_or_else(|| (0, GENESIS.to_owned()));
+        let follows = r.number == number + 1 && r.previous == digest;
+        if !follows || r.first == 0 || r.first > r.last {
+            return Ok(false);
+        }
         let next = "UPDATE sessions SET sealed = ?2 WHERE id = ?1 AND sealed = ?3 AND head >= ?2";
         let moved = self.db.prepare_cached(next)?.execute((
             Col(r.session),

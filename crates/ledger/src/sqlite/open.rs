@@ -171,3 +171,6 @@ pub(super) struct Tx<'a> {
     pub(super) db: &'a Connection,
     pub(super) ledger: LedgerId,
 }
+
+#[cfg(test)]
+mod tests;

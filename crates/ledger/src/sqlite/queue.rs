@@ -111,6 +111,11 @@ impl Queue for Tx<'_> {
         let text = json(&s.lines);
         let data = zstd::bulk::compress(text.as_bytes(), 3)
             .expect("because compressing into memory cannot fail");
+        // A file that was written anew has its lines elsewhere: what it shares no byte with stays.
+        let covered = "DELETE FROM segments WHERE stream = ?1 AND first < ?3 AND past > ?2";
+        self.db
+            .prepare_cached(covered)?
+            .execute((&s.stream, int(s.first), int(s.past)))?;
         let sql = "INSERT OR REPLACE INTO segments (stream, first, past, bytes, data) VALUES (?1, ?2, ?3, ?4, ?5)";
         self.db.prepare_cached(sql)?.execute(params![
             s.stream,

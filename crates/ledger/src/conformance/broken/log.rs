@@ -1,0 +1,34 @@
+//! A log that goes wrong.
+
+use siglum_domain::fold::Entry;
+use siglum_domain::observation::Source;
+use siglum_domain::receipt::{Receipt, SealedEntry};
+use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp, TurnId};
+
+use super::verbs::broken;
+use super::{BrokenTx, Kind};
+use crate::record::*;
+use crate::{Appended, LedgerError, Log, NewEntry};
+
+broken! { Log, LOG, LIMITED;
+    Own append(entry: &NewEntry<'_>) -> Appended;
+    Own entries(session: SessionId, after: u64; limit) -> Vec<Entry>;
+    Find entry(session: SessionId, source: Source, key: &str) -> Option<Entry>;
+    Write begin_call(session: SessionId, event: &str, worktree: &str, at: Timestamp) -> ();
+    WriteOnce end_call(session: SessionId, event: &str) -> ();
+    WriteOnce end_calls(session: SessionId) -> ();
+    Own running_calls(worktree: &str, since: Timestamp) -> Vec<RunningCall>;
+    Write put_move(moved: &HeadMove) -> ();
+    List moves_to(repository: RepositoryId, commit: &Oid) -> Vec<HeadMove>;
+    Write put_edit(edit: &EditRecord) -> ();
+    Own edits(repository: RepositoryId, path: &str, until: Timestamp) -> Vec<EditRecord>;
+    Find last_edit(repository: RepositoryId, path: &str) -> Option<EditRecord>;
+    List edits_leaving(blob: &Oid) -> Vec<EditRecord>;
+    Bag unhashed_edits(; limit) -> Vec<EditRecord>;
+    List unsealed(; limit) -> Vec<SessionRecord>;
+    List to_seal(session: SessionId, first: u64, last: u64) -> Vec<(SealedEntry, Option<TurnId>)>;
+    Find take_lease(session: SessionId, holder: &str, at: Timestamp, until: Timestamp) -> Option<u64>;
+    WriteOnce release_lease(session: SessionId, epoch: u64, at: Timestamp) -> ();
+    Own put_receipt(receipt: &Receipt) -> bool;
+    List receipts(session: SessionId) -> Vec<Receipt>;
+}

@@ -1,0 +1,17 @@
+//! Stores that each have one fault, to show that the suite can fail.
+//!
+//! A good store does the work; on the way in or out, one verb goes wrong. The verbs of each trait
+//! are listed with their kind, so that every verb gets every fault that its kind can have.
+
+mod commits;
+mod fault;
+mod ledger;
+mod log;
+mod own;
+mod queue;
+mod sessions;
+mod tests;
+mod verbs;
+
+use fault::{Fault, Kind};
+use ledger::{Broken, BrokenTx};

@@ -1,0 +1,40 @@
+//! Sessions that go wrong.
+
+use siglum_domain::intake::Place;
+use siglum_domain::process::ProcessIdentity;
+use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
+
+use super::verbs::broken;
+use super::{BrokenTx, Kind};
+use crate::record::*;
+use crate::{LedgerError, Sessions};
+
+broken! { Sessions, SESSIONS, LIMITED;
+    Find repository(common_dir: &str) -> Option<RepositoryRecord>;
+    List repositories() -> Vec<RepositoryRecord>;
+    Own note_place(place: &Place, fresh: RepositoryId, at: Timestamp) -> RepositoryId;
+    Write set_swept(repository: RepositoryId, worktree: &str, head: &Oid) -> ();
+    Find session(id: SessionId) -> Option<SessionRecord>;
+    Find session_by_alias(agent: &AgentName, native: &NativeId) -> Option<SessionId>;
+    List sessions_by_tail(tail: &str) -> Vec<SessionId>;
+    Own sessions(filter: &SessionFilter) -> Vec<SessionListing>;
+    Write create_session(record: &SessionRecord) -> ();
+    Write add_alias(agent: &AgentName, native: &NativeId, session: SessionId, at: Timestamp) -> ();
+    List aliases(session: SessionId) -> Vec<NativeId>;
+    Write touch(session: SessionId, at: Timestamp, place: Option<(RepositoryId, &str)>, cwd: Option<&str>) -> ();
+    Write set_ended(session: SessionId, at: Option<Timestamp>) -> ();
+    Write set_parent(session: SessionId, parent: SessionId, relation: Relation) -> ();
+    Write put_summary(session: SessionId, summary: &Summary, folded: u64) -> ();
+    List unfolded(; limit) -> Vec<SessionId>;
+    Write bind(session: SessionId, process: &ProcessIdentity, at: Timestamp) -> ();
+    List bound_to(process: &str) -> Vec<Binding>;
+    List bindings(session: SessionId) -> Vec<Binding>;
+    Own turn(session: SessionId, native: &str, fresh: TurnId, at: Timestamp) -> TurnId;
+    Find last_turn(session: SessionId) -> Option<TurnRecord>;
+    Write note_prompt(turn: TurnId, sequence: u64) -> ();
+    Find first_asked(session: SessionId) -> Option<(TurnId, u64)>;
+    Find last_asked(session: SessionId, until: Timestamp) -> Option<(TurnId, u64)>;
+    Own state(at: Timestamp, by: &str, source: &str, statement: &Statement) -> u64;
+    List statements_of_session(session: SessionId) -> Vec<StatementRecord>;
+    List statements_of_commit(repository: RepositoryId, commit: &Oid) -> Vec<StatementRecord>;
+}

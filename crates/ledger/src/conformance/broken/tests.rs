@@ -1,0 +1,56 @@
+//! The suite on broken stores.
+
+use super::{Broken, Fault, Kind, commits, log, own, queue, sessions};
+use crate::conformance::{Check, Shelf, checks, run};
+
+fn all_caught(faults: impl IntoIterator<Item = Fault>) {
+    let mut order = checks();
+    let mut missed = Vec::new();
+    for fault in faults {
+        let catches = |check: &Check| check.run(&Broken::new(fault)).is_err();
+        // What caught one fault of a verb often catches the next.
+        match order.iter().position(catches) {
+            Some(found) => order[..=found].rotate_right(1),
+            None => missed.push(fault),
+        }
+    }
+    assert!(missed.is_empty(), "the suite passes stores with {missed:?}");
+}
+
+fn faults(verbs: &[(Kind, &'static str)], limited: &[&'static str]) -> Vec<Fault> {
+    let by_kind = verbs.iter().flat_map(|(kind, verb)| kind.faults(verb));
+    let unlimited = limited.iter().map(|verb| Fault::Unlimited(verb));
+    by_kind.chain(unlimited).collect()
+}
+
+#[test]
+fn a_wrapper_without_a_fault_passes() {
+    let fresh = || -> Box<dyn Shelf> { Box::new(Broken::new(Fault::None)) };
+    assert_eq!(run(&fresh), []);
+}
+
+#[test]
+fn broken_sessions_are_caught() {
+    all_caught(faults(sessions::SESSIONS, sessions::LIMITED));
+}
+
+#[test]
+fn a_broken_log_is_caught() {
+    all_caught(faults(log::LOG, log::LIMITED));
+}
+
+#[test]
+fn broken_commits_are_caught() {
+    all_caught(faults(commits::COMMITS, commits::LIMITED));
+}
+
+#[test]
+fn broken_queues_are_caught() {
+    all_caught(faults(queue::QUEUE, queue::LIMITED));
+}
+
+#[test]
+fn broken_lists_and_transactions_are_caught() {
+    let lists = own::LISTS.iter().flat_map(|verb| Kind::List.faults(verb));
+    all_caught(own::FAULTS.iter().copied().chain(lists));
+}

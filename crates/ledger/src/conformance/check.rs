@@ -1,0 +1,153 @@
+//! What a check is, and how all of them are run.
+
+use crate::{Durability, Ledger, LedgerError, Transaction};
+
+use super::{
+    checkpoints, commits, entries, folds, leases, lists, places, queue, receipts, sessions,
+    statements, transactions, turns,
+};
+
+/// The place of one store, which can be opened several times, also at once.
+pub trait Shelf {
+    /// Opens the store; the first time creates it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn open(&self) -> Result<Box<dyn Ledger>, LedgerError>;
+}
+
+/// What a check found wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The check.
+    pub check: &'static str,
+    /// What is wrong, in words.
+    pub reason: String,
+}
+
+/// One thing that every store must do.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// What the store must do, in words.
+    pub name: &'static str,
+    run: fn(&dyn Shelf) -> Outcome,
+}
+
+impl Check {
+    pub(super) const fn new(name: &'static str, run: fn(&dyn Shelf) -> Outcome) -> Self {
+        Self { name, run }
+    }
+
+    /// Runs this check on a shelf that nothing else uses.
+    ///
+    /// # Errors
+    /// What the store does wrong.
+    pub fn run(&self, shelf: &dyn Shelf) -> Result<(), Failure> {
+        (self.run)(shelf).map_err(|wrong| Failure {
+            check: self.name,
+            reason: wrong.0,
+        })
+    }
+}
+
+/// All checks.
+#[must_use]
+pub fn checks() -> Vec<Check> {
+    [
+        places::CHECKS,
+        sessions::CHECKS,
+        turns::CHECKS,
+        lists::CHECKS,
+        statements::CHECKS,
+        entries::CHECKS,
+        folds::CHECKS,
+        leases::CHECKS,
+        receipts::CHECKS,
+        commits::CHECKS,
+        checkpoints::CHECKS,
+        queue::CHECKS,
+        transactions::CHECKS,
+    ]
+    .concat()
+}
+
+/// Runs all checks, each on a fresh shelf, and gives what failed.
+#[must_use]
+pub fn run(fresh: &dyn Fn() -> Box<dyn Shelf>) -> Vec<Failure> {
+    let failed = |check: Check| check.run(fresh().as_ref()).err();
+    checks().into_iter().filter_map(failed).collect()
+}
+
+/// Why a check failed.
+#[derive(Debug)]
+pub(super) struct Wrong(pub(super) String);
+
+/// What a check gives.
+pub(super) type Outcome<T = ()> = Result<T, Wrong>;
+
+impl From<LedgerError> for Wrong {
+    fn from(error: LedgerError) -> Self {
+        Self(format!("the store refused: {error:?}"))
+    }
+}
+
+/// A store that a check has open.
+pub(super) struct Desk(pub(super) Box<dyn Ledger>);
+
+impl Desk {
+    pub(super) fn open(shelf: &dyn Shelf) -> Outcome<Self> {
+        Ok(Self(shelf.open()?))
+    }
+
+    pub(super) fn write<T>(
+        &mut self,
+        mut work: impl FnMut(&mut dyn Transaction) -> Result<T, LedgerError>,
+    ) -> Outcome<T> {
+        let mut result = None;
+        self.0.write(Durability::Process, &mut |tx| {
+            result = Some(work(tx)?);
+            Ok(())
+        })?;
+        result.ok_or_else(unrun)
+    }
+
+    pub(super) fn read<T>(
+        &mut self,
+        mut work: impl FnMut(&mut dyn Transaction) -> Result<T, LedgerError>,
+    ) -> Outcome<T> {
+        let mut result = None;
+        self.0.read(&mut |tx| {
+            result = Some(work(tx)?);
+            Ok(())
+        })?;
+        result.ok_or_else(unrun)
+    }
+}
+
+fn unrun() -> Wrong {
+    Wrong("a transaction succeeded whose work did not".to_owned())
+}
+
+/// Fails the check unless both are equal.
+macro_rules! same {
+    ($found:expr, $wanted:expr, $what:expr) => {{
+        let (found, wanted) = (&$found, &$wanted);
+        if found != wanted {
+            return Err($crate::conformance::check::Wrong(format!(
+                "{}: found {found:?}, wanted {wanted:?}",
+                $what
+            )));
+        }
+    }};
+}
+
+/// Fails the check unless this holds.
+macro_rules! holds {
+    ($holds:expr, $what:expr) => {
+        if !$holds {
+            return Err($crate::conformance::check::Wrong($what.to_string()));
+        }
+    };
+}
+
+pub(super) use {holds, same};

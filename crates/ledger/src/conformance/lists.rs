@@ -1,0 +1,147 @@
+//! Listings of sessions: filters in all combinations, order, limits, tails.
+
+use siglum_domain::evidence::{Committer, Verdict};
+
+use super::check::{Check, Desk, Outcome, Shelf, holds, same};
+use super::sample::*;
+use crate::record::*;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new("sessions come newest first, then by id", newest_first),
+    Check::new("every combination of filters lists what it says", filters),
+    Check::new("a listing counts the commits of its session", counted),
+    Check::new("a tail finds the sessions that end in it", tails),
+];
+
+fn newest_first(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        tx.touch(session_id(2), at(90), None, None)?;
+        tx.touch(session_id(1), at(90), None, None)
+    })?;
+    for limit in [0, 1, 2, 9] {
+        let filter = SessionFilter {
+            limit,
+            ..SessionFilter::default()
+        };
+        let found = desk.read(|tx| tx.sessions(&filter))?;
+        let ids: Vec<_> = found.iter().map(|l| l.record.id).collect();
+        let mut wanted = [1, 2, 3].map(session_id).to_vec();
+        wanted.truncate(if limit == 0 { 9 } else { limit });
+        same!(ids, wanted, format!("sessions at most {limit}"));
+    }
+    Ok(())
+}
+
+/// Eight sessions that differ in every field that a filter looks at.
+fn varied(desk: &mut Desk) -> Outcome<Vec<SessionRecord>> {
+    let home = furnish(desk)?;
+    let record = |n: u128| {
+        let mut record = session(n, home);
+        record.agent = agent(if n & 1 == 0 { "codex" } else { "pi" });
+        record.repository = (n & 2 == 0).then(|| repository_id(2));
+        record.ended_at = (n & 4 == 0).then(|| at(1000));
+        record.last_at = at(100 + i64::try_from(n).unwrap_or(0) * 10);
+        record
+    };
+    let records: Vec<_> = (16..24).map(record).collect();
+    desk.write(|tx| {
+        for record in &records {
+            tx.create_session(record)?;
+        }
+        Ok(())
+    })?;
+    desk.read(|tx| {
+        let mut all = Vec::new();
+        for n in (1..4).chain(16..24) {
+            all.extend(tx.session(session_id(n))?);
+        }
+        Ok(all)
+    })
+}
+
+fn filters(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let mut all = varied(&mut desk)?;
+    all.sort_by(|a, b| b.last_at.cmp(&a.last_at).then(a.id.cmp(&b.id)));
+    for mask in 0..64u32 {
+        let on = |bit: u32| mask & (1 << bit) != 0;
+        let filter = SessionFilter {
+            repository: on(0).then(|| repository_id(2)),
+            agent: on(1).then(|| agent("codex")),
+            since: on(2).then(|| at(280)),
+            until: on(3).then(|| at(220)),
+            open: on(4),
+            limit: if on(5) { 2 } else { 0 },
+        };
+        let fits = |s: &&SessionRecord| {
+            filter.repository.is_none_or(|r| s.repository == Some(r))
+                && filter.agent.as_ref().is_none_or(|a| s.agent == *a)
+                && filter.since.is_none_or(|t| s.last_at >= t)
+                && filter.until.is_none_or(|t| s.created_at < t)
+                && (!filter.open || s.ended_at.is_none())
+        };
+        let most = if filter.limit == 0 { 99 } else { filter.limit };
+        let wanted: Vec<_> = all.iter().filter(fits).take(most).cloned().collect();
+        let found = desk.read(|tx| tx.sessions(&filter))?;
+        let found: Vec<_> = found.into_iter().map(|l| l.record).collect();
+        same!(found, wanted, format!("sessions by {filter:?}"));
+    }
+    Ok(())
+}
+
+fn counted(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        tx.put_commit(&commit(1))?;
+        tx.put_commit(&commit(2))?;
+        let mut human = commit(3);
+        human.judgement = judgement(Committer::Human, Verdict::Certain);
+        tx.put_commit(&human)
+    })?;
+    let found = desk.read(|tx| tx.sessions(&SessionFilter::default()))?;
+    let counts: Vec<_> = found.iter().map(|l| (l.record.id, l.commits)).collect();
+    let wanted = [(3, 0), (2, 0), (1, 2)].map(|(n, c)| (session_id(n), c));
+    same!(counts, wanted, "commits by session");
+    let blank = found.iter().all(|l| l.summary == Summary::default());
+    holds!(blank, "a session without a fold has a summary");
+    Ok(())
+}
+
+fn tails(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let home = furnish(&mut desk)?;
+    desk.write(|tx| {
+        for n in 1..=20u128 {
+            tx.create_session(&session((n << 24) | 0xab_cdef, home))?;
+        }
+        tx.create_session(&session(0xab_cdee, home))
+    })?;
+    let find = |desk: &mut Desk, tail: &str| desk.read(|tx| tx.sessions_by_tail(tail));
+    same!(
+        find(&mut desk, "ffffff")?,
+        [],
+        "sessions that end in nothing"
+    );
+    let whole = session_id((7 << 24) | 0xab_cdef);
+    let digits = whole.to_string()[4..].to_owned();
+    same!(find(&mut desk, &digits)?, [whole], "sessions by all digits");
+    same!(
+        find(&mut desk, "07abcdef")?,
+        [whole],
+        "sessions by eight digits"
+    );
+    let many = find(&mut desk, "abcdef")?;
+    let newest: Vec<_> = (5..=20u128)
+        .rev()
+        .map(|n| session_id((n << 24) | 0xab_cdef))
+        .collect();
+    same!(
+        many,
+        newest,
+        "sessions by six digits, newest first, 16 at most"
+    );
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! Sessions, their names, their parents, their summaries.
+
+use super::check::{Check, Desk, Outcome, Shelf, holds, same};
+use super::sample::*;
+use crate::record::*;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new("a session comes back as it was created", round_trip),
+    Check::new("a session is created once", created_once),
+    Check::new("an alias stays with its first session", aliases),
+    Check::new("aliases belong to one agent", alias_of_agent),
+    Check::new("touching widens the time and fills what is empty", touched),
+    Check::new("an end can be set, moved and taken back", ended),
+    Check::new("a parent is set once, and never to itself", parents),
+    Check::new(
+        "summaries are replaced and end the wait for a fold",
+        summaries,
+    ),
+];
+
+fn round_trip(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let home = furnish(&mut desk)?;
+    let all = SessionRecord {
+        mode: Mode::Driven,
+        origin: SessionOrigin::Import,
+        parent: Some((session_id(1), Relation::Fork)),
+        ended_at: Some(at(50)),
+        last_at: at(49),
+        cwd: Some("/work/ü b".to_owned()),
+        repository: Some(repository_id(2)),
+        worktree: Some("/work/r2".to_owned()),
+        ..session(4, home)
+    };
+    let bare = SessionRecord {
+        origin: SessionOrigin::Api,
+        ..session(5, home)
+    };
+    desk.write(|tx| {
+        tx.create_session(&all)?;
+        tx.create_session(&bare)
+    })?;
+    for wanted in [all, bare] {
+        let found = desk.read(|tx| tx.session(wanted.id))?;
+        same!(found, Some(wanted), "the session");
+    }
+    let none = desk.read(|tx| tx.session(session_id(99)))?;
+    same!(none, None, "a session that was never created");
+    Ok(())
+}
+
+fn created_once(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let home = furnish(&mut desk)?;
+    let other = SessionRecord {
+        agent: agent("codex"),
+        ..session(1, home)
+    };
+    let again = desk.write(|tx| tx.create_session(&other));
+    holds!(again.is_err(), "the same session was created twice");
+    let found = desk.read(|tx| tx.session(session_id(1)))?;
+    let agents = found.map(|s| s.agent);
+    same!(agents, Some(agent("claude-code")), "its agent");
+    Ok(())
+}
+
+fn aliases(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let (name, one, two) = (agent("codex"), native("n-1"), native("n-2"));
+    desk.write(|tx| {
+        tx.add_alias(&name, &two, session_id(1), at(9))?;
+        tx.add_alias(&name, &one, session_id(1), at(5))?;
+        tx.add_alias(&name, &one, session_id(2), at(1))?;
+        tx.add_alias(&name, &one, session_id(1), at(20))
+    })?;
+    let owner = desk.read(|tx| tx.session_by_alias(&name, &one))?;
+    same!(owner, Some(session_id(1)), "the session of the alias");
+    let (first, second) =
+        desk.read(|tx| Ok((tx.aliases(session_id(1))?, tx.aliases(session_id(2))?)))?;
+    same!(first, [one, two], "aliases, oldest first");
+    same!(second, [], "aliases of the session that came too late");
+    Ok(())
+}
+
+fn alias_of_agent(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let id = native("same");
+    desk.write(|tx| {
+        tx.add_alias(&agent("codex"), &id, session_id(1), at(1))?;
+        tx.add_alias(&agent("pi"), &id, session_id(2), at(1))
+    })?;
+    let found = desk.read(|tx| {
+        let mut found = Vec::new();
+        for name in ["codex", "pi", "gemini"] {
+            found.push(tx.session_by_alias(&agent(name), &id)?);
+        }
+        Ok(found)
+    })?;
+    let wanted = [Some(session_id(1)), Some(session_id(2)), None];
+    same!(found, wanted, "sessions by agent and alias");
+    Ok(())
+}
+
+fn touched(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let first = (repository_id(2), "/work/r2");
+    let later = (repository_id(1), "/work/r1");
+    desk.write(|tx| {
+        tx.touch(session_id(3), at(40), Some(first), Some("/first"))?;
+        tx.touch(session_id(3), at(20), Some(later), Some("/later"))?;
+        tx.touch(session_id(3), at(35), None, None)
+    })?;
+    let found = desk.read(|tx| tx.session(session_id(3)))?;
+    let Some(found) = found else {
+        return Err(super::check::Wrong("the session is gone".to_owned()));
+    };
+    let times = (found.created_at, found.last_at);
+    same!(times, (at(20), at(40)), "its first and last time");
+    let place = (found.repository, found.worktree, found.cwd);
+    let wanted = (
+        Some(repository_id(2)),
+        Some("/work/r2".to_owned()),
+        Some("/first".to_owned()),
+    );
+    same!(place, wanted, "its place");
+    let other = desk.read(|tx| tx.session(session_id(2)))?;
+    let last = other.map(|s| s.last_at);
+    same!(last, Some(at(20)), "the last time of another session");
+    Ok(())
+}
+
+fn ended(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    for end in [Some(at(30)), Some(at(31)), None] {
+        desk.write(|tx| tx.set_ended(session_id(1), end))?;
+        let found = desk.read(|tx| Ok((tx.session(session_id(1))?, tx.session(session_id(2))?)))?;
+        let ends = (found.0.map(|s| s.ended_at), found.1.map(|s| s.ended_at));
+        same!(ends, (Some(end), Some(None)), "the ends of two sessions");
+    }
+    Ok(())
+}
+
+fn parents(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        tx.set_parent(session_id(2), session_id(2), Relation::Nested)?;
+        tx.set_parent(session_id(3), session_id(1), Relation::Clear)?;
+        tx.set_parent(session_id(3), session_id(2), Relation::Fork)
+    })?;
+    let found = desk.read(|tx| Ok([tx.session(session_id(2))?, tx.session(session_id(3))?]))?;
+    let parents = found.map(|s| s.and_then(|s| s.parent));
+    let wanted = [None, Some((session_id(1), Relation::Clear))];
+    same!(parents, wanted, "parents");
+    Ok(())
+}
+
+fn summaries(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        for n in [2, 1, 3] {
+            append(tx, session_id(n), n, None, &prompt("p", "x"))?;
+        }
+        tx.put_summary(session_id(3), &Summary::default(), 1)
+    })?;
+    let waiting = desk.read(|tx| Ok((tx.unfolded(9)?, tx.unfolded(1)?)))?;
+    let wanted = (vec![session_id(1), session_id(2)], vec![session_id(1)]);
+    same!(waiting, wanted, "sessions to fold, longest silent first");
+    let mut summary = Summary {
+        state: "working".to_owned(),
+        title: Some("Do it".to_owned()),
+        models: vec!["m-1".to_owned(), "m-2".to_owned()],
+        turns: 2,
+        tool_calls: 3,
+        subagents: 4,
+        tokens: siglum_domain::observation::Tokens {
+            input: 5,
+            output: 6,
+            cache_read: 7,
+            cache_write: u64::from(u32::MAX) * 2,
+        },
+    };
+    for state in ["working", "ended"] {
+        summary.state = state.to_owned();
+        desk.write(|tx| tx.put_summary(session_id(1), &summary, 1))?;
+        let found = desk.read(|tx| tx.sessions(&SessionFilter::default()))?;
+        let found = found.into_iter().find(|l| l.record.id == session_id(1));
+        same!(
+            found.map(|l| l.summary),
+            Some(summary.clone()),
+            "the summary"
+        );
+    }
+    let waiting = desk.read(|tx| tx.unfolded(9))?;
+    same!(waiting, [session_id(2)], "sessions to fold after folds");
+    desk.write(|tx| append(tx, session_id(1), 9, None, &prompt("q", "x")))?;
+    let waiting = desk.read(|tx| tx.unfolded(9))?;
+    same!(
+        waiting,
+        [1, 2].map(session_id),
+        "sessions to fold after one grew"
+    );
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Everything that a store says, as text, to compare two moments.
+
+use siglum_domain::observation::Source;
+
+use super::check::{Desk, Outcome};
+use super::sample::*;
+use crate::record::*;
+use crate::{LedgerError, Transaction};
+
+/// Writes at least one row through every verb that writes.
+pub(super) fn fill(desk: &mut Desk) -> Outcome {
+    furnish(desk)?;
+    desk.write(|tx| {
+        sessions(tx)?;
+        log(tx)?;
+        commits(tx)?;
+        queue(tx)
+    })
+}
+
+fn sessions(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+    let one = session_id(1);
+    tx.set_swept(repository_id(1), &place(1).worktree, &oid(1))?;
+    tx.add_alias(&agent("claude-code"), &native("native-1"), one, at(1))?;
+    tx.set_ended(one, Some(at(50)))?;
+    tx.set_parent(session_id(2), one, Relation::Fork)?;
+    tx.bind(one, &process(10), at(3))?;
+    tx.turn(one, "p", turn_id(1), at(3))?;
+    tx.note_prompt(turn_id(1), 1)?;
+    tx.take_lease(one, "driver", at(1), at(9))?;
+    let ended = Statement::Adopted {
+        repository: repository_id(1),
+        commit: oid(1),
+        session: one,
+    };
+    tx.state(at(3), "Ann", "cli", &ended)?;
+    Ok(())
+}
+
+fn log(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+    let one = session_id(1);
+    for (n, session) in [(1, 1), (2, 1), (3, 2)] {
+        let said = "x".repeat(2000);
+        append(
+            tx,
+            session_id(session),
+            n,
+            None,
+            &prompt(&format!("k{n}"), &said),
+        )?;
+    }
+    let rows = receipt_entries(tx, one, 1, 2)?;
+    if let Some(receipt) = siglum_domain::receipt::seal(one, None, &rows, vec![], at(4)) {
+        tx.put_receipt(&receipt)?;
+    }
+    tx.put_summary(
+        one,
+        &Summary {
+            turns: 1,
+            state: "ended".to_owned(),
+            ..Summary::default()
+        },
+        2,
+    )?;
+    tx.begin_call(one, "t", "/w", at(3))?;
+    tx.put_edit(&edit("t", "a", 3))?;
+    tx.put_move(&HeadMove {
+        repository: repository_id(1),
+        commit: oid(1),
+        session: one,
+        event: "t".to_owned(),
+        named: true,
+        at: at(3),
+    })
+}
+
+fn commits(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+    let repository = repository_id(1);
+    tx.put_intent(repository, at(3), &scene(1, 10))?;
+    tx.put_commit(&commit(1))?;
+    tx.put_commit(&commit(2))?;
+    tx.finish(repository, &facts(&oid(1)), "patch")?;
+    tx.put_rewrite(repository, &oid(0), &oid(1), "amend", at(3))?;
+    let span = siglum_domain::provenance::Span {
+        first: 1,
+        last: 2,
+        origin: siglum_domain::provenance::Origin::Session(session_id(1)),
+    };
+    let file = FileAuthors {
+        path: "a".to_owned(),
+        spans: vec![span],
+    };
+    tx.put_authors(repository, &oid(1), &[file])?;
+    tx.put_checkpoint(&checkpoint(1, CheckpointKind::Commit))
+}
+
+fn queue(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+    let decline = siglum_domain::intake::Decline {
+        edge: "hook".to_owned(),
+        reason: "r".to_owned(),
+        detail: String::new(),
+        place: None,
+    };
+    tx.decline("k", at(1), &decline)?;
+    tx.want_transcript(&transcript("a"))?;
+    tx.put_segment(&segment("a", 0, 50, "line"))?;
+    tx.push(at(1), "commit", "b")?;
+    tx.set_cursor("spans", 1)?;
+    tx.park("export", "a", at(1), "why")
+}
+
+/// What every verb that reads says, each with its name.
+pub(super) fn all(desk: &mut Desk) -> Outcome<Vec<(&'static str, String)>> {
+    let mut told = vec![
+        ("id", desk.0.id().to_string()),
+        ("key", format!("{:?}", desk.0.key())),
+    ];
+    told.extend(desk.read(|tx| told_by(tx))?);
+    Ok(told)
+}
+
+fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, LedgerError> {
+    let mut told = Vec::new();
+    let (one, repository, claude) = (session_id(1), repository_id(1), agent("claude-code"));
+    macro_rules! tell {
+        ($($verb:ident($($arg:expr),*);)*) => {
+            $(told.push((stringify!($verb), format!("{:?}", tx.$verb($($arg),*)?)));)*
+        };
+    }
+    tell! {
+        repository(&place(1).common_dir);
+        repositories();
+        session(one);
+        session_by_alias(&claude, &native("native-1"));
+        sessions_by_tail(&one.short());
+        sessions(&SessionFilter::default());
+        aliases(one);
+        unfolded(9);
+        bound_to(&process(10).key());
+        bindings(one);
+        last_turn(one);
+        first_asked(one);
+        last_asked(one, at(9));
+        statements_of_session(one);
+        statements_of_commit(repository, &oid(1));
+        entries(one, 0, 0);
+        entry(one, Source::Hook, "k1");
+        running_calls("/w", at(0));
+        moves_to(repository, &oid(1));
+        edits(repository, "a", at(9));
+        last_edit(repository, "a");
+        edits_leaving(&oid(2));
+        unhashed_edits(9);
+        unsealed(9);
+        to_seal(one, 1, 9);
+        receipts(one);
+        intent(checkpoint_id(1));
+        intents_of_git(&process(10).key());
+        open_intents(None);
+        commit(repository, &oid(1));
+        commits_of_checkpoint(checkpoint_id(1));
+        commits_of_session(one, 9);
+        commits(None, 9);
+        commits_by_patch(repository, "patch");
+        unfinished(repository, 9);
+        rewritten_from(repository, &oid(1));
+        authors(repository, &oid(1));
+        authored(one);
+        checkpoint(checkpoint_id(1));
+        checkpoints(None, None, 9);
+        checkpoints_by_tail(&checkpoint_id(1).short());
+        declines(at(0), 9);
+        wanted_transcripts(9);
+        transcript("a");
+        segment("a", 0);
+        outbox_end();
+        cursor("spans");
+        parked();
+    }
+    Ok(told)
+}

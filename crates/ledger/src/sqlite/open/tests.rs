@@ -1,0 +1,261 @@
+//! What belongs to a file: its schema, its locks, its place.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Instant;
+
+use siglum_domain::Timestamp;
+use siglum_domain::intake::Decline;
+use uuid::Uuid;
+
+use super::*;
+use crate::sqlite::SCHEMA;
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("siglum/ledger.db")
+    }
+
+    /// A home with a ledger.
+    fn furnished() -> Self {
+        let home = Self::new();
+        drop(SqliteLedger::open(&home.path(), command(1)).unwrap());
+        home
+    }
+
+    fn raw(&self) -> Connection {
+        Connection::open(self.path()).unwrap()
+    }
+
+    fn set_meta(&self, key: &str, value: u32) {
+        let sql = "UPDATE meta SET value = ?2 WHERE key = ?1";
+        assert_eq!(self.raw().execute(sql, (key, value)).unwrap(), 1);
+    }
+
+    fn open(&self, how: Open) -> Result<SqliteLedger, LedgerError> {
+        SqliteLedger::open(&self.path(), how)
+    }
+}
+
+fn command(id: u128) -> Open {
+    Open::Command {
+        id: LedgerId::from_uuid(Uuid::from_u128(id)),
+        key: [u8::try_from(id).unwrap(); 32],
+    }
+}
+
+fn decline(ledger: &mut SqliteLedger, detail: &str) -> Result<(), LedgerError> {
+    let decline = Decline {
+        edge: "test".into(),
+        reason: "r".into(),
+        detail: detail.into(),
+        place: None,
+    };
+    let key = blake3::hash(detail.as_bytes()).to_hex();
+    ledger.write(Durability::Process, &mut |tx| {
+        tx.decline(&key, Timestamp::default(), &decline)
+    })
+}
+
+fn declined(ledger: &mut SqliteLedger) -> usize {
+    crate::read(ledger, |tx| tx.declines(Timestamp::default(), 1000))
+        .unwrap()
+        .len()
+}
+
+#[test]
+fn a_new_ledger_belongs_to_its_owner_and_keeps_its_id() {
+    let home = Home::new();
+    let first = home.open(command(1)).unwrap();
+    let again = home.open(command(2)).unwrap();
+    let hook = home.open(Open::Hook).unwrap();
+    for ledger in [&first, &again, &hook] {
+        assert_eq!(ledger.id(), LedgerId::from_uuid(Uuid::from_u128(1)));
+        assert_eq!(ledger.key(), [1; 32]);
+    }
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home.path()), 0o600);
+    assert_eq!(mode(home.path().parent().unwrap()), 0o700);
+}
+
+#[test]
+fn many_commands_may_create_one_ledger_at_once() {
+    let home = Home::new();
+    let start = std::sync::Barrier::new(6);
+    let ids: Vec<_> = std::thread::scope(|scope| {
+        let (home, start) = (&home, &start);
+        let open = |n: u128| {
+            start.wait();
+            home.open(command(n)).map(|l| (l.id(), l.key()))
+        };
+        let running: Vec<_> = (1..=6).map(|n| scope.spawn(move || open(n))).collect();
+        running.into_iter().map(|r| r.join().unwrap()).collect()
+    });
+    let ids: Vec<_> = ids.into_iter().map(Result::unwrap).collect();
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+}
+
+#[test]
+fn a_hook_creates_nothing() {
+    let home = Home::new();
+    let refused = home.open(Open::Hook).err();
+    assert!(
+        matches!(refused, Some(LedgerError::Unwritable(_))),
+        "{refused:?}"
+    );
+    assert!(!home.path().parent().unwrap().exists());
+    std::fs::create_dir(home.path().parent().unwrap()).unwrap();
+    let refused = home.open(Open::Hook).err();
+    assert!(
+        matches!(refused, Some(LedgerError::Unwritable(_))),
+        "{refused:?}"
+    );
+    assert!(!home.path().exists());
+}
+
+#[test]
+fn a_hook_migrates_nothing() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().parent().unwrap()).unwrap();
+    std::fs::write(home.path(), "").unwrap();
+    let outdated = |found: u32| {
+        let refused = home.open(Open::Hook).err();
+        assert!(
+            matches!(refused, Some(LedgerError::Outdated { found: f, known: SCHEMA }) if f == found),
+            "{refused:?}"
+        );
+    };
+    outdated(0);
+    assert_eq!(std::fs::metadata(home.path()).unwrap().len(), 0);
+    drop(home.open(command(1)).unwrap());
+    home.raw()
+        .pragma_update(None, "user_version", SCHEMA - 1)
+        .unwrap();
+    outdated(SCHEMA - 1);
+}
+
+#[test]
+fn a_newer_ledger_says_what_a_program_must_know() {
+    for key in ["min_reader", "min_writer"] {
+        let home = Home::furnished();
+        home.set_meta(key, SCHEMA + 1);
+        for how in [Open::Hook, command(2)] {
+            let refused = home.open(how).err();
+            let needed = SCHEMA + 1;
+            assert!(
+                matches!(refused, Some(LedgerError::TooNew { needed: n, known: SCHEMA }) if n == needed),
+                "{key}: {refused:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_newer_schema_that_we_may_write_is_no_reason_to_refuse() {
+    let home = Home::furnished();
+    home.raw()
+        .pragma_update(None, "user_version", SCHEMA + 5)
+        .unwrap();
+    for how in [Open::Hook, command(2)] {
+        decline(&mut home.open(how).unwrap(), "x").unwrap();
+    }
+    let version: u32 = home
+        .raw()
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, SCHEMA + 5);
+}
+
+#[test]
+fn a_hook_waits_for_a_lock_and_not_for_long() {
+    let home = Home::furnished();
+    let mut hook = home.open(Open::Hook).unwrap();
+    let holder = home.raw();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let start = Instant::now();
+    let refused = decline(&mut hook, "x").err();
+    let waited = start.elapsed();
+    assert!(matches!(refused, Some(LedgerError::Busy)), "{refused:?}");
+    assert!(refused.unwrap().is_out_of_reach());
+    assert!((40..1500).contains(&waited.as_millis()), "{waited:?}");
+    assert_eq!(declined(&mut hook), 0, "a reader waits for nobody");
+    assert_eq!(declined(&mut home.open(Open::Hook).unwrap()), 0);
+    holder.execute_batch("COMMIT").unwrap();
+    decline(&mut hook, "x").unwrap();
+    assert_eq!(declined(&mut hook), 1);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_said_to_be_so() {
+    let home = Home::furnished();
+    let below_a_file = home.path().join("ledger.db");
+    let a_directory = home.0.path().join("siglum");
+    for path in [below_a_file, a_directory, "/proc/siglum/ledger.db".into()] {
+        let refused = SqliteLedger::open(&path, command(1)).err();
+        assert!(
+            matches!(refused, Some(LedgerError::Unwritable(_))),
+            "{}: {refused:?}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn a_full_disk_is_out_of_reach_and_leaves_nothing() {
+    let home = Home::furnished();
+    let mut ledger = home.open(command(1)).unwrap();
+    let pages: u32 = ledger
+        .db
+        .pragma_query_value(None, "page_count", |row| row.get(0))
+        .unwrap();
+    ledger
+        .db
+        .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+        .unwrap();
+    let refused = decline(&mut ledger, &"x".repeat(100_000)).err();
+    assert!(
+        matches!(refused, Some(LedgerError::Unwritable(_))),
+        "{refused:?}"
+    );
+    assert_eq!(declined(&mut ledger), 0);
+}
+
+#[test]
+fn what_is_no_ledger_is_damaged() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().parent().unwrap()).unwrap();
+    std::fs::write(home.path(), "no database at all, ".repeat(100)).unwrap();
+    for how in [Open::Hook, command(1)] {
+        let refused = home.open(how).err();
+        assert!(
+            matches!(refused, Some(LedgerError::Damaged(_))),
+            "{refused:?}"
+        );
+    }
+}
+
+#[test]
+fn the_log_of_the_store_is_brought_in_when_it_is_long() {
+    let home = Home::furnished();
+    let mut hook = home.open(Open::Hook).unwrap();
+    decline(&mut hook, "short").unwrap();
+    hook.maintain().unwrap();
+    let short = SqliteLedger::log_bytes(&home.path());
+    assert!((1..CHECKPOINT_ABOVE).contains(&short), "{short}");
+    for n in 0..30 {
+        decline(&mut hook, &format!("{n}{}", "x".repeat(100_000))).unwrap();
+    }
+    drop(hook);
+    let long = SqliteLedger::log_bytes(&home.path());
+    assert!(long > CHECKPOINT_ABOVE, "a hook left {long} bytes");
+    let mut command = home.open(command(1)).unwrap();
+    command.maintain().unwrap();
+    assert_eq!(SqliteLedger::log_bytes(&home.path()), 0);
+    assert_eq!(declined(&mut command), 31);
+    assert_eq!(command.check().unwrap(), Vec::<String>::new());
+}
