@@ -1,0 +1,76 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use crate::rows::ROWS;
+
+pub(crate) const HELP: &str = "\
+cargo xtask bench [ROW]... [OPTIONS]
+
+Rows (all of them if none is named)
+  hooks      agent hooks against an empty process, with old sessions and long transcripts
+  commits    git commit against git commit with hooks that do nothing
+  edits      300 edits of a 309 KB file: bytes on disk, time of each hook
+  import     a transcript of 100 MB: speed, memory, size of the ledger
+  queries    why, log and status on 10,000 sessions
+  size       size of the release program; with --cold, from clone to first answer
+
+Options
+  --quick    fewer rounds, 1,000 sessions, 20 MB
+  --json     print one JSON object
+  --report   exit 0 even if a bound is exceeded
+  --cold     build a fresh clone with nothing built (minutes)
+  --help     print this
+
+Environment
+  SIGLUM_BIN the program to measure; default: the release build beside this program
+  TMPDIR     where repositories and ledgers are made; the disk that is measured";
+
+/// What the person wants.
+pub(crate) enum Wish {
+    Help,
+    Bench(Args),
+    /// Import the transcripts of a home, then tell what it took. For the bench itself.
+    Import(PathBuf),
+}
+
+/// How to run.
+#[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct Args {
+    rows: Vec<String>,
+    pub(crate) quick: bool,
+    pub(crate) json: bool,
+    pub(crate) report: bool,
+    pub(crate) cold: bool,
+}
+
+impl Args {
+    pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Wish, String> {
+        let mut args = Self::default();
+        let mut words = words;
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--quick" => args.quick = true,
+                "--json" => args.json = true,
+                "--report" => args.report = true,
+                "--cold" => args.cold = true,
+                "--help" | "-h" | "help" => return Ok(Wish::Help),
+                "--import-here" => {
+                    let home = words.next().ok_or("--import-here needs a directory")?;
+                    return Ok(Wish::Import(home.into()));
+                }
+                row if ROWS.iter().any(|(name, _)| *name == row) => args.rows.push(word),
+                other => return Err(format!("there is no row and no option `{other}`")),
+            }
+        }
+        Ok(Wish::Bench(args))
+    }
+
+    pub(crate) fn wants(&self, row: &str) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|r| r == row)
+    }
+}

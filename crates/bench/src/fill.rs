@@ -1,0 +1,453 @@
+//! Ledgers full of old sessions, made through the same door as real ones.
+//!
+//! Sessions are delivered as intakes, one transaction each; commits, receipts and summaries follow in
+//! batches, as the worker would have written them by now.
+
+use std::cell::Cell;
+
+use siglum_domain::commit::{Change, CommitFacts};
+use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, RULES, Verdict};
+use siglum_domain::intake::{AgentMatter, Intake, Matter, Place, Scene, VERSION};
+use siglum_domain::observation::{
+    Body, Fact, FileVersion, Observation, Outcome, Role, Side, Source, StartKind, Tokens,
+    ToolClass, event,
+};
+use siglum_domain::process::{Ancestor, Chain, ProcessIdentity};
+use siglum_domain::redact::Redactor;
+use siglum_domain::{
+    AgentName, CheckpointId, NativeId, Oid, RepositoryId, SessionId, Timestamp, receipt,
+};
+use siglum_engine::deliver::{Delivered, deliver};
+use siglum_engine::session::side_key;
+use siglum_engine::worker;
+use siglum_ledger::{
+    CheckpointKind, CheckpointRecord, CommitRecord, Durability, IntentState, Ledger, LedgerError,
+    SeenBy, SqliteLedger, Transaction, write,
+};
+
+use crate::Fallible;
+use crate::clock::{Chance, Ids, now};
+use crate::filler::Filler;
+use crate::home::Home;
+use crate::repo::{Commit, Repo};
+
+/// How many sessions one batch takes.
+const BATCH: usize = 250;
+/// Old sessions are spread over this many days.
+const DAYS: usize = 700;
+
+/// Whether the worker has been over the sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// Sealed and folded, commits known.
+    Sealed,
+    /// As hooks left them.
+    Unsealed,
+}
+
+/// Fills a ledger with sessions in one repository, each with turns, edits and a commit of its own
+/// upon a base of its own, as far as the history goes.
+pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fallible<()> {
+    let chance = Chance::new(sessions as u64 + 1);
+    let filler = Filler::gather(4 << 20);
+    let mut maker = Maker {
+        chance: &chance,
+        filler: &filler,
+        place: repo.place()?,
+        files: &repo.files,
+        boot: boot_id(),
+    };
+    let mut ledger = home.ledger()?;
+    let mut batch = Vec::new();
+    for number in 0..sessions {
+        let commit = &repo.history[number % repo.history.len()];
+        let days = chance.below(DAYS * 24 * 60) as i64;
+        let at = now().plus_millis(-(days + 30) * 60_000);
+        batch.push(maker.session(&mut ledger, at, commit)?);
+        if batch.len() == BATCH || number + 1 == sessions {
+            if care == Care::Sealed {
+                maker.settle(&mut ledger, &batch)?;
+            }
+            ledger.maintain()?;
+            batch.clear();
+        }
+    }
+    Ok(())
+}
+
+fn boot_id() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// A session that was delivered, with the commit that it made.
+struct Made<'a> {
+    session: SessionId,
+    at: Timestamp,
+    commit: &'a Commit,
+    process: ProcessIdentity,
+}
+
+struct Maker<'a> {
+    chance: &'a Chance,
+    filler: &'a Filler,
+    place: Place,
+    files: &'a [String],
+    boot: String,
+}
+
+impl Maker<'_> {
+    fn session<'c>(
+        &mut self,
+        ledger: &mut SqliteLedger,
+        at: Timestamp,
+        commit: &'c Commit,
+    ) -> Fallible<Made<'c>> {
+        let ids = Ids {
+            chance: self.chance,
+            at: Cell::new(at),
+        };
+        let native = self.chance.hex(32);
+        let process = ProcessIdentity {
+            host: "localhost".to_owned(),
+            boot: self.boot.clone(),
+            namespace: 4_026_531_836,
+            pid: 4_000_000 + u32::try_from(self.chance.below(190_000))?,
+            start: self.chance.next() >> 40,
+        };
+        let intake = Intake {
+            version: VERSION,
+            key: format!("bench:{native}"),
+            at,
+            matter: Matter::Agent(AgentMatter {
+                agent: AgentName::new("claude-code")?,
+                native: NativeId::new(native.as_str())?,
+                parent: None,
+                explicit: None,
+                process: Some(process.clone()),
+                above: Vec::new(),
+                cwd: Some(self.place.worktree.clone()),
+                place: Some(self.place.clone()),
+                transcript: None,
+                observations: self.observations(at)?,
+            }),
+        };
+        match deliver(ledger, &ids, &intake)? {
+            Delivered::Session(session) => Ok(Made {
+                session,
+                at,
+                commit,
+                process,
+            }),
+            other => Err(format!("a session was delivered as {other:?}").into()),
+        }
+    }
+
+    fn observations(&self, start: Timestamp) -> Fallible<Vec<Observation>> {
+        let mut log = Log {
+            maker: self,
+            at: start,
+            turn: None,
+            all: Vec::new(),
+        };
+        log.push(
+            "start",
+            "start",
+            Fact::SessionStarted {
+                how: StartKind::Startup,
+                model: Some("claude-sonnet-4-5".to_owned()),
+            },
+        );
+        for number in 0..1 + self.chance.below(3) {
+            log.turn(number)?;
+        }
+        log.turn = None;
+        log.push(
+            "end",
+            "end",
+            Fact::SessionEnded {
+                reason: "prompt_input_exit".to_owned(),
+            },
+        );
+        Ok(log.all)
+    }
+
+    fn text(&self, words: usize) -> Body {
+        let text = self.filler.words(self.chance, words);
+        Body::Text(Redactor::shared().redact(&text))
+    }
+
+    fn version(&self) -> Fallible<FileVersion> {
+        Ok(FileVersion {
+            blob: Oid::new(self.chance.hex(40))?,
+            object: Some(self.chance.hex(64)),
+            bytes: 4000,
+        })
+    }
+
+    /// What the worker has done for old sessions: commits closed, logs sealed and folded.
+    fn settle(&self, ledger: &mut SqliteLedger, batch: &[Made<'_>]) -> Fallible<()> {
+        write(ledger, Durability::Process, |tx| {
+            let found = tx.repository(&self.place.common_dir)?;
+            let Some(repository) = found.map(|r| r.id) else {
+                return Ok(());
+            };
+            for made in batch {
+                self.commit(tx, repository, made)?;
+                seal(tx, made.session, made.at)?;
+            }
+            if let Some(last) = batch.last() {
+                tx.set_swept(repository, &self.place.worktree, &last.commit.commit)?;
+            }
+            Ok(())
+        })?;
+        while worker::fold_sessions(ledger, BATCH)? > 0 {}
+        Ok(())
+    }
+
+    fn commit(
+        &self,
+        tx: &mut dyn Transaction,
+        repository: RepositoryId,
+        made: &Made<'_>,
+    ) -> Result<(), LedgerError> {
+        let ids = Ids {
+            chance: self.chance,
+            at: Cell::new(made.at),
+        };
+        let checkpoint = CheckpointId::mint(&ids);
+        let scene = Scene {
+            checkpoint,
+            place: self.place.clone(),
+            head: made.commit.parent.clone(),
+            chain: chain(&made.process),
+            variables: Vec::new(),
+            agents: Vec::new(),
+            message: "message".to_owned(),
+            named: None,
+        };
+        tx.put_intent(repository, made.at, &scene)?;
+        tx.close_intent(checkpoint, &IntentState::Landed(made.commit.commit.clone()))?;
+        let head = tx.session(made.session)?.map_or(0, |s| s.head);
+        tx.put_checkpoint(&CheckpointRecord {
+            id: checkpoint,
+            kind: CheckpointKind::Commit,
+            repository: Some(repository),
+            commit: Some(made.commit.commit.clone()),
+            at: made.at,
+            pins: vec![(made.session, head)],
+        })?;
+        tx.put_commit(&CommitRecord {
+            repository,
+            commit: made.commit.commit.clone(),
+            checkpoint: Some(checkpoint),
+            intent: Some(checkpoint),
+            judgement: judgement(made.session),
+            facts: Some(facts(made.commit)),
+            patch: Some(self.chance.hex(40)),
+            at: made.at,
+            seen_by: SeenBy::Hook,
+        })?;
+        tx.push(made.at, "commit", made.commit.commit.as_str())
+    }
+}
+
+/// The observations of one session while they are made.
+struct Log<'a> {
+    maker: &'a Maker<'a>,
+    at: Timestamp,
+    turn: Option<String>,
+    all: Vec<Observation>,
+}
+
+impl Log<'_> {
+    fn push(&mut self, key: &str, event: &str, fact: Fact) {
+        let chance = self.maker.chance;
+        self.at = self.at.plus_millis(200 + chance.below(9_000) as i64);
+        self.all.push(Observation {
+            source: Source::Hook,
+            key: key.to_owned(),
+            event: event.to_owned(),
+            at: self.at,
+            turn: self.turn.clone(),
+            subagent: None,
+            fact,
+        });
+    }
+
+    fn turn(&mut self, number: usize) -> Fallible<()> {
+        let maker = self.maker;
+        let turn = maker.chance.hex(32);
+        self.turn = Some(turn.clone());
+        let prompt = event::prompt(&turn);
+        self.push(
+            &prompt,
+            &prompt,
+            Fact::Prompt {
+                text: maker.text(30),
+                synthetic: false,
+            },
+        );
+        for _ in 0..2 {
+            self.shell();
+            self.edit()?;
+        }
+        let message = event::message(&maker.chance.hex(24));
+        self.push(
+            &message,
+            &message,
+            Fact::Message {
+                role: Role::Assistant,
+                text: maker.text(60),
+                model: Some("claude-sonnet-4-5".to_owned()),
+                tokens: Some(Tokens {
+                    input: 12,
+                    output: 800,
+                    cache_read: 40_000,
+                    cache_write: 2_000,
+                }),
+            },
+        );
+        self.push(
+            &format!("stop:{number}"),
+            &event::stop(&turn),
+            Fact::Stopped {
+                last_message: Some(maker.text(20)),
+                background: Vec::new(),
+            },
+        );
+        Ok(())
+    }
+
+    fn shell(&mut self) {
+        let call = self.maker.chance.hex(24);
+        let event = event::tool(&call);
+        self.push(
+            &format!("pre:{call}"),
+            &event,
+            Fact::ToolStarted {
+                tool: "Bash".to_owned(),
+                class: ToolClass::Shell,
+                input: self.maker.text(12),
+                path: None,
+            },
+        );
+        self.push(
+            &format!("post:{call}"),
+            &event,
+            Fact::ToolEnded {
+                tool: "Bash".to_owned(),
+                class: ToolClass::Shell,
+                outcome: Outcome::Ok,
+                output: Some(self.maker.text(80)),
+                duration_ms: Some(700),
+            },
+        );
+    }
+
+    fn edit(&mut self) -> Fallible<()> {
+        let maker = self.maker;
+        let call = maker.chance.hex(24);
+        let event = event::tool(&call);
+        let path = maker.files[maker.chance.below(maker.files.len())].clone();
+        self.push(
+            &format!("pre:{call}"),
+            &event,
+            Fact::ToolStarted {
+                tool: "Edit".to_owned(),
+                class: ToolClass::Edit,
+                input: maker.text(40),
+                path: Some(path.clone()),
+            },
+        );
+        for side in [Side::Before, Side::After] {
+            self.push(
+                &side_key("file", &event, side),
+                &event,
+                Fact::FileSeen {
+                    path: path.clone(),
+                    side,
+                    version: Some(maker.version()?),
+                },
+            );
+        }
+        Ok(())
+    }
+}
+
+fn chain(agent: &ProcessIdentity) -> Chain {
+    let ancestor = |name: &str, up: u32| Ancestor {
+        identity: ProcessIdentity {
+            pid: agent.pid + 3 - up,
+            ..agent.clone()
+        },
+        name: name.to_owned(),
+        executable: Some(name.to_owned()),
+        script: None,
+        group: i64::from(agent.pid),
+        terminal: None,
+    };
+    let names = ["siglum", "sh", "git", "claude"];
+    Chain {
+        ancestors: names
+            .iter()
+            .zip(0..)
+            .map(|(n, up)| ancestor(n, up))
+            .collect(),
+        complete: true,
+    }
+}
+
+fn judgement(session: SessionId) -> Judgement {
+    let evidence = |text: &str| Evidence {
+        session: Some(session),
+        basis: Basis::Observed,
+        counted: true,
+        text: text.to_owned(),
+    };
+    Judgement {
+        rules: RULES,
+        committer: Committer::Session { session },
+        verdict: Verdict::Certain,
+        evidence: vec![
+            evidence("git descends from the agent's process"),
+            evidence("the agent's variable names the session"),
+        ],
+        candidates: Vec::new(),
+        outer: Vec::new(),
+    }
+}
+
+fn facts(commit: &Commit) -> CommitFacts {
+    CommitFacts {
+        commit: commit.commit.clone(),
+        tree: commit.commit.clone(),
+        parents: commit.parent.iter().cloned().collect(),
+        authored: commit.at,
+        committed: commit.at,
+        author: "Ada".to_owned(),
+        subject: format!("Change {}", commit.path),
+        named: Vec::new(),
+        changes: vec![Change {
+            path: commit.path.clone(),
+            before: None,
+            after: Some(commit.commit.clone()),
+        }],
+    }
+}
+
+/// Seals the whole log of a session.
+fn seal(tx: &mut dyn Transaction, session: SessionId, at: Timestamp) -> Result<(), LedgerError> {
+    let Some(record) = tx.session(session)? else {
+        return Ok(());
+    };
+    let rows = tx.to_seal(session, 1, record.head)?;
+    let mut turns: Vec<_> = rows.iter().filter_map(|(_, turn)| *turn).collect();
+    turns.sort();
+    turns.dedup();
+    let entries: Vec<_> = rows.into_iter().map(|(entry, _)| entry).collect();
+    if let Some(receipt) = receipt::seal(session, None, &entries, turns, at) {
+        tx.put_receipt(&receipt)?;
+    }
+    Ok(())
+}

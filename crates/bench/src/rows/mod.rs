@@ -1,0 +1,24 @@
+//! The rows of the bench, one file each.
+
+mod commits;
+mod edits;
+mod hooks;
+pub(crate) mod import;
+mod queries;
+mod size;
+
+use crate::Fallible;
+use crate::report::Line;
+use crate::run::Run;
+
+type Row = fn(&Run) -> Fallible<Vec<Line>>;
+
+/// All rows, in the order in which they run.
+pub(crate) const ROWS: &[(&str, Row)] = &[
+    ("size", size::measure),
+    ("hooks", hooks::measure),
+    ("edits", edits::measure),
+    ("commits", commits::measure),
+    ("queries", queries::measure),
+    ("import", import::measure),
+];

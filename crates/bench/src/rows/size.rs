@@ -1,0 +1,66 @@
+//! The release program, and the way from a clone to a first answer.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::Fallible;
+use crate::contest::timed;
+use crate::report::Line;
+use crate::run::Run;
+
+/// The largest release program, in MB.
+const PROGRAM_MOST: f64 = 25.0;
+
+pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
+    #[expect(clippy::cast_precision_loss, reason = "a size of some megabytes")]
+    let megabytes = std::fs::metadata(&run.program)?.len() as f64 / 1e6;
+    let mut lines = vec![
+        Line::new("release program", megabytes, "MB", 1)
+            .bound("≤ 25 MB", megabytes <= PROGRAM_MOST),
+    ];
+    if run.cold {
+        lines.extend(cold(run)?);
+    }
+    Ok(lines)
+}
+
+/// What a newcomer waits for: a clone, a build with nothing built, the demo.
+fn cold(run: &Run) -> Fallible<Vec<Line>> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let dir = run.dir("cold")?;
+    let clone = dir.join("siglum");
+    let target = dir.join("target");
+    let (clone_ms, ()) = timed(|| {
+        succeed(
+            Command::new("git")
+                .args(["clone", "-q"])
+                .arg(&workspace)
+                .arg(&clone),
+        )
+    })?;
+    let cargo = |args: &[&str]| {
+        let mut command = Command::new("cargo");
+        command
+            .args(args)
+            .current_dir(&clone)
+            .env("CARGO_TARGET_DIR", &target)
+            .env_remove("RUSTFLAGS");
+        timed(|| succeed(&mut command)).map(|(ms, ())| ms)
+    };
+    let build_ms = cargo(&["build", "--quiet", "--release"])?;
+    let demo_ms = cargo(&["run", "--quiet", "--release", "--", "demo"])?;
+    let all = clone_ms + build_ms + demo_ms;
+    Ok(vec![
+        Line::new("cold release build", build_ms / 1000.0, "s", 1),
+        Line::new("from clone to first answer", all / 1000.0, "s", 1),
+    ])
+}
+
+fn succeed(command: &mut Command) -> Fallible<()> {
+    let out = command.output()?;
+    if out.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&out.stderr);
+    Err(format!("{command:?} failed: {said}").into())
+}
