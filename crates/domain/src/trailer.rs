@@ -40,6 +40,14 @@ pub fn cleaned(message: &str, comment: &str) -> String {
     lines.join("\n").trim().to_owned()
 }
 
+/// Tells whether git takes a cleaned message as empty: nothing in it, or nothing but sign-offs.
+#[must_use]
+pub fn is_empty(cleaned: &str) -> bool {
+    cleaned
+        .lines()
+        .all(|l| l.trim().is_empty() || l.starts_with("Signed-off-by: "))
+}
+
 fn is_comment(line: &str, comment: &str) -> bool {
     !comment.is_empty() && line.starts_with(comment)
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use siglum_domain::Oid;
 use siglum_domain::evidence::{Judgement, Verdict};
 use siglum_domain::intake::{Head, Landed, LandedBy, Matter, Rewritten, Scene};
+use siglum_domain::trailer;
 use siglum_engine::deliver::Delivered;
 use siglum_gitstore::{Git, HeadRead, Repo, discover};
 
@@ -66,6 +67,10 @@ fn prepare(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
     };
     // Git says with this editor that it will start none.
     let result = if env::text("GIT_EDITOR").as_deref() == Some(":") {
+        // An empty message stays empty, so that git refuses it as it would without us.
+        if trailer::is_empty(&message.cleaned("")) {
+            return;
+        }
         message.add("", scene.checkpoint)
     } else {
         let template = (source == "template").then(|| message.cleaned(&comment(repo)));
@@ -115,7 +120,7 @@ fn commit_msg(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
     let comment = comment(repo);
     let written = Message::read(Path::new(file)).and_then(|message| {
         let kept = message.cleaned(&comment);
-        if kept.is_empty() || pending.template.as_deref() == Some(kept.as_str()) {
+        if trailer::is_empty(&kept) || pending.template.as_deref() == Some(kept.as_str()) {
             return Ok(());
         }
         message.add(&comment, pending.checkpoint)
