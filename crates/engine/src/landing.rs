@@ -110,16 +110,16 @@ pub(crate) fn close(
     )
 }
 
-/// A commit that no hook of git announced or saw landing.
+/// A commit that no hook of git announced or saw landing, and when git says that it was made.
 pub(crate) fn unannounced(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
     commit: &Oid,
     fresh: CheckpointId,
     at: Timestamp,
-    seen_by: SeenBy,
+    made: Timestamp,
 ) -> Result<(), LedgerError> {
-    let judgement = judge(&scene::unwitnessed(tx, repository, commit, at)?);
+    let judgement = judge(&scene::unwitnessed(tx, repository, commit, at, made)?);
     put(
         tx,
         repository,
@@ -128,7 +128,7 @@ pub(crate) fn unannounced(
         None,
         judgement,
         at,
-        seen_by,
+        SeenBy::Tool,
     )
 }
 
@@ -226,7 +226,7 @@ pub(crate) fn rewrite(
             continue;
         };
         match tx.commit(repository, new)? {
-            Some(after) if before.checkpoint.is_some() => {
+            Some(after) if before.checkpoint.is_some() && keeps(tx, &before, &after)? => {
                 tx.put_commit(&CommitRecord {
                     checkpoint: before.checkpoint,
                     ..after
@@ -255,4 +255,15 @@ pub(crate) fn rewrite(
         }
     }
     Ok(())
+}
+
+/// Tells whether a rewritten commit is still the checkpoint of the one before. With a new message,
+/// which names the checkpoint of its own intent, it is not.
+fn keeps(
+    tx: &mut dyn Transaction,
+    before: &CommitRecord,
+    after: &CommitRecord,
+) -> Result<bool, LedgerError> {
+    let intent = after.intent.map(|id| tx.intent(id)).transpose()?.flatten();
+    Ok(intent.is_none_or(|i| after.checkpoint.is_none() || i.scene.named == before.checkpoint))
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use siglum_domain::evidence::{Case, Sign, Standing, Stranger};
 use siglum_domain::intake::Scene;
-use siglum_domain::observation::event;
+use siglum_domain::observation::{Source, event};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Transaction};
+
+use crate::session::before_key;
 
 /// A tool call that has run for longer than this is not believed to run.
 const CALL_AT_MOST_MS: i64 = 24 * 60 * 60 * 1000;
@@ -46,20 +48,46 @@ pub(crate) fn case(
     Ok(case)
 }
 
-/// The case of a commit that no hook of git saw: only what tools did speaks for it.
+/// The case of a commit that no hook of git saw: only what tools did speaks for it, if it was made
+/// while they ran.
 pub(crate) fn unwitnessed(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
     commit: &Oid,
     at: Timestamp,
+    made: Timestamp,
 ) -> Result<Case, LedgerError> {
     let mut case = Case {
         at,
         ..Case::default()
     };
     tool_output(tx, repository, commit, &mut case)?;
+    let mut kept = Vec::new();
+    for (session, sign) in std::mem::take(&mut case.signs) {
+        let Sign::ToolOutput { call } = &sign else {
+            continue;
+        };
+        if made_in_call(tx, session, call, made)? {
+            kept.push((session, sign));
+        }
+    }
+    case.signs = kept;
     standings(tx, &mut case)?;
     Ok(case)
+}
+
+/// Tells whether a commit was made while a call ran. A call that pulls, resets or checks out a commit
+/// moves HEAD to it, too, and did not make it. Git's clock has whole seconds.
+fn made_in_call(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    call: &str,
+    made: Timestamp,
+) -> Result<bool, LedgerError> {
+    let key = before_key("head", &event::tool(call));
+    let began = tx.entry(session, Source::Hook, &key)?;
+    // A move that a transcript tells was compared with git when it was read.
+    Ok(began.is_none_or(|e| made.seconds() >= e.observation.at.seconds()))
 }
 
 /// Adds the tool calls that moved HEAD to the commit and name it.

@@ -117,19 +117,16 @@ fn checkout(
         }
         Ok(unknown)
     })?;
-    let facts = if here {
-        git.facts(&unknown.iter().map(|(c, _)| c.clone()).collect::<Vec<_>>())?
-            .known
-    } else {
-        Vec::new()
-    };
+    let asked = unknown.iter().filter(|(_, moved)| here || *moved);
+    let facts = git
+        .facts(&asked.map(|(c, _)| c.clone()).collect::<Vec<_>>())?
+        .known;
     let now = world.now();
     for (commit, moved) in unknown {
-        let found = facts
-            .iter()
-            .find(|f| f.commit == commit)
-            .and_then(|f| matching(open, f));
-        if let Some(found) = found {
+        let Some(facts) = facts.iter().find(|f| f.commit == commit) else {
+            continue;
+        };
+        if let Some(found) = matching(open, facts) {
             let intent = open.swap_remove(found);
             write(ledger, Durability::Disk, |tx| {
                 landing::close(tx, &intent, &commit, intent.at, SeenBy::Sweep)
@@ -137,7 +134,7 @@ fn checkout(
         } else if moved {
             let fresh = CheckpointId::mint(world.ids);
             write(ledger, Durability::Process, |tx| {
-                landing::unannounced(tx, repository, &commit, fresh, now, SeenBy::Tool)
+                landing::unannounced(tx, repository, &commit, fresh, now, facts.committed)
             })?;
         }
     }

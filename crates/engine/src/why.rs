@@ -166,6 +166,7 @@ fn answer(
             repository,
             &facts.commit,
             facts.committed,
+            facts.committed,
         )?),
     };
     named_by_message(tx, &facts, record.as_ref(), &mut judgement)?;
@@ -223,12 +224,13 @@ fn named_by_message(
     judgement: &mut Judgement,
 ) -> Result<(), LedgerError> {
     for named in &facts.named {
-        if record.is_some_and(|r| r.checkpoint == Some(*named)) {
-            continue;
-        }
+        let own = record.is_some_and(|r| r.checkpoint == Some(*named));
         let checkpoint = tx.checkpoint(*named)?;
-        let pins = checkpoint.map(|c| c.pins).unwrap_or_default();
-        if pins.is_empty() {
+        let mut pins = checkpoint.map(|c| c.pins).unwrap_or_default();
+        if own {
+            let concerned = landing::concerned(judgement);
+            pins.retain(|(session, _)| !concerned.contains(session));
+        } else if pins.is_empty() {
             let text = format!(
                 "the message names checkpoint {}, which is not in this ledger",
                 named.short()
