@@ -218,6 +218,11 @@ fn relevant(
         _ => all,
     };
     let blob = |v: &Option<FileVersion>| v.as_ref().map(|v| v.blob.clone());
+    // What came after the edit that left the committed content is of a later commit.
+    match here.iter().rposition(|e| blob(&e.after) == change.after) {
+        Some(last) => here.truncate(last + 1),
+        None => here.retain(|e| e.at <= until.plus_millis(-SLACK_MS)),
+    }
     let starts = here.iter().rposition(|e| blob(&e.before) == change.before);
     let left = here
         .iter()
