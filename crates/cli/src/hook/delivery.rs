@@ -61,7 +61,8 @@ impl Delivery {
         self.worker_wanted = true;
     }
 
-    /// Delivers, or makes it wait. Returns what it led to, if it reached the ledger.
+    /// Delivers, or makes it wait. Returns what it led to, if it reached the ledger. Nothing overtakes
+    /// what waits already, so that a commit is judged by all that was seen before it.
     pub fn send(&mut self, key: String, matter: Matter, repo: Option<&Repo>) -> Option<Delivered> {
         let intake = Intake {
             version: VERSION,
@@ -69,10 +70,13 @@ impl Delivery {
             at: self.now,
             matter,
         };
-        let reached = self
-            .ledger()
-            .map(|l| l as &mut dyn Ledger)
-            .and_then(|ledger| deliver(ledger, &Ids, &intake));
+        let reached = if self.home.spool().is_empty() {
+            self.ledger()
+                .map(|l| l as &mut dyn Ledger)
+                .and_then(|ledger| deliver(ledger, &Ids, &intake))
+        } else {
+            Err(LedgerError::Busy)
+        };
         match reached {
             Ok(delivered) => Some(delivered),
             Err(error) => {
