@@ -1,3 +1,25 @@
-//! Black-box tests.
+//! Black-box tests: the built program, real git, real processes.
+//!
+//! Nothing here knows the program from within. [`harness`] has a world of its own for each test, an
+//! agent that is played step by step, and a terminal; the other modules are the topics.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests start programs, and stop at the first surprise"
+)]
+
+mod authors;
+mod commands;
+mod commit_forms;
+mod editors;
+mod faults;
+mod foreign_hooks;
+mod harness;
+mod history_forms;
+mod kills;
+mod people;
+mod places;
 mod real_agents;
+mod verdicts;

@@ -1,0 +1,327 @@
+//! A played agent: a real process that does, step by step, what Claude Code would do.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use super::repo::Repo;
+use super::world::Ran;
+
+/// One process that plays an agent, and the session that it runs.
+pub(crate) struct Agent {
+    /// The id that the agent gave its session.
+    pub(crate) native: String,
+    home: PathBuf,
+    cwd: PathBuf,
+    child: Option<Child>,
+    steps: Box<dyn Write>,
+    answers: Box<dyn BufRead>,
+    turn: u32,
+    call: u32,
+}
+
+impl Agent {
+    /// Starts a process and a new session in a checkout, and prompts it.
+    #[track_caller]
+    pub(crate) fn start(repo: &Repo<'_>, native: &str) -> Self {
+        let mut agent = Self::process(repo, native, &Self::program());
+        agent.begin("startup");
+        agent
+    }
+
+    /// The program that plays.
+    pub(crate) fn program() -> PathBuf {
+        PathBuf::from(env!("CARGO_BIN_EXE_played-agent"))
+    }
+
+    /// The program that plays, under another name.
+    pub(crate) fn program_called(repo: &Repo<'_>, name: &str) -> PathBuf {
+        let dir = repo.world.root.join("bin");
+        fs::create_dir_all(&dir).unwrap();
+        let program = dir.join(name);
+        fs::copy(Self::program(), &program).unwrap();
+        program
+    }
+
+    /// Starts a process that has said nothing yet.
+    pub(crate) fn process(repo: &Repo<'_>, native: &str, program: &Path) -> Self {
+        let mut command = repo.world.command(program);
+        command
+            .current_dir(&repo.dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let steps = Box::new(child.stdin.take().unwrap());
+        let answers = Box::new(BufReader::new(child.stdout.take().unwrap()));
+        Self::on(repo, native, Some(child), steps, answers)
+    }
+
+    fn on(
+        repo: &Repo<'_>,
+        native: &str,
+        child: Option<Child>,
+        steps: Box<dyn Write>,
+        answers: Box<dyn BufRead>,
+    ) -> Self {
+        Self {
+            native: native.to_owned(),
+            home: repo.world.home(),
+            cwd: repo.dir.clone(),
+            child,
+            steps,
+            answers,
+            turn: 0,
+            call: 0,
+        }
+    }
+
+    /// An agent that somebody else starts with a shell command; `start` is given the command. Its
+    /// process has said nothing yet.
+    pub(crate) fn started_by(
+        repo: &Repo<'_>,
+        native: &str,
+        program: &Path,
+        start: impl FnOnce(&str),
+    ) -> Self {
+        let pipe = |end: &str| repo.world.root.join(format!("{native}.{end}"));
+        let (steps, answers) = (pipe("steps"), pipe("answers"));
+        for path in [&steps, &answers] {
+            rustix::fs::mknodat(
+                rustix::fs::CWD,
+                path,
+                rustix::fs::FileType::Fifo,
+                rustix::fs::Mode::from_raw_mode(0o600),
+                0,
+            )
+            .unwrap();
+        }
+        start(&format!(
+            "'{}' <'{}' >'{}'",
+            program.display(),
+            steps.display(),
+            answers.display()
+        ));
+        let steps = fs::OpenOptions::new().write(true).open(steps).unwrap();
+        let answers = BufReader::new(fs::File::open(answers).unwrap());
+        Self::on(repo, native, None, Box::new(steps), Box::new(answers))
+    }
+
+    /// An agent that this one starts.
+    pub(crate) fn nested(&mut self, repo: &Repo<'_>, native: &str, program: &Path) -> Self {
+        Self::started_by(repo, native, program, |command| {
+            self.step(&json!({ "start": command }));
+        })
+    }
+
+    /// Does one step and gives the answer.
+    #[track_caller]
+    pub(crate) fn step(&mut self, step: &Value) -> Value {
+        writeln!(self.steps, "{step}").unwrap();
+        self.steps.flush().unwrap();
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).expect("an answer")
+    }
+
+    fn ran(&mut self, step: &Value) -> Ran {
+        let answer = self.step(step);
+        let text = |key: &str| answer[key].as_str().unwrap().to_owned();
+        let code = answer["code"].as_i64().and_then(|c| i32::try_from(c).ok());
+        Ran {
+            code,
+            stdout: text("stdout"),
+            stderr: text("stderr"),
+        }
+    }
+
+    /// The transcript that the agent writes, as its payloads name it.
+    pub(crate) fn transcript(&self) -> PathBuf {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let slug: String = self.cwd.to_str().unwrap().chars().map(plain).collect();
+        let project = self.home.join(".claude/projects").join(slug);
+        project.join(format!("{}.jsonl", self.native))
+    }
+
+    /// A payload of an event, with what every payload has.
+    pub(crate) fn payload(&self, event: &str, more: Value) -> Value {
+        let mut payload = json!({
+            "session_id": self.native,
+            "transcript_path": self.transcript(),
+            "cwd": self.cwd,
+            "hook_event_name": event,
+        });
+        if self.turn > 0 {
+            payload["prompt_id"] = json!(format!("{}-turn-{}", self.native, self.turn));
+            payload["permission_mode"] = json!("bypassPermissions");
+        }
+        let object = payload.as_object_mut().unwrap();
+        if let Value::Object(more) = more {
+            object.extend(more);
+        }
+        payload
+    }
+
+    /// Runs the hooks of an event. They must succeed, and say nothing.
+    #[track_caller]
+    pub(crate) fn hook(&mut self, event: &str, more: Value) {
+        let payload = self.payload(event, more);
+        let ran = self.ran(&json!({ "hook": payload }));
+        assert_eq!(
+            (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+            (Some(0), "", ""),
+            "{event}"
+        );
+    }
+
+    /// Begins to run the session, and gets a prompt.
+    #[track_caller]
+    pub(crate) fn begin(&mut self, source: &str) {
+        self.hook("SessionStart", json!({ "source": source }));
+        self.prompt("Please do the work.");
+    }
+
+    /// Gets a prompt: a new turn.
+    #[track_caller]
+    pub(crate) fn prompt(&mut self, text: &str) {
+        self.turn += 1;
+        self.hook("UserPromptSubmit", json!({ "prompt": text }));
+    }
+
+    /// The turn stops.
+    #[track_caller]
+    pub(crate) fn stop(&mut self) {
+        self.hook(
+            "Stop",
+            json!({
+                "stop_hook_active": false, "last_assistant_message": "Done.",
+                "background_tasks": [], "session_crons": [],
+            }),
+        );
+    }
+
+    /// The session ends; the process lives on until this is dropped.
+    #[track_caller]
+    pub(crate) fn end(&mut self, reason: &str) {
+        self.hook("SessionEnd", json!({ "reason": reason }));
+    }
+
+    /// The person clears the screen: another session in the same process.
+    #[track_caller]
+    pub(crate) fn clear(&mut self, native: &str) {
+        self.end("clear");
+        native.clone_into(&mut self.native);
+        self.turn = 0;
+        self.begin("clear");
+    }
+
+    /// The next tool call: its id.
+    fn next_call(&mut self) -> String {
+        self.call += 1;
+        format!("toolu_{}_{}_{}", self.native, self.turn, self.call)
+    }
+
+    /// Writes a file with a tool, in the checkout.
+    #[track_caller]
+    pub(crate) fn write(&mut self, path: &str, content: &str) {
+        self.edits("Write", path, |file| {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, content).unwrap();
+        });
+    }
+
+    /// Replaces text in a file with a tool.
+    #[track_caller]
+    pub(crate) fn edit(&mut self, path: &str, old: &str, new: &str) {
+        self.edits("Edit", path, |file| {
+            let text = fs::read_to_string(file).unwrap();
+            assert!(text.contains(old), "{text:?} has no {old:?}");
+            fs::write(file, text.replacen(old, new, 1)).unwrap();
+        });
+    }
+
+    #[track_caller]
+    fn edits(&mut self, tool: &str, path: &str, work: impl FnOnce(&Path)) {
+        let file = self.cwd.join(path);
+        let (id, input) = (self.next_call(), json!({ "file_path": file }));
+        let call = json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id });
+        self.hook("PreToolUse", call.clone());
+        work(&file);
+        let mut returned = call;
+        returned["tool_response"] = json!({ "filePath": file, "userModified": false });
+        returned["duration_ms"] = json!(7);
+        self.hook("PostToolUse", returned);
+    }
+
+    /// Runs a command with the shell tool, in the checkout.
+    #[track_caller]
+    pub(crate) fn sh(&mut self, command: &str) -> Ran {
+        let call = self.shell_call(command);
+        self.hook("PreToolUse", call.clone());
+        let ran = self.bare_sh(command);
+        self.shell_returned(call, &ran);
+        ran
+    }
+
+    /// The shell tool's call as hooks get it.
+    pub(crate) fn shell_call(&mut self, command: &str) -> Value {
+        let (id, input) = (self.next_call(), json!({ "command": command }));
+        json!({ "tool_name": "Bash", "tool_input": input, "tool_use_id": id })
+    }
+
+    /// Reports what a call of the shell tool gave.
+    #[track_caller]
+    pub(crate) fn shell_returned(&mut self, mut call: Value, ran: &Ran) {
+        if ran.code == Some(0) {
+            call["tool_response"] = json!({
+                "stdout": ran.stdout.trim_end(), "stderr": ran.stderr.trim_end(),
+                "interrupted": false, "isImage": false,
+            });
+            self.hook("PostToolUse", call);
+        } else {
+            call["error"] = json!(format!("Exit code {:?}\n{}", ran.code, ran.stderr));
+            self.hook("PostToolUseFailure", call);
+        }
+    }
+
+    /// Runs a command in the agent's shell, without its hooks.
+    #[track_caller]
+    pub(crate) fn bare_sh(&mut self, command: &str) -> Ran {
+        let step = json!({ "sh": command, "cwd": self.cwd });
+        self.ran(&step)
+    }
+
+    /// Goes to work in another directory.
+    pub(crate) fn go_to(&mut self, dir: &Path) {
+        self.cwd = dir.to_owned();
+    }
+
+    /// The answer of `why` for a commit of this session that two signs prove.
+    pub(crate) fn certain(&self) -> String {
+        format!("{} certain", self.native)
+    }
+
+    /// The answer of `why` for a commit of this session that one sign shows.
+    pub(crate) fn likely(&self) -> String {
+        format!("{} likely", self.native)
+    }
+
+    /// Kills the process; no hook tells of it.
+    pub(crate) fn kill(mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! A world for one test: directories, a clean environment, an agent, a terminal, answers.
+
+mod agent;
+mod answer;
+mod repo;
+mod terminal;
+mod world;
+
+pub(crate) use agent::Agent;
+pub(crate) use answer::Why;
+pub(crate) use repo::Repo;
+pub(crate) use terminal::Terminal;
+pub(crate) use world::{Ran, World, until};

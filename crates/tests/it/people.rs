@@ -1,0 +1,123 @@
+//! People at real terminals, and scripts without one.
+
+use crate::harness::{Agent, Terminal, World, until};
+
+#[test]
+fn a_person_at_a_terminal_is_human_without_a_trailer() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut terminal = Terminal::open(&repo);
+    terminal.run("echo a >a && git add a && git commit -q -m 'by hand'");
+    repo.check("-m", "HEAD", "human certain");
+    assert_eq!(repo.message("HEAD"), "by hand");
+    terminal.run("GIT_EDITOR='sed -i 1ityped' git commit -q --allow-empty");
+    repo.check("in an editor", "HEAD", "human certain");
+    terminal.run("git commit -q --amend --allow-empty -m amended");
+    repo.check("amended", "HEAD", "human certain");
+    terminal.run("git commit --allow-empty -m piped | cat");
+    let why = repo.why("HEAD");
+    assert!(
+        ["human certain", "unknown unknown"].contains(&why.committer().as_str()),
+        "{why}"
+    );
+    assert_eq!(repo.trailers("HEAD"), [""; 0]);
+}
+
+#[test]
+fn the_terminal_that_started_the_agent_stays_the_persons() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut terminal = Terminal::open(&repo);
+    let mut agent = Agent::started_by(&repo, "job", &Agent::program(), |command| {
+        terminal.run(&format!("{command} &"));
+    });
+    agent.begin("startup");
+    let call = agent.shell_call("sleep 5");
+    agent.hook("PreToolUse", call);
+    terminal.run("git commit -q --allow-empty -m 'by the person'");
+    repo.check("while a call of the agent runs", "HEAD", "human certain");
+    agent
+        .bare_sh("git commit -q --allow-empty -m 'by the agent'")
+        .ok();
+    repo.check("the agent's own", "HEAD", &agent.certain());
+    drop(agent);
+    terminal.run("git commit -q --allow-empty -m 'after it'");
+    repo.check("after the agent", "HEAD", "human certain");
+}
+
+#[test]
+fn a_shell_inside_an_agent_is_the_agents() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "wrapper");
+    let script = "python3 -c 'import pty; pty.spawn([\"bash\", \"--norc\", \"-i\", \"-c\", \
+                  \"git commit -q --allow-empty -m inside\"])'";
+    agent.sh(script).ok();
+    repo.check("a terminal below an agent", "HEAD", &agent.certain());
+}
+
+#[test]
+fn a_terminal_with_an_agents_variable_is_not_a_persons() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut terminal = Terminal::open(&repo);
+    terminal.run("CLAUDECODE=1 git commit -q --allow-empty -m x");
+    repo.check("a presence variable", "HEAD", "unknown unknown");
+    terminal.run("GEMINI_CLI=1 git commit -q --allow-empty -m x");
+    repo.check(
+        "of an agent that is not recorded",
+        "HEAD",
+        "unknown unknown",
+    );
+}
+
+#[test]
+fn a_person_amending_an_agents_commit_is_human() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "first");
+    agent.write("file", "one\n");
+    agent.sh("git add -A && git commit -q -m one").ok();
+    let mut terminal = Terminal::open(&repo);
+    terminal.run("git commit -q --amend --no-edit --author 'B <b@example.com>'");
+    let why = repo.why("HEAD");
+    assert_eq!(why.committer(), "human certain", "{why}");
+    assert_eq!(why.authors(), [("first".to_owned(), 1)].into(), "{why}");
+}
+
+#[test]
+fn scripts_without_a_terminal_are_nobody() {
+    let world = World::new();
+    let repo = world.repo();
+    let _agent = Agent::start(&repo, "bystander");
+    repo.sh("git commit -q --allow-empty -m script").ok();
+    repo.check("a script", "HEAD", "unknown unknown");
+    let daemon = "setsid -f sh -c 'git commit -q --allow-empty -m cron; touch done' </dev/null >/dev/null 2>&1";
+    repo.sh(daemon).ok();
+    until("cron is done", || repo.dir.join("done").exists());
+    repo.check("cron", "HEAD", "unknown unknown");
+    let mut terminal = Terminal::open(&repo);
+    std::fs::write(
+        repo.dir.join("script.sh"),
+        "git commit -q --allow-empty -m x\n",
+    )
+    .unwrap();
+    terminal.run("sh script.sh");
+    repo.check("a script from a terminal", "HEAD", "unknown unknown");
+    terminal.run("setsid -w sh -c 'git commit -q --allow-empty -m x'");
+    repo.check("away from the terminal", "HEAD", "unknown unknown");
+}
+
+#[test]
+fn no_terminal_hides_a_stopped_agent() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut terminal = Terminal::open(&repo);
+    let mut agent = Agent::started_by(&repo, "paused", &Agent::program(), |command| {
+        terminal.run(&format!("{command} &"));
+    });
+    agent.begin("startup");
+    agent.stop();
+    terminal.run("kill -STOP %1; git commit -q --allow-empty -m 'meanwhile'; kill -CONT %1");
+    repo.check("while the agent is stopped", "HEAD", "human certain");
+}
