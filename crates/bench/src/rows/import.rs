@@ -122,11 +122,10 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
         git: PathBuf::from("git"),
         objects: ObjectStore::open(home.siglum.join("objects"))?,
         redactor: Redactor::shared(),
-        home: home.user.clone(),
     };
     let start = Instant::now();
     let mut ledger = home.ledger()?;
-    for found in import::look(&home.user, None) {
+    for found in import::look(&|agent| (agent.default_dir)(&home.user), None) {
         import::import(&world, &mut ledger, &found, &mut |_| {})?;
         ledger.maintain()?;
     }
