@@ -1,13 +1,18 @@
 //! Settings: defaults, then the user's file, then the repository's, then the environment, then flags.
 //!
 //! A repository's file is somebody else's: it may only narrow, so it may switch recording off and
-//! ignore paths, and nothing else.
+//! nothing else. Hooks read settings, too: a file that is not there costs one system call.
 
+use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
 use crate::env;
+
+/// A file of settings that is larger than this is left out, in bytes.
+const FILE_MOST: u64 = 64 << 10;
 
 /// Where a value came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,34 +39,73 @@ impl Origin {
 }
 
 /// One setting.
-struct Key {
-    name: &'static str,
-    default: &'static str,
-    help: &'static str,
-    in_repository: bool,
+#[derive(Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub default: &'static str,
+    pub help: &'static str,
+    /// What it may be.
+    pub values: &'static [&'static str],
+    /// The one value that a repository may give it.
+    narrow: Option<&'static str>,
 }
 
+const SWITCH: &[&str] = &["true", "false"];
+
 /// All settings.
-const KEYS: &[Key] = &[
+pub const KEYS: &[Key] = &[
     Key {
         name: "record",
         default: "true",
         help: "Whether sessions and commits are recorded at all",
-        in_repository: true,
+        values: SWITCH,
+        narrow: Some("false"),
     },
     Key {
         name: "trailer",
         default: "true",
         help: "Whether commits of sessions get a trailer",
-        in_repository: true,
+        values: SWITCH,
+        narrow: Some("false"),
     },
     Key {
         name: "color",
         default: "auto",
-        help: "auto, always or never",
-        in_repository: false,
+        help: "When to use colours: auto, always or never",
+        values: &["auto", "always", "never"],
+        narrow: None,
     },
 ];
+
+impl Key {
+    /// The setting of a name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|k| k.name == name)
+    }
+
+    /// Whether it is true or false.
+    pub fn is_switch(&self) -> bool {
+        self.values == SWITCH
+    }
+
+    /// The variable that sets it.
+    pub fn variable(&self) -> String {
+        format!("SIGLUM_{}", self.name.to_uppercase())
+    }
+
+    /// Says what is wrong with a value.
+    pub fn check(&self, value: &str) -> Result<(), String> {
+        if self.values.contains(&value) {
+            return Ok(());
+        }
+        let shown: String = value.chars().filter(|c| !c.is_control()).take(40).collect();
+        Err(format!(
+            "`{}` cannot be `{shown}`; it is one of {}",
+            self.name,
+            self.values.join(", ")
+        ))
+    }
+}
 
 /// A value with its origin.
 #[derive(Debug, Clone)]
@@ -94,67 +138,62 @@ pub fn repository_file(worktree: &Path) -> PathBuf {
 impl Config {
     /// Reads the settings for a checkout, or for none.
     pub fn load(worktree: Option<&Path>) -> Self {
+        let mut config = Self::defaults();
+        config.file(&user_file(), Origin::User);
+        if let Some(worktree) = worktree {
+            config.file(&repository_file(worktree), Origin::Repository);
+        }
+        for key in KEYS {
+            if let Some(value) = env::text(&key.variable()) {
+                match key.check(&value) {
+                    Ok(()) => config.set(key.name, value, Origin::Environment),
+                    Err(wrong) => config.warn(format!("{}: {wrong}", key.variable())),
+                }
+            }
+        }
+        config
+    }
+
+    fn defaults() -> Self {
         let values = KEYS.iter().map(|k| Value {
             name: k.name,
             value: k.default.to_owned(),
             origin: Origin::Default,
             help: k.help,
         });
-        let mut config = Self {
+        Self {
             values: values.collect(),
             warnings: Vec::new(),
-        };
-        config.file(&user_file(), Origin::User);
-        if let Some(worktree) = worktree {
-            config.file(&repository_file(worktree), Origin::Repository);
         }
-        for key in KEYS {
-            if let Some(value) = env::text(&format!("SIGLUM_{}", key.name.to_uppercase())) {
-                config.set(key.name, value, Origin::Environment);
-            }
-        }
-        config
     }
 
     fn file(&mut self, path: &Path, origin: Origin) {
-        let Ok(text) = std::fs::read_to_string(path) else {
-            return;
-        };
+        match read(path, origin) {
+            Ok(None) => {}
+            Ok(Some(text)) => self.text(&text, &path.display().to_string(), origin),
+            Err(wrong) => self.warn(format!("{} is left out: {wrong}", path.display())),
+        }
+    }
+
+    fn text(&mut self, text: &str, file: &str, origin: Origin) {
         let table = match text.parse::<toml::Table>() {
             Ok(table) => table,
-            Err(error) => {
-                return self.warnings.push(format!(
-                    "{} is left out: {}",
-                    path.display(),
-                    error.message()
-                ));
-            }
+            Err(error) => return self.warn(format!("{file} is left out: {}", error.message())),
         };
         for (name, value) in table {
             let value = match value {
                 toml::Value::String(text) => text,
                 other => other.to_string(),
             };
-            match KEYS.iter().find(|k| k.name == name) {
-                None => self
-                    .warnings
-                    .push(format!("{}: there is no setting `{name}`", path.display())),
-                Some(key) if origin == Origin::Repository && !key.in_repository => {
-                    self.warnings.push(format!(
-                        "{}: a repository may not set `{name}`",
-                        path.display()
-                    ));
-                }
-                Some(key) if origin == Origin::Repository && value != "false" => {
-                    self.warnings.push(format!(
-                        "{}: a repository may only switch `{}` off",
-                        path.display(),
-                        key.name
-                    ));
-                }
-                Some(_) => self.set(&name, value, origin),
+            match admitted(&name, &value, origin) {
+                Ok(()) => self.set(&name, value, origin),
+                Err(wrong) => self.warn(format!("{file}: {wrong}")),
             }
         }
+    }
+
+    fn warn(&mut self, text: String) {
+        self.warnings.push(text);
     }
 
     fn set(&mut self, name: &str, value: String, origin: Origin) {
@@ -165,9 +204,118 @@ impl Config {
 
     /// The value of a setting.
     pub fn get(&self, name: &str) -> &str {
-        self.values
-            .iter()
-            .find(|v| v.name == name)
-            .map_or("", |v| v.value.as_str())
+        self.find(name).map_or("", |v| v.value.as_str())
+    }
+
+    /// A setting with its value and origin.
+    pub fn find(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|v| v.name == name)
+    }
+
+    /// Whether anything is recorded.
+    pub fn records(&self) -> bool {
+        self.get("record") != "false"
+    }
+
+    /// Whether commits of sessions get a trailer.
+    pub fn trailers(&self) -> bool {
+        self.get("trailer") != "false"
+    }
+}
+
+/// Says why a file may not give this value.
+fn admitted(name: &str, value: &str, origin: Origin) -> Result<(), String> {
+    let Some(key) = Key::find(name) else {
+        return Err(format!(
+            "there is no setting `{}`",
+            crate::ui::one_line(name, 40)
+        ));
+    };
+    match key.narrow {
+        _ if origin != Origin::Repository => key.check(value),
+        Some(narrow) if value == narrow => Ok(()),
+        Some(narrow) => Err(format!("a repository may only set `{name}` to {narrow}")),
+        None => Err(format!("a repository may not set `{name}`")),
+    }
+}
+
+/// The text of a file of settings, if there is one. A repository's is not followed where it is a
+/// link, and only a regular file is opened, since a hook must not wait for a pipe.
+fn read(path: &Path, origin: Origin) -> Result<Option<String>, String> {
+    let meta = match origin {
+        Origin::Repository => fs::symlink_metadata(path),
+        _ => fs::metadata(path),
+    };
+    let Ok(meta) = meta else { return Ok(None) };
+    if !meta.is_file() {
+        return Err("it is no regular file".to_owned());
+    }
+    let mut text = String::new();
+    let read =
+        fs::File::open(path).and_then(|file| file.take(FILE_MOST + 1).read_to_string(&mut text));
+    match read {
+        Ok(bytes) if bytes as u64 > FILE_MOST => {
+            Err(format!("it is larger than {FILE_MOST} bytes"))
+        }
+        Ok(_) => Ok(Some(text)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str, origin: Origin) -> Config {
+        let mut config = Config::defaults();
+        config.text(text, "f", origin);
+        config
+    }
+
+    #[test]
+    fn a_repository_may_only_narrow() {
+        let off = config("record = false\ntrailer = \"false\"", Origin::Repository);
+        assert!(!off.records() && !off.trailers());
+        assert!(off.warnings.is_empty());
+
+        let mut user = config("record = false", Origin::User);
+        user.text("record = true\ncolor = \"never\"", "g", Origin::Repository);
+        assert!(!user.records());
+        assert_eq!(user.get("color"), "auto");
+        assert_eq!(
+            user.warnings,
+            [
+                "g: a repository may not set `color`",
+                "g: a repository may only set `record` to false"
+            ]
+        );
+    }
+
+    #[test]
+    fn unknown_settings_and_bad_values_are_told_and_left_out() {
+        let odd = config("recrd = true\nrecord = \"maybe\"", Origin::User);
+        assert!(odd.records());
+        assert_eq!(
+            odd.warnings,
+            [
+                "f: there is no setting `recrd`",
+                "f: `record` cannot be `maybe`; it is one of true, false"
+            ]
+        );
+        assert_eq!(config("= 1", Origin::User).warnings.len(), 1);
+    }
+
+    #[test]
+    fn only_small_regular_files_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        assert_eq!(read(&file, Origin::User), Ok(None));
+        fs::write(&file, "record = false").unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(read(&link, Origin::User).unwrap().is_some());
+        assert!(read(&link, Origin::Repository).is_err());
+        fs::write(&file, " ".repeat(70 << 10)).unwrap();
+        assert!(read(&file, Origin::User).is_err());
     }
 }

@@ -13,7 +13,7 @@ use crate::clock::{self, Ids};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::home::{Home, repository_spool};
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 use crate::{env, platform};
 
 /// What a command works with.
@@ -109,6 +109,13 @@ impl Cx {
             CommandError::not_found(format!("no commit is called `{revision}` here"))
                 .hint("`siglum log` shows commits and their sessions.")
         })
+    }
+
+    /// Who makes a statement here: the person's name in git's settings, else in the system.
+    pub fn person(&self) -> String {
+        let name = self.git().user_name().ok().flatten();
+        name.or_else(|| env::text("USER"))
+            .map_or_else(|| "unknown".to_owned(), |name| ui::one_line(&name, 100))
     }
 
     /// The world as this process sees it.

@@ -19,7 +19,10 @@ mod error;
 mod home;
 mod hook;
 mod platform;
+#[cfg(test)]
+mod schema;
 mod ui;
+mod when;
 
 use std::process::ExitCode;
 

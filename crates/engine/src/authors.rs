@@ -34,15 +34,8 @@ pub(crate) fn finish(
     let facts = git.facts(commits)?;
     let patches: BTreeMap<Oid, String> = git.patch_ids(commits)?.into_iter().collect();
     for fact in &facts.known {
-        let patch = patches.get(&fact.commit).cloned().unwrap_or_default();
-        let known = write(ledger, Durability::Process, |tx| {
-            tx.finish(repository.id, fact, &patch)?;
-            keep_promise(tx, repository.id, fact)?;
-            tx.commit(repository.id, &fact.commit)
-        })?;
-        if let Some(record) = known {
-            of_commit(world, ledger, &git, &record, fact)?;
-        }
+        let patch = patches.get(&fact.commit).map_or("", String::as_str);
+        finish_one(world, ledger, &git, repository.id, fact, patch)?;
     }
     for gone in &facts.missing {
         write(ledger, Durability::Process, |tx| {
@@ -50,6 +43,26 @@ pub(crate) fn finish(
         })?;
     }
     Ok(())
+}
+
+/// Adds what git says of one commit to its record, and finds the authors of its lines.
+pub(crate) fn finish_one(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    git: &Git,
+    repository: RepositoryId,
+    facts: &CommitFacts,
+    patch: &str,
+) -> Result<(), EngineError> {
+    let known = write(ledger, Durability::Process, |tx| {
+        tx.finish(repository, facts, patch)?;
+        keep_promise(tx, repository, facts)?;
+        tx.commit(repository, &facts.commit)
+    })?;
+    match known {
+        Some(record) => of_commit(world, ledger, git, &record, facts),
+        None => Ok(()),
+    }
 }
 
 /// Git in a checkout of the repository that is still there.

@@ -85,6 +85,21 @@ impl Git {
         ])
     }
 
+    /// The commits that any ref reaches and that were made at or after `since`, newest first, at most
+    /// `limit`.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn commits_after(&self, since: Timestamp, limit: usize) -> Result<Vec<Oid>, GitError> {
+        let seconds = since.nanos().div_euclid(1_000_000_000).max(0);
+        self.oids(&[
+            "rev-list".to_owned(),
+            "--all".to_owned(),
+            format!("--max-age={seconds}"),
+            format!("--max-count={limit}"),
+        ])
+    }
+
     fn oids(&self, args: &[String]) -> Result<Vec<Oid>, GitError> {
         let text = self.text(args)?;
         let oids: Result<_, _> = text.lines().map(Oid::new).collect();
@@ -195,6 +210,22 @@ impl Git {
             value
         }
         .to_owned())
+    }
+
+    /// The name that git would put on a commit by its settings, if there is one.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn user_name(&self) -> Result<Option<String>, GitError> {
+        let output = self.run(&["config", "--get", "user.name"], b"")?;
+        match output.code {
+            Some(0) => {
+                let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+                Ok(Some(name).filter(|name| !name.is_empty()))
+            }
+            Some(1) => Ok(None),
+            _ => Err(output.refusal("config")),
+        }
     }
 
     /// The directory that git takes hooks from, absolute; it need not exist.

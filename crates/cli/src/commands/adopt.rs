@@ -1,9 +1,118 @@
-//! `siglum adopt`.
+//! `siglum adopt`: a person's word on whose a commit is, beside the evidence and never over it.
+
+use serde::Serialize;
+use siglum_domain::{Oid, RepositoryId, SessionId};
+use siglum_engine::find;
+use siglum_ledger::{Durability, LedgerError, Statement, Transaction, write};
+
+use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
-/// Stub
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.adopt/1";
+
+/// State that a commit is of a session, beside the evidence
+///
+/// `siglum why` shows the statement as claimed, with who made it and when. It changes no verdict and
+/// can be taken back with `--undo`.
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_: &Args, _: &Cx) -> Result<(), CommandError> {
+pub struct Args {
+    /// The commit, in any form that git takes
+    commit: String,
+    /// The session: its id, the last digits of it, or the agent's own id
+    #[arg(required_unless_present = "undo")]
+    session: Option<String>,
+    /// Take back what was stated of the commit
+    #[arg(long, conflicts_with = "session")]
+    undo: bool,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    commit: String,
+    /// The session that the commit is said to be of now.
+    session: Option<String>,
+    /// The session that it was said to be of before.
+    before: Option<String>,
+    /// Who stated it.
+    by: String,
+    /// Whether the command changed anything.
+    changed: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let commit = cx.commit(&args.commit)?;
+    let (mut ledger, repository) = cx.settled()?;
+    let repository = cx.recorded(repository)?.id;
+    let session = match &args.session {
+        Some(text) => Some(find::session(&mut ledger, text)?),
+        None => None,
+    };
+    let (by, now) = (cx.person(), clock::now());
+    let before = write(&mut ledger, Durability::Process, |tx| {
+        let before = standing(tx, repository, &commit)?;
+        let commit = commit.clone();
+        let statement = match session {
+            _ if before == session => return Ok(before),
+            Some(session) => Statement::Adopted {
+                repository,
+                commit,
+                session,
+            },
+            None => Statement::Disowned { repository, commit },
+        };
+        tx.state(now, &by, "cli", &statement)?;
+        Ok(before)
+    })?;
+    if cx.ui.json {
+        let json = Json {
+            commit: commit.to_string(),
+            session: session.map(|s| s.to_string()),
+            before: before.map(|s| s.to_string()),
+            by,
+            changed: before != session,
+        };
+        return cx.ui.json(SCHEMA, json);
+    }
+    tell(cx, &commit, before, session);
     Ok(())
+}
+
+/// The session that the commit is said to be of: the last statement stands.
+fn standing(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    commit: &Oid,
+) -> Result<Option<SessionId>, LedgerError> {
+    let last = tx.statements_of_commit(repository, commit)?.pop();
+    Ok(last.and_then(|s| match s.statement {
+        Statement::Adopted { session, .. } => Some(session),
+        _ => None,
+    }))
+}
+
+fn tell(cx: &Cx, commit: &Oid, before: Option<SessionId>, session: Option<SessionId>) {
+    let commit = commit.short();
+    let (old, new) = (before.map(SessionId::short), session.map(SessionId::short));
+    cx.ui.status(match (old, new) {
+        (None, None) => format!("Nothing was stated of {commit}; nothing was changed."),
+        (Some(old), None) => {
+            format!("Took back that {commit} is of session {old}; the statement stays on record.")
+        }
+        (Some(old), Some(new)) if old == new => {
+            format!("{commit} is said to be of session {new} already.")
+        }
+        (Some(old), Some(new)) => {
+            format!("{commit} is said to be of session {new} now, no longer of {old}.")
+        }
+        (None, Some(new)) => {
+            format!("{commit} is said to be of session {new} now, beside the evidence.")
+        }
+    });
+    if session.is_some() && before != session {
+        cx.ui
+            .hint(format!("`siglum adopt --undo {commit}` takes it back."));
+    }
 }

@@ -238,12 +238,12 @@ fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize) -> Result<(), CommandErr
     };
     cx.ui.status(done);
     let Some(repo) = repo else { return Ok(()) };
-    let found = import::look(&env::agent_dir, Some(&repo.place.common_dir));
+    let found = import::look(&env::agent_dir, Some(&repo.place.common_dir)).found;
     if found.is_empty() {
         cx.ui.status("From now on, each commit knows its session: start an agent here, let it commit, then run `siglum why`.");
         return Ok(());
     }
-    let size: u64 = found.iter().map(|f| f.file.bytes).sum();
+    let size: u64 = found.iter().map(import::Found::bytes).sum();
     let sessions = ui::plural(found.len() as u64, "earlier session");
     cx.ui.status(format!(
         "There are {sessions} of this repository on this machine ({}); importing them.",

@@ -1,12 +1,188 @@
-//! `siglum link`.
+//! `siglum link`: facts attached to a session, by hand.
+
+use clap::Subcommand;
+use serde::Serialize;
+use siglum_domain::SessionId;
+use siglum_domain::link::{Link, LinkError};
+use siglum_engine::{find, why};
+use siglum_ledger::{Durability, Ledger, Statement, read, write};
+
+use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
-/// Stub
-#[derive(clap::Subcommand)]
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer of `link add`.
+pub const ADD: &str = "siglum.link.add/1";
+/// The schema of the JSON answer of `link remove`.
+pub const REMOVE: &str = "siglum.link.remove/1";
+/// The schema of the JSON answer of `link list`.
+pub const LIST: &str = "siglum.link.list/1";
+
+/// Attach issues, pull requests and other facts to a session
+#[derive(Subcommand)]
 pub enum Command {
-    /// Stub
-    Stub,
+    /// Attach facts to a session
+    Add(Args),
+    /// Detach facts from a session
+    Remove(Args),
+    /// List the facts attached to a session
+    List {
+        /// The session: its id, the last digits of it, or the agent's own id
+        session: String,
+    },
 }
-pub fn run(_: &Command, _: &Cx) -> Result<(), CommandError> {
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The session: its id, the last digits of it, or the agent's own id
+    session: String,
+    /// issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
+    #[arg(required = true, value_name = "FACT")]
+    links: Vec<String>,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    session: String,
+    conversation_id: Option<String>,
+    /// What is attached now.
+    links: Vec<Fact>,
+    /// How many facts the command attached or detached.
+    changed: usize,
+}
+
+/// A fact attached to a session.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Fact {
+    field: String,
+    value: String,
+}
+
+pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
+    match command {
+        Command::Add(args) => change(args, cx, ADD),
+        Command::Remove(args) => change(args, cx, REMOVE),
+        Command::List { session } => list(session, cx),
+    }
+}
+
+fn change(args: &Args, cx: &Cx, schema: &str) -> Result<(), CommandError> {
+    // All are checked before anything is written.
+    let links = args
+        .links
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<Vec<Link>, LinkError>>()?;
+    let (mut ledger, _) = cx.settled()?;
+    let session = find::session(&mut ledger, &args.session)?;
+    let attaching = schema == ADD;
+    let (by, now) = (cx.person(), clock::now());
+    let (changed, left) = write(&mut ledger, Durability::Process, |tx| {
+        let mut standing = why::links(&tx.statements_of_session(session)?);
+        let mut changed = Vec::new();
+        for link in &links {
+            if standing.contains(link) == attaching {
+                continue;
+            }
+            let link = link.clone();
+            let statement = if attaching {
+                standing.push(link.clone());
+                Statement::LinkAttached {
+                    session,
+                    link: link.clone(),
+                }
+            } else {
+                standing.retain(|l| *l != link);
+                Statement::LinkDetached {
+                    session,
+                    link: link.clone(),
+                }
+            };
+            tx.state(now, &by, "cli", &statement)?;
+            changed.push(link);
+        }
+        Ok((changed, standing))
+    })?;
+    if cx.ui.json {
+        return json(cx, &mut ledger, schema, session, &left, changed.len());
+    }
+    for link in &links {
+        cx.ui
+            .status(told(link, session, attaching, changed.contains(link)));
+    }
     Ok(())
+}
+
+fn told(link: &Link, session: SessionId, attaching: bool, changed: bool) -> String {
+    let session = session.short();
+    match (attaching, changed) {
+        (true, true) => format!("Attached {link} to session {session}."),
+        (true, false) => format!("Session {session} has {link} already."),
+        (false, true) => format!("Detached {link} from session {session}."),
+        (false, false) => format!("Session {session} has no {link}; nothing was changed."),
+    }
+}
+
+fn list(session: &str, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let session = find::session(&mut ledger, session)?;
+    let statements = read(&mut ledger, |tx| tx.statements_of_session(session))?;
+    let links = why::links(&statements);
+    if cx.ui.json {
+        return json(cx, &mut ledger, LIST, session, &links, 0);
+    }
+    if links.is_empty() {
+        let short = session.short();
+        cx.ui
+            .status(format!("Nothing is attached to session {short}."));
+        cx.ui.hint(format!(
+            "`siglum link add {short} issue=42` attaches an issue."
+        ));
+        return Ok(());
+    }
+    let mut table = Table::new(vec!["FIELD", "VALUE", "BY", "SINCE"]);
+    for link in &links {
+        let attached = statements
+            .iter()
+            .rev()
+            .find(|s| matches!(&s.statement, Statement::LinkAttached { link: l, .. } if l == link));
+        let (by, at) = attached.map_or_else(Default::default, |s| {
+            (format!("{} ({})", s.by, s.source), ui::when(s.at))
+        });
+        table.row(vec![
+            Cell::styled(Style::Id, link.field()),
+            Cell::plain(link.value()),
+            Cell::plain(by),
+            Cell::styled(Style::Time, at),
+        ]);
+    }
+    cx.ui.table(&table)
+}
+
+fn json(
+    cx: &Cx,
+    ledger: &mut dyn Ledger,
+    schema: &str,
+    session: SessionId,
+    links: &[Link],
+    changed: usize,
+) -> Result<(), CommandError> {
+    let record = read(ledger, |tx| tx.session(session))?;
+    let mut links = links.to_vec();
+    links.sort();
+    let json = Json {
+        session: session.to_string(),
+        conversation_id: record.map(|r| r.conversation.to_string()),
+        links: links
+            .iter()
+            .map(|l| Fact {
+                field: l.field().to_owned(),
+                value: l.value(),
+            })
+            .collect(),
+        changed,
+    };
+    cx.ui.json(schema, json)
 }

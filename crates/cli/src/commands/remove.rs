@@ -1,9 +1,341 @@
-//! `siglum remove`.
+//! `siglum remove`: takes out exactly what `siglum init` put in. The ledger stays.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use siglum_agents::{AGENTS, AgentSpec};
+use siglum_engine::worker;
+use siglum_gitstore::Repo;
+use siglum_gitstore::hooks::{self, FileChange, Plan};
+use siglum_ledger::read;
+
+use super::init::{SettingsChange, agreed, show};
+use crate::clock::Ids;
 use crate::cx::Cx;
+use crate::env;
 use crate::error::CommandError;
-/// Stub
+use crate::home::repository_spool;
+use crate::ui::{self, Style};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.remove/1";
+
+/// Switch Siglum off: take out exactly what `siglum init` put in
+///
+/// Shows what will change and where, and asks before it changes anything. The hooks of agents serve
+/// all repositories, so they go with the last repository, or with `--global`. Everything that was
+/// recorded stays.
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_: &Args, _: &Cx) -> Result<(), CommandError> {
+pub struct Args {
+    /// Change it without asking
+    #[arg(long)]
+    yes: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Take out the hooks of agents, too, although other repositories are switched on
+    #[arg(long)]
+    global: bool,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// Whether it was done; else it was only shown.
+    done: bool,
+    /// The files that change.
+    changed: Vec<String>,
+    /// The files and directories that go.
+    removed: Vec<String>,
+    /// What was left alone, and why.
+    notes: Vec<String>,
+    /// Everything that was recorded, which stays.
+    ledger: String,
+}
+
+/// What goes.
+struct Going {
+    settings: Vec<SettingsChange>,
+    plan: Plan,
+    /// The directory in the repository that switches Siglum on.
+    switch: Option<PathBuf>,
+    /// Files of ours in Siglum's home.
+    files: Vec<PathBuf>,
+    notes: Vec<String>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let repo = if args.global {
+        cx.find_repo()
+    } else {
+        Some(cx.repo()?)
+    };
+    let going = plan(args, cx, repo.as_ref())?;
+    if !cx.ui.json {
+        present(cx, &going)?;
+    }
+    let nothing = going.is_nothing();
+    let done = !nothing && !args.dry_run;
+    if done && !args.yes && !agreed()? {
+        return Err(CommandError::failed("nothing was changed")
+            .hint("Run `siglum remove --yes` to change it without being asked."));
+    }
+    if done {
+        going.apply(cx)?;
+    }
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, going.json(cx, done));
+    }
+    cx.ui.status(match (nothing, done) {
+        (true, _) => "Siglum is not switched on here; nothing had to be changed.",
+        (_, true) => "Siglum is off.",
+        (_, false) => "Nothing was changed.",
+    });
+    if done && cx.home.ledger().exists() {
+        let ledger = Cx::tilde(&cx.home.ledger());
+        cx.ui.status(format!(
+            "Everything that was recorded stays in {ledger}; `siglum why` still answers."
+        ));
+    }
+    Ok(())
+}
+
+fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError> {
+    let others = others(cx, repo);
+    let mut notes = Vec::new();
+    let names: Vec<String> = match &others {
+        Ok(dirs) => dirs.iter().map(|d| Cx::tilde(&checkout_of(d))).collect(),
+        Err(reason) => vec![reason.clone()],
+    };
+    let list = shortened(&names);
+    let everywhere = cx.home.everywhere().exists();
+    let settings = if names.is_empty() && !everywhere || args.global {
+        settings_changes(cx)?
+    } else {
+        notes.push(if names.is_empty() {
+            "the hooks of agents stay, since sessions are recorded everywhere; `siglum remove --global` takes them out".to_owned()
+        } else {
+            format!("the hooks of agents stay, since they serve {list}; `siglum remove --global` takes them out")
+        });
+        Vec::new()
+    };
+    if args.global && !names.is_empty() {
+        notes.push(format!(
+            "git hooks stay in {list}; run `siglum remove` there"
+        ));
+    }
+    let mut files = Vec::new();
+    if args.global && everywhere {
+        files.push(cx.home.everywhere());
+    }
+    let shim = cx.home.shim();
+    let unused = names.is_empty() && (args.global || !everywhere);
+    // A program that somebody put there as a file is not ours.
+    if unused && fs::read_link(&shim).is_ok() {
+        files.push(shim);
+    }
+    let plan = match repo {
+        Some(repo) => hooks_plan(cx, repo, &names, &mut notes)?,
+        None => Plan::default(),
+    };
+    Ok(Going {
+        settings,
+        plan,
+        switch: repo.map(Repo::siglum_dir).filter(|d| d.is_dir()),
+        files,
+        notes,
+    })
+}
+
+/// The other repositories that are switched on, or why that cannot be told.
+fn others(cx: &Cx, repo: Option<&Repo>) -> Result<Vec<PathBuf>, String> {
+    if !cx.home.ledger().exists() {
+        return Ok(Vec::new());
+    }
+    let known = cx
+        .open_ledger()
+        .and_then(|mut ledger| Ok(read(&mut ledger, |tx| tx.repositories())?))
+        .map_err(|_| "repositories in a ledger that cannot be read".to_owned())?;
+    let here = repo.map(|r| r.place.common_dir.as_str());
+    let on = known
+        .into_iter()
+        .filter(|r| Some(r.common_dir.as_str()) != here)
+        .map(|r| PathBuf::from(r.common_dir))
+        .filter(|dir| dir.join("siglum").is_dir());
+    Ok(on.collect())
+}
+
+fn checkout_of(common_dir: &Path) -> PathBuf {
+    match common_dir.parent() {
+        Some(parent) if common_dir.ends_with(".git") => parent.to_owned(),
+        _ => common_dir.to_owned(),
+    }
+}
+
+fn shortened(names: &[String]) -> String {
+    let shown = names.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0..=3 => shown,
+        n => format!(
+            "{shown} and {}",
+            ui::plural(n as u64 - 3, "more repository")
+        ),
+    }
+}
+
+fn hooks_plan(
+    cx: &Cx,
+    repo: &Repo,
+    others: &[String],
+    notes: &mut Vec<String>,
+) -> Result<Plan, CommandError> {
+    let dir = cx.git().hooks_path()?;
+    if !dir.is_dir() {
+        return Ok(Plan::default());
+    }
+    let plan = hooks::plan_remove(&dir)?;
+    let own = dir.starts_with(repo.common_dir()) || dir.starts_with(repo.worktree());
+    if !own && !others.is_empty() && !plan.changes.is_empty() {
+        notes.push(format!(
+            "the git hooks in {} stay, since other repositories share them; here they do nothing any more",
+            Cx::tilde(&dir)
+        ));
+        return Ok(Plan::default());
+    }
+    Ok(plan)
+}
+
+fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
+    let shim = cx.home.shim().to_string_lossy().into_owned();
+    let change = |agent: &AgentSpec| settings_change(agent, &shim).transpose();
+    AGENTS.iter().filter_map(change).collect()
+}
+
+fn settings_change(agent: &AgentSpec, shim: &str) -> Result<Option<SettingsChange>, CommandError> {
+    let path = (agent.settings)(&env::agent_dir(agent));
+    let before = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(CommandError::failed(format!("{}: {error}", path.display()))),
+    };
+    let after = (agent.plan_remove)(&before, shim).map_err(|error| {
+        CommandError::failed(format!("{}: {error}", path.display()))
+            .hint("Mend the file, then run `siglum remove` again; nothing was changed.")
+    })?;
+    let change = SettingsChange {
+        path,
+        before: Some(before),
+        after,
+    };
+    Ok((change.before != change.after).then_some(change))
+}
+
+fn present(cx: &Cx, going: &Going) -> Result<(), CommandError> {
+    show(cx, &going.settings, &going.plan)?;
+    for path in going.switch.iter().chain(&going.files) {
+        let what = if path.is_dir() { "directory" } else { "file" };
+        let line = format!("-{what} {}", Cx::tilde(path));
+        cx.ui.line(cx.ui.paint(Style::Removed, line))?;
+    }
+    going
+        .notes
+        .iter()
+        .for_each(|note| cx.ui.status(format!("note: {note}")));
+    Ok(())
+}
+
+impl Going {
+    fn is_nothing(&self) -> bool {
+        self.settings.is_empty()
+            && self.plan.changes.is_empty()
+            && self.switch.is_none()
+            && self.files.is_empty()
+    }
+
+    /// What is recorded first, then what records: nothing that waits is lost.
+    fn apply(&self, cx: &Cx) -> Result<(), CommandError> {
+        for change in &self.settings {
+            change.apply()?;
+        }
+        self.plan.apply()?;
+        if let Some(dir) = &self.switch {
+            switch_off(cx, dir)?;
+        }
+        for file in &self.files {
+            match fs::remove_file(file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn json(&self, cx: &Cx, done: bool) -> Json {
+        let shown = |path: &Path| path.display().to_string();
+        let (mut changed, mut removed) = (Vec::new(), Vec::new());
+        for change in &self.settings {
+            let list = if change.after.is_some() {
+                &mut changed
+            } else {
+                &mut removed
+            };
+            list.push(shown(&change.path));
+        }
+        for change in &self.plan.changes {
+            let goes = matches!(change, FileChange::Delete { .. });
+            let list = if goes { &mut removed } else { &mut changed };
+            list.push(shown(change.path()));
+        }
+        removed.extend(self.switch.iter().chain(&self.files).map(|p| shown(p)));
+        Json {
+            done,
+            changed,
+            removed,
+            notes: self.plan.notes.iter().chain(&self.notes).cloned().collect(),
+            ledger: shown(&cx.home.ledger()),
+        }
+    }
+}
+
+/// Takes the directory away that switches Siglum on. What waits in it goes into the ledger, and what
+/// the ledger does not take waits in Siglum's home.
+fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
+    let spool = repository_spool(dir);
+    if !spool.is_empty() {
+        let mut ledger = cx.open_ledger()?;
+        while worker::drain(&Ids, &mut ledger, std::slice::from_ref(&spool))? > 0 {}
+    }
+    if let Ok(entries) = fs::read_dir(spool.dir()) {
+        let home = cx.home.spool();
+        fs::create_dir_all(home.dir())?;
+        for entry in entries.flatten() {
+            keep(&entry.path(), &home.dir().join(entry.file_name()))?;
+        }
+        fs::remove_dir(spool.dir())?;
+    }
+    match fs::remove_dir(dir) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Err(CommandError::partly(
+            format!("{} holds files that are not Siglum's", dir.display()),
+        )
+        .hint("Siglum stays switched on here while that directory exists; move the files, then run `siglum remove` again.")),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Moves a file, also to another disk; what is there is not replaced.
+fn keep(from: &Path, to: &Path) -> Result<(), CommandError> {
+    if !to.exists() && fs::rename(from, to).is_err() {
+        fs::copy(from, to)?;
+        fs::remove_file(from)?;
+    } else if from.exists() {
+        return Err(CommandError::partly(format!(
+            "{} is there already, so {} stays",
+            to.display(),
+            from.display()
+        )));
+    }
     Ok(())
 }

@@ -18,6 +18,7 @@ use siglum_gitstore::{HeadRead, ObjectAddress, ObjectStore, Repo, blob_id, disco
 use siglum_ledger::{Ledger, read};
 
 use super::delivery::Delivery;
+use crate::config::Config;
 use crate::{clock, env, platform};
 
 /// A payload that is larger than this is refused, in bytes.
@@ -49,7 +50,7 @@ pub fn run(agent: &str) {
     let repo = working_in(&payload);
     let recorded = repo.as_ref().is_some_and(|r| r.siglum_dir().is_dir())
         || delivery.home.everywhere().exists();
-    if recorded {
+    if recorded && Config::load(repo.as_ref().map(Repo::worktree)).records() {
         record(&mut delivery, spec, &payload, repo.as_ref());
     }
 }

@@ -13,6 +13,7 @@ use siglum_gitstore::{Git, HeadRead, Repo, discover};
 use super::delivery::Delivery;
 use super::message::{Message, Pending};
 use super::scene;
+use crate::config::Config;
 use crate::{env, platform};
 
 /// Runs one hook of git: its name, then its arguments as git gave them.
@@ -28,9 +29,13 @@ pub fn run(args: &[String]) {
     if !repo.siglum_dir().is_dir() || (repo.rebasing() && name != "post-rewrite") {
         return;
     }
+    let config = Config::load(Some(repo.worktree()));
+    if !config.records() {
+        return;
+    }
     let mut delivery = Delivery::new(&format!("hook git {name}"));
     match name.as_str() {
-        "prepare-commit-msg" => prepare(&mut delivery, &repo, args),
+        "prepare-commit-msg" => prepare(&mut delivery, &repo, &config, args),
         "commit-msg" => commit_msg(&mut delivery, &repo, args),
         "post-commit" => landed(&mut delivery, &repo, LandedBy::Commit),
         "post-merge" => landed(&mut delivery, &repo, LandedBy::Merge),
@@ -40,7 +45,7 @@ pub fn run(args: &[String]) {
     }
 }
 
-fn prepare(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
+fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[String]) {
     let Some(file) = args.first() else { return };
     let source = args.get(1).map_or("none", String::as_str);
     let message = Message::read(Path::new(file));
@@ -55,7 +60,7 @@ fn prepare(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
         _ => speaks_for_an_agent(&scene),
     };
     // An amend keeps the checkpoint that its message names.
-    if !wanted || (source == "commit" && named.is_some()) {
+    if !wanted || !config.trailers() || (source == "commit" && named.is_some()) {
         return;
     }
     let Ok(message) = message else {

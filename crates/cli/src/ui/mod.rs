@@ -133,13 +133,24 @@ impl Ui {
         let _ = writeln!(io::stderr(), "warning: {}", text.as_ref());
     }
 
-    /// A progress bar over bytes: only on a terminal, on standard error, after half a second.
+    /// A progress bar over bytes: only on a terminal, on standard error.
     pub fn progress(&self, total: u64) -> indicatif::ProgressBar {
+        self.bar(
+            total,
+            "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}",
+        )
+    }
+
+    /// A progress bar over things: only on a terminal, on standard error.
+    pub fn counter(&self, noun: &'static str) -> indicatif::ProgressBar {
+        self.bar(0, "{bar:30} {pos}/{len} {msg}").with_message(noun)
+    }
+
+    fn bar(&self, total: u64, template: &str) -> indicatif::ProgressBar {
         if self.quiet || !io::stderr().is_terminal() {
             return indicatif::ProgressBar::hidden();
         }
         let bar = indicatif::ProgressBar::new(total);
-        let template = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}";
         bar.set_style(
             indicatif::ProgressStyle::with_template(template)
                 .expect("because the template is fixed and tried"),

@@ -1,0 +1,48 @@
+//! `siglum config path`: where settings are written down.
+
+use serde::Serialize;
+
+use crate::config::{repository_file, user_file};
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.config.path/1";
+
+/// Print where settings are written down
+#[derive(clap::Args)]
+pub struct Args {
+    /// The file of this repository instead of the user's
+    #[arg(long)]
+    repository: bool,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    user: String,
+    repository: Option<String>,
+}
+
+impl Json {
+    /// The files that count here.
+    pub fn of(cx: &Cx) -> Self {
+        let here = cx.find_repo().map(|repo| repository_file(repo.worktree()));
+        Self {
+            user: user_file().display().to_string(),
+            repository: here.map(|p| p.display().to_string()),
+        }
+    }
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, Json::of(cx));
+    }
+    let path = if args.repository {
+        repository_file(cx.repo()?.worktree())
+    } else {
+        user_file()
+    };
+    cx.ui.line(path.display().to_string())
+}

@@ -1,0 +1,72 @@
+//! `siglum config set`: changes a setting of the user.
+
+use serde::Serialize;
+
+use super::file::UserFile;
+use super::key;
+use crate::config::Origin;
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.config.set/1";
+
+/// Change a setting in the user's file
+///
+/// Comments and order of the file stay as they are.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The setting, as `siglum config list` names it
+    #[arg(value_name = "SETTING")]
+    name: String,
+    /// Its value
+    value: String,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    name: String,
+    value: String,
+    /// The file that was written.
+    file: String,
+    /// What wins over the user's file for this setting: `repository` or `environment`.
+    overridden_by: Option<String>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let key = key(&args.name)?;
+    key.check(&args.value).map_err(CommandError::usage)?;
+    let mut file = UserFile::open()?;
+    file.set(key, &args.value);
+    let path = file.write()?;
+    let over = cx
+        .config
+        .find(key.name)
+        .map(|v| v.origin)
+        .filter(|o| matches!(o, Origin::Repository | Origin::Environment));
+    if cx.ui.json {
+        let json = Json {
+            name: key.name.to_owned(),
+            value: args.value.clone(),
+            file: path.display().to_string(),
+            overridden_by: over.map(|o| o.word().to_owned()),
+        };
+        return cx.ui.json(SCHEMA, json);
+    }
+    cx.ui.status(format!(
+        "Set {} to {} in {}.",
+        key.name,
+        args.value,
+        Cx::tilde(&path)
+    ));
+    if let Some(over) = over {
+        cx.ui.warning(format!(
+            "the {} says otherwise here and wins: {} is {}",
+            over.word(),
+            key.name,
+            cx.config.get(key.name)
+        ));
+    }
+    Ok(())
+}

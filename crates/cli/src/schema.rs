@@ -1,0 +1,125 @@
+//! The committed schemas of all JSON answers, and the test that keeps them true.
+//!
+//! A new answer is one line in [`SCHEMAS`].
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde_json::{Value, json};
+
+use crate::commands::*;
+use crate::env;
+
+/// A name of a schema and what makes it.
+type Row = (&'static str, fn() -> Schema);
+
+/// All JSON answers.
+const SCHEMAS: &[Row] = &[
+    (adopt::SCHEMA, of::<adopt::Json>),
+    (config::list::SCHEMA, of::<config::list::Json>),
+    (config::get::SCHEMA, of::<config::get::Json>),
+    (config::set::SCHEMA, of::<config::set::Json>),
+    (config::unset::SCHEMA, of::<config::unset::Json>),
+    (config::path::SCHEMA, of::<config::path::Json>),
+    (doctor::SCHEMA, of::<doctor::Json>),
+    (import::SCHEMA, of::<import::Json>),
+    (link::ADD, of::<link::Json>),
+    (link::LIST, of::<link::Json>),
+    (link::REMOVE, of::<link::Json>),
+    (remove::SCHEMA, of::<remove::Json>),
+    (why::SCHEMA, of::<why::Json>),
+];
+
+fn of<T: JsonSchema>() -> Schema {
+    schema_for!(T)
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas")
+}
+
+/// `siglum.why/1` is in `siglum.why.1.json`.
+fn file_of(name: &str) -> String {
+    format!("{}.json", name.replace('/', "."))
+}
+
+/// The schema of an answer with its envelope.
+fn enveloped(name: &str, data: Schema) -> String {
+    let mut data = Value::from(data);
+    let part = |data: &mut Value, key: &str| data.as_object_mut().and_then(|o| o.remove(key));
+    let (dialect, defs) = (part(&mut data, "$schema"), part(&mut data, "$defs"));
+    part(&mut data, "title");
+    let whole = json!({
+        "$schema": dialect,
+        "title": name,
+        "type": "object",
+        "required": ["schema", "data"],
+        "properties": { "schema": { "const": name }, "data": data },
+        "$defs": defs.unwrap_or_else(|| json!({})),
+    });
+    serde_json::to_string_pretty(&whole).unwrap() + "\n"
+}
+
+#[test]
+fn committed_schemas_are_those_of_the_answers() {
+    let update = env::text("SIGLUM_UPDATE_SCHEMAS").is_some();
+    let mut stale = Vec::new();
+    let mut wanted = BTreeSet::new();
+    for (name, schema) in SCHEMAS {
+        let path = directory().join(file_of(name));
+        let text = enveloped(name, schema());
+        assert!(wanted.insert(file_of(name)), "{name} stands here twice");
+        if update {
+            fs::create_dir_all(directory()).unwrap();
+            fs::write(&path, &text).unwrap();
+        } else if fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
+            stale.push(file_of(name));
+        }
+    }
+    for entry in fs::read_dir(directory()).unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if update && !wanted.contains(&name) {
+            fs::remove_file(entry.path()).unwrap();
+        } else if !wanted.contains(&name) {
+            stale.push(name);
+        }
+    }
+    assert!(
+        stale.is_empty(),
+        "schemas/ differs from the answers in {stale:?}: a field that was added is fine, a field \
+         that changed or went needs the next number; then run \
+         `SIGLUM_UPDATE_SCHEMAS=1 cargo test -p siglum schema` and commit what it writes"
+    );
+}
+
+#[test]
+fn every_answer_has_a_schema() {
+    let known: BTreeSet<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
+    let mut missing = Vec::new();
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands")];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().flatten().map(|e| e.path()));
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        missing.extend(
+            text.split('"')
+                .filter(|word| is_name(word) && !known.contains(word))
+                .map(str::to_owned),
+        );
+    }
+    assert!(
+        missing.is_empty(),
+        "{missing:?} have no row in `SCHEMAS` of src/schema.rs"
+    );
+}
+
+/// `siglum.<noun>…/<number>`
+fn is_name(word: &str) -> bool {
+    word.strip_prefix("siglum.")
+        .and_then(|rest| rest.split_once('/'))
+        .is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+}
