@@ -54,6 +54,9 @@ pub struct AgentSpec {
     pub plan_remove: fn(&str, &str) -> Result<Option<String>, InstallError>,
     /// What of our hooks the settings hold.
     pub inspect: fn(&str, &str) -> Result<InstallState, InstallError>,
+    /// How many days the agent keeps transcripts by its settings (absent: no file); nothing where it
+    /// deletes none.
+    pub retention_days: fn(Option<&str>) -> Option<u32>,
     /// The command that resumes a session.
     pub resume: fn(&NativeId) -> String,
 }

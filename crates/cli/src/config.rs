@@ -298,8 +298,8 @@ mod tests {
         assert_eq!(
             odd.warnings,
             [
-                "f: there is no setting `recrd`",
-                "f: `record` cannot be `maybe`; it is one of true, false"
+                "f: `record` cannot be `maybe`; it is one of true, false",
+                "f: there is no setting `recrd`"
             ]
         );
         assert_eq!(config("= 1", Origin::User).warnings.len(), 1);

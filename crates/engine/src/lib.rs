@@ -8,6 +8,7 @@
 
 pub mod authors;
 pub mod deliver;
+pub mod doctor;
 mod error;
 pub mod find;
 pub mod import;

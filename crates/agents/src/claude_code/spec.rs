@@ -27,6 +27,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     plan_install: install::plan_install,
     plan_remove: install::plan_remove,
     inspect: install::inspect,
+    retention_days: install::retention_days,
     resume,
 };
 

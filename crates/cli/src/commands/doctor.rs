@@ -1,9 +1,204 @@
-//! `siglum doctor`.
+//! `siglum doctor`: what was not recorded, and why.
+
+mod fix;
+mod here;
+mod machine;
+mod recorded;
+
+use serde::Serialize;
+use siglum_domain::Timestamp;
+
 use crate::cx::Cx;
 use crate::error::CommandError;
-/// Stub
+use crate::ui::{self, Style};
+use crate::when;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.doctor/1";
+
+/// Say what was not recorded and why, and what stands in the way of recording
+///
+/// Ends with exit code 1 if there are problems.
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_: &Args, _: &Cx) -> Result<(), CommandError> {
+pub struct Args {
+    /// Mend what can be mended: hooks, the program that they call, what waits
+    #[arg(long)]
+    fix: bool,
+    /// Show what was declined since this moment
+    #[arg(long, value_name = "WHEN", value_parser = when::parse, default_value = "7d")]
+    since: Timestamp,
+}
+
+/// How something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// As it should.
+    Ok,
+    /// Worth knowing.
+    Note,
+    /// Something is not recorded because of it.
+    Problem,
+}
+
+impl Verdict {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Problem => "problem",
+        }
+    }
+
+    const fn style(self) -> Style {
+        match self {
+            Self::Ok => Style::Added,
+            Self::Note => Style::Time,
+            Self::Problem => Style::Warning,
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug)]
+struct Check {
+    area: &'static str,
+    verdict: Verdict,
+    text: String,
+    details: Vec<String>,
+    /// What to do.
+    remedy: Option<String>,
+}
+
+/// What to do where the program can mend it.
+const FIX: &str = "`siglum doctor --fix` mends this.";
+
+impl Check {
+    fn new(area: &'static str, verdict: Verdict, text: impl Into<String>) -> Self {
+        Self {
+            area,
+            verdict,
+            text: text.into(),
+            details: Vec::new(),
+            remedy: None,
+        }
+    }
+
+    fn ok(area: &'static str, text: impl Into<String>) -> Self {
+        Self::new(area, Verdict::Ok, text)
+    }
+
+    fn note(area: &'static str, text: impl Into<String>) -> Self {
+        Self::new(area, Verdict::Note, text)
+    }
+
+    fn problem(area: &'static str, text: impl Into<String>) -> Self {
+        Self::new(area, Verdict::Problem, text)
+    }
+
+    fn details(mut self, details: impl IntoIterator<Item = String>) -> Self {
+        self.details.extend(details);
+        self
+    }
+
+    fn remedy(mut self, text: impl Into<String>) -> Self {
+        self.remedy = Some(text.into());
+        self
+    }
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    problems: usize,
+    checks: Vec<CheckJson>,
+    /// What `--fix` mended.
+    mended: Vec<String>,
+}
+
+/// One thing that was looked at.
+#[derive(Serialize, schemars::JsonSchema)]
+struct CheckJson {
+    area: String,
+    /// `ok`, `note` or `problem`.
+    verdict: String,
+    text: String,
+    details: Vec<String>,
+    /// What to do about it.
+    remedy: Option<String>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let mended = if args.fix { fix::fix(cx) } else { Vec::new() };
+    let mut checks = machine::checks(cx);
+    checks.extend(here::checks(cx));
+    checks.extend(recorded::checks(cx, args.since));
+    let problems = checks
+        .iter()
+        .filter(|c| c.verdict == Verdict::Problem)
+        .count();
+    if cx.ui.json {
+        cx.ui.json(SCHEMA, json(checks, mended, problems))?;
+    } else {
+        for line in &mended {
+            cx.ui.status(line);
+        }
+        for check in &checks {
+            print(cx, check)?;
+        }
+    }
+    match problems as u64 {
+        0 => Ok(()),
+        n => Err(CommandError::failed(format!(
+            "{} found",
+            match n {
+                1 => "1 problem was".to_owned(),
+                n => format!("{n} problems were"),
+            }
+        ))),
+    }
+}
+
+fn json(checks: Vec<Check>, mended: Vec<String>, problems: usize) -> Json {
+    let check = |c: Check| CheckJson {
+        area: c.area.to_owned(),
+        verdict: c.verdict.word().to_owned(),
+        text: c.text,
+        details: c.details,
+        remedy: c.remedy,
+    };
+    Json {
+        problems,
+        checks: checks.into_iter().map(check).collect(),
+        mended,
+    }
+}
+
+/// Where texts begin.
+const INDENT: usize = 22;
+
+fn print(cx: &Cx, check: &Check) -> Result<(), CommandError> {
+    let ui = &cx.ui;
+    let width = ui.width().min(120).saturating_sub(INDENT).max(30);
+    let verdict = ui.paint(
+        check.verdict.style(),
+        format!("{:<8}", check.verdict.word()),
+    );
+    let area = ui.paint(Style::Heading, format!("{:<13}", check.area));
+    for (at, line) in ui::wrap(&check.text, width).iter().enumerate() {
+        if at == 0 {
+            ui.line(format!("{verdict} {area}{line}"))?;
+        } else {
+            ui.line(format!("{:INDENT$}{line}", ""))?;
+        }
+    }
+    for detail in &check.details {
+        for (at, line) in ui::wrap(detail, width - 2).iter().enumerate() {
+            let mark = if at == 0 { "·" } else { " " };
+            ui.line(ui.paint(Style::Dim, format!("{:INDENT$}{mark} {line}", "")))?;
+        }
+    }
+    for line in check.remedy.iter().flat_map(|r| ui::wrap(r, width)) {
+        ui.line(format!("{:INDENT$}{line}", ""))?;
+    }
     Ok(())
 }

@@ -4,9 +4,11 @@ mod command;
 mod document;
 mod hooks;
 mod plan;
+mod retention;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use command::quote;
 pub(super) use plan::{inspect, plan_install, plan_remove};
+pub(super) use retention::retention_days;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use toml_edit::{DocumentMut, Item, KeyMut, RawString, value};
+use toml_edit::{DocumentMut, KeyMut, RawString, value};
 
 use super::super::init::SettingsChange;
 use crate::config::{Key, user_file};
@@ -70,12 +70,15 @@ fn set(document: &mut DocumentMut, key: &Key, text: &str) {
         Ok(switch) if key.is_switch() => value(switch),
         _ => value(text),
     };
+    let Some(old) = document.get_mut(key.name) else {
+        document.insert(key.name, item);
+        return;
+    };
     // The comment behind the value stays.
-    let old = document.get(key.name).and_then(Item::as_value);
-    if let (Some(old), Some(new)) = (old, item.as_value_mut()) {
+    if let (Some(old), Some(new)) = (old.as_value(), item.as_value_mut()) {
         *new.decor_mut() = old.decor().clone();
     }
-    document.insert(key.name, item);
+    *old = item;
 }
 
 fn unset(document: &mut DocumentMut, name: &str) -> bool {

@@ -1,0 +1,105 @@
+//! `siglum doctor --fix`: what can be mended without asking.
+
+use std::path::Path;
+
+use siglum_engine::worker::{self, Run, Slice};
+use siglum_engine::{doctor, sweep};
+use siglum_gitstore::hooks;
+use siglum_ledger::{Durability, Ledger, Spool, read, write};
+
+use super::super::init::install_shim;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::home::repository_spool;
+use crate::ui;
+
+/// Mends what it can, and says what it did. What fails is told and does not hold up the rest.
+pub(super) fn fix(cx: &Cx) -> Vec<String> {
+    let mut done = Vec::new();
+    for part in [shim, git_hooks, waiting] {
+        match part(cx) {
+            Ok(lines) => done.extend(lines),
+            Err(error) => cx.ui.warning(format!("{:#}", error.source)),
+        }
+    }
+    done
+}
+
+fn shim(cx: &Cx) -> Result<Vec<String>, CommandError> {
+    let shim = cx.home.shim();
+    let before = std::fs::read_link(&shim).ok();
+    install_shim(cx)?;
+    let now = std::fs::read_link(&shim).ok();
+    let done =
+        (before != now).then(|| format!("Hooks call this program now, as {}.", Cx::tilde(&shim)));
+    Ok(done.into_iter().collect())
+}
+
+/// Only where Siglum is switched on, and into hooks that are a person's only as `siglum init` would.
+fn git_hooks(cx: &Cx) -> Result<Vec<String>, CommandError> {
+    if cx
+        .find_repo()
+        .is_none_or(|repo| !repo.siglum_dir().is_dir())
+    {
+        return Ok(Vec::new());
+    }
+    let plan = hooks::plan_install(&cx.git().hooks_path()?, &cx.home.shim())?;
+    plan.apply()?;
+    plan.notes.iter().for_each(|note| cx.ui.warning(note));
+    let changed = plan.changes.iter();
+    Ok(changed
+        .map(|change| format!("Mended {}.", Cx::tilde(change.path())))
+        .collect())
+}
+
+/// Takes in what waits, tries again what was set aside, and brings the store's log in.
+fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
+    let mut done = Vec::new();
+    if !cx.home.ledger().exists() {
+        return Ok(done);
+    }
+    let mut ledger = cx.open_ledger()?;
+    let world = cx.world()?;
+    let parked = read(&mut ledger, |tx| tx.parked())?;
+    for (queue, item, _, _) in &parked {
+        write(&mut ledger, Durability::Process, |tx| {
+            tx.unpark(queue, item)?;
+            match (queue.as_str(), tx.transcript(item)?) {
+                ("transcripts", Some(record)) => tx.want_transcript(&record),
+                _ => Ok(()),
+            }
+        })?;
+    }
+    if !parked.is_empty() {
+        let n = ui::plural(parked.len() as u64, "item");
+        done.push(format!("{n} set aside will be tried again."));
+    }
+    let on = doctor::switched_on(&mut ledger)?;
+    let spools: Vec<Spool> = std::iter::once(cx.home.spool())
+        .chain(
+            on.iter()
+                .map(|r| repository_spool(&Path::new(&r.common_dir).join("siglum"))),
+        )
+        .filter(|s| !s.is_empty())
+        .collect();
+    let waited: usize = spools.iter().map(Spool::len).sum();
+    for repository in &on {
+        sweep::sweep(&world, &mut ledger, repository)?;
+    }
+    let mut run = Run::default();
+    while worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {}
+    ledger.maintain()?;
+    let left: usize = spools.iter().map(Spool::len).sum();
+    if waited > left {
+        let n = (waited - left) as u64;
+        done.push(format!(
+            "Took in {} from the spool.",
+            if n == 1 {
+                "1 delivery".to_owned()
+            } else {
+                format!("{n} deliveries")
+            }
+        ));
+    }
+    Ok(done)
+}

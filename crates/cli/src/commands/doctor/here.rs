@@ -1,0 +1,146 @@
+//! What holds for this repository and for the agents on this machine.
+
+use std::fs;
+
+use siglum_agents::{AGENTS, AgentSpec, InstallState};
+use siglum_gitstore::Repo;
+use siglum_gitstore::hooks::{self, HookCondition};
+
+use super::{Check, FIX, machine};
+use crate::cx::Cx;
+use crate::env;
+use crate::home::repository_spool;
+
+/// Transcripts that are deleted sooner than this may be gone before they are read, in days.
+const DAYS_FEW: u32 = 7;
+
+pub(super) fn checks(cx: &Cx) -> Vec<Check> {
+    let mut checks = Vec::new();
+    match cx.find_repo() {
+        None => checks.push(Check::note(
+            "repository",
+            format!("{} is not inside a git repository", Cx::tilde(&cx.dir)),
+        )),
+        Some(repo) if !repo.siglum_dir().is_dir() => checks.push(off(cx, &repo)),
+        Some(repo) => {
+            let worktree = Cx::tilde(repo.worktree());
+            checks.push(Check::ok(
+                "repository",
+                format!("{worktree} is switched on"),
+            ));
+            checks.extend(git_hooks(cx, &repo));
+            let spool = repository_spool(&repo.siglum_dir());
+            checks.push(machine::spool("spool", "in this repository", &spool));
+        }
+    }
+    for agent in AGENTS {
+        checks.extend(settings(cx, agent));
+    }
+    checks
+}
+
+fn off(cx: &Cx, repo: &Repo) -> Check {
+    let text = format!("{} is not switched on", Cx::tilde(repo.worktree()));
+    if cx.home.everywhere().exists() {
+        let text = format!("{text}; sessions are recorded here all the same, commits are not");
+        return Check::note("repository", text).remedy("`siglum init` switches it on.");
+    }
+    Check::note("repository", text).remedy("`siglum init` switches it on.")
+}
+
+fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
+    let dir = match cx.git().hooks_path() {
+        Ok(dir) => dir,
+        Err(error) => return vec![Check::problem("git hooks", error.to_string())],
+    };
+    let mut checks = Vec::new();
+    if !dir.starts_with(repo.common_dir()) && !dir.starts_with(repo.worktree()) {
+        checks.push(Check::note(
+            "git hooks",
+            format!(
+                "core.hooksPath leads to {}, which other repositories share; there, the hooks do nothing unless Siglum is switched on",
+                Cx::tilde(&dir)
+            ),
+        ));
+    }
+    let wrong: Vec<String> = hooks::inspect(&dir, &cx.home.shim())
+        .into_iter()
+        .filter_map(|hook| Some(format!("{} {}", hook.name, complaint(hook.state)?)))
+        .collect();
+    checks.push(if wrong.is_empty() {
+        Check::ok(
+            "git hooks",
+            format!("all {} are in place", hooks::HOOKS.len()),
+        )
+    } else {
+        Check::problem("git hooks", "commits are not seen, or not wholly")
+            .details(wrong)
+            .remedy(FIX)
+    });
+    checks
+}
+
+const fn complaint(state: HookCondition) -> Option<&'static str> {
+    match state {
+        HookCondition::Current => None,
+        HookCondition::Missing => Some("does not call siglum"),
+        HookCondition::Outdated => Some("has a block of another version, or a damaged one"),
+        HookCondition::OtherShim => Some("calls another siglum"),
+        HookCondition::NotExecutable => Some("cannot be run"),
+    }
+}
+
+fn settings(cx: &Cx, agent: &AgentSpec) -> Vec<Check> {
+    let dir = env::agent_dir(agent);
+    let path = (agent.settings)(&dir);
+    if !dir.is_dir() && !path.exists() {
+        return vec![Check::note(
+            agent.name,
+            format!("{} was not used here yet", agent.title),
+        )];
+    }
+    let text = fs::read_to_string(&path).ok();
+    let shown = Cx::tilde(&path);
+    let state = text.as_deref().map_or(Ok(InstallState::Missing), |text| {
+        (agent.inspect)(text, &cx.home.shim().to_string_lossy())
+    });
+    let hooks = match state {
+        Ok(InstallState::Current) => Check::ok(agent.name, format!("all hooks are in {shown}")),
+        Ok(InstallState::Missing) => Check::problem(
+            agent.name,
+            format!("there are no hooks in {shown}, so no session is seen while it runs"),
+        )
+        .remedy("`siglum init` puts them there, after showing them."),
+        Ok(InstallState::Partial(events)) => Check::problem(
+            agent.name,
+            format!("hooks lack in {shown}: {}", events.join(", ")),
+        )
+        .remedy("`siglum init` puts them there, after showing them."),
+        Ok(InstallState::OtherShim(program)) => Check::problem(
+            agent.name,
+            format!("the hooks in {shown} call another program: {program}"),
+        )
+        .remedy("`siglum init` corrects them, after showing it."),
+        Err(error) => {
+            Check::problem(agent.name, format!("{shown}: {error}")).remedy("Mend the file by hand.")
+        }
+    };
+    let mut checks = vec![hooks];
+    checks.extend(retention(agent, text.as_deref()));
+    checks
+}
+
+/// How long the agent keeps what Siglum has not read yet.
+fn retention(agent: &AgentSpec, settings: Option<&str>) -> Option<Check> {
+    let days = (agent.retention_days)(settings)?;
+    let text = format!(
+        "{} deletes transcripts after {}; what Siglum has read, redacted, stays",
+        agent.title,
+        crate::ui::plural(u64::from(days), "day")
+    );
+    Some(if days < DAYS_FEW {
+        Check::note("transcripts", text).remedy("`siglum import --all` reads now what is there.")
+    } else {
+        Check::ok("transcripts", text)
+    })
+}

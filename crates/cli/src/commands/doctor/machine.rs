@@ -1,0 +1,251 @@
+//! What holds for the whole machine: programs, ledger, spool, worker, log.
+
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use siglum_gitstore::MINIMUM_GIT;
+use siglum_ledger::{Ledger, Spool, SqliteLedger};
+
+use super::{Check, FIX};
+use crate::config::Config;
+use crate::cx::Cx;
+use crate::platform::Lock;
+use crate::ui;
+
+/// Above this size the ledger's own log is worth a look, in bytes.
+const LOG_MUCH: u64 = 16 << 20;
+/// How much of the end of the log file is looked at, in bytes.
+const TAIL: u64 = 256 << 10;
+/// How many files of the object store are counted.
+const OBJECTS_MOST: usize = 200_000;
+
+pub(super) fn checks(cx: &Cx) -> Vec<Check> {
+    let mut checks = vec![program(cx), git(cx)];
+    checks.extend(settings(&cx.config));
+    checks.push(ledger(cx));
+    checks.push(spool("spool", "in Siglum's home", &cx.home.spool()));
+    checks.push(worker(cx));
+    checks.extend(lost(cx));
+    checks
+}
+
+/// Whether a path leads to a program that can be run.
+fn runs(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+fn program(cx: &Cx) -> Check {
+    let shim = cx.home.shim();
+    let shown = Cx::tilde(&shim);
+    let version = env!("CARGO_PKG_VERSION");
+    if fs::symlink_metadata(&shim).is_err() {
+        return Check::problem("program", format!("{shown}, which hooks call, is missing"))
+            .remedy("`siglum init` puts it there, and so does `siglum doctor --fix`.");
+    }
+    if !runs(&shim) {
+        return Check::problem(
+            "program",
+            format!("{shown}, which hooks call, leads to nothing that can be run"),
+        )
+        .remedy(FIX);
+    }
+    let target = fs::canonicalize(&shim).unwrap_or(shim);
+    let this = std::env::current_exe().and_then(fs::canonicalize);
+    if this.is_ok_and(|this| this != target) {
+        let text = format!(
+            "hooks call {}, which is another program than this one (siglum {version})",
+            Cx::tilde(&target)
+        );
+        return Check::note("program", text)
+            .remedy("`siglum doctor --fix` points hooks at this one.");
+    }
+    Check::ok(
+        "program",
+        format!("siglum {version}, which hooks call as {shown}"),
+    )
+}
+
+fn git(cx: &Cx) -> Check {
+    match cx.git().version() {
+        Ok(version) if version < MINIMUM_GIT => Check::problem(
+            "git",
+            format!("git {version} is too old; {MINIMUM_GIT} is the oldest that will do"),
+        ),
+        Ok(version) => Check::ok("git", format!("git {version}")),
+        Err(error) => Check::problem("git", error.to_string())
+            .remedy("Install git, or name it in SIGLUM_GIT."),
+    }
+}
+
+fn settings(config: &Config) -> Option<Check> {
+    let off: Vec<String> = ["record", "trailer"]
+        .into_iter()
+        .filter_map(|name| config.find(name))
+        .filter(|v| v.value == "false")
+        .map(|v| format!("{} is switched off ({})", v.name, v.origin.word()))
+        .collect();
+    if config.warnings.is_empty() && off.is_empty() {
+        return None;
+    }
+    let details = config.warnings.iter().cloned();
+    Some(
+        if config.records() {
+            Check::note(
+                "settings",
+                if off.is_empty() {
+                    "some are left out".to_owned()
+                } else {
+                    off.join(", ")
+                },
+            )
+        } else {
+            Check::problem(
+                "settings",
+                format!("{}: nothing is recorded here", off.join(", ")),
+            )
+            .remedy("`siglum config list` shows where each setting comes from.")
+        }
+        .details(details),
+    )
+}
+
+fn ledger(cx: &Cx) -> Check {
+    let path = cx.home.ledger();
+    let shown = Cx::tilde(&path);
+    if !path.exists() {
+        return Check::note("ledger", format!("there is none yet in {shown}"))
+            .remedy("`siglum init` creates it.");
+    }
+    let checked = cx.open_ledger().and_then(|mut ledger| Ok(ledger.check()?));
+    let wrong = match checked {
+        Ok(wrong) => wrong,
+        Err(error) => {
+            return Check::problem("ledger", format!("{shown}: {:#}", error.source))
+                .details(error.hints);
+        }
+    };
+    if !wrong.is_empty() {
+        return Check::problem("ledger", format!("{shown} is damaged"))
+            .details(wrong)
+            .remedy(
+                "Copy the file before anything else; what hooks see meanwhile waits in the spool.",
+            );
+    }
+    let size = fs::metadata(&path).map_or(0, |m| m.len());
+    let log = SqliteLedger::log_bytes(&path);
+    let (files, bytes) = weigh(&cx.home.objects());
+    let text = format!(
+        "{shown} is sound: {}, its log {}, {} in {}",
+        ui::bytes(size),
+        ui::bytes(log),
+        ui::plural(files, "file version"),
+        ui::bytes(bytes),
+    );
+    if log > LOG_MUCH {
+        return Check::problem(
+            "ledger",
+            format!(
+                "{text}; while the log is above {}, hooks spool",
+                ui::bytes(LOG_MUCH)
+            ),
+        )
+        .remedy(FIX);
+    }
+    Check::ok("ledger", text)
+}
+
+/// How many files a tree holds, and their size.
+fn weigh(dir: &Path) -> (u64, u64) {
+    let (mut files, mut bytes) = (0, 0);
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(meta) if meta.is_dir() => open.push(entry.path()),
+                Ok(meta) => (files, bytes) = (files + 1, bytes + meta.len()),
+                Err(_) => {}
+            }
+            if files as usize > OBJECTS_MOST {
+                return (files, bytes);
+            }
+        }
+    }
+    (files, bytes)
+}
+
+/// How a spool stands.
+pub(super) fn spool(area: &'static str, place: &str, spool: &Spool) -> Check {
+    let bad: Vec<String> = fs::read_dir(spool.dir())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|e| e.path().extension().is_some_and(|x| x == "bad"))
+        .map(|e| Cx::tilde(&e.path()))
+        .collect();
+    let waiting = spool.len() as u64;
+    if !bad.is_empty() {
+        let text = format!(
+            "{} {place} could not be read or stored and were set aside",
+            ui::plural(bad.len() as u64, "delivery").replace("deliverys", "deliveries")
+        );
+        return Check::problem(area, text)
+            .details(bad.into_iter().take(3))
+            .remedy("A newer version of siglum may be able to read them; renaming them to end in `.json` tries again.");
+    }
+    if waiting > 0 {
+        let since = spool.oldest().map(ui::when).unwrap_or_default();
+        let text = format!(
+            "{} {place} since {since}, which the worker or the next command takes in",
+            if waiting == 1 {
+                "1 delivery waits".to_owned()
+            } else {
+                format!("{waiting} deliveries wait")
+            }
+        );
+        return Check::note(area, text).remedy(FIX);
+    }
+    Check::ok(area, format!("nothing waits {place}"))
+}
+
+fn worker(cx: &Cx) -> Check {
+    let lock = cx.home.worker_lock();
+    if lock.exists() && Lock::try_take(&lock).is_none() {
+        Check::ok("worker", "it is at work")
+    } else {
+        Check::ok("worker", "it has nothing to do")
+    }
+}
+
+/// Deliveries for which there was no place at all are only in the log file.
+fn lost(cx: &Cx) -> Option<Check> {
+    let mut file = fs::File::open(cx.home.log()).ok()?;
+    let size = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(TAIL))).ok()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|l| l.contains(" lost a delivery"))
+        .collect();
+    let last = lines.last()?;
+    Some(
+        Check::problem(
+            "lost",
+            format!(
+                "{} lost, since neither the ledger nor a spool could be written to",
+                match lines.len() {
+                    1 => "1 delivery was".to_owned(),
+                    n => format!("{n} deliveries were"),
+                }
+            ),
+        )
+        .details([format!("last: {last}")])
+        .remedy(format!(
+            "Make room or rights, then delete {}.",
+            Cx::tilde(&cx.home.log())
+        )),
+    )
+}

@@ -1,0 +1,149 @@
+//! What the ledger tells of things that were refused, deferred or lost.
+
+use siglum_domain::Timestamp;
+use siglum_engine::doctor::{self, Declined, Waiting};
+use siglum_ledger::SqliteLedger;
+
+use super::{Check, FIX};
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui;
+
+/// How many sessions have their receipts verified.
+const SESSIONS: usize = 100;
+/// How many things of a kind are shown.
+const SHOWN: usize = 5;
+/// Reasons that are a fault of this program.
+const FAULTS: [&str; 1] = ["panicked"];
+
+pub(super) fn checks(cx: &Cx, since: Timestamp) -> Vec<Check> {
+    if !cx.home.ledger().exists() {
+        return Vec::new();
+    }
+    // That it cannot be opened was told already.
+    let Ok(mut ledger) = cx.open_ledger() else {
+        return Vec::new();
+    };
+    look(&mut ledger, since).unwrap_or_else(|error| {
+        vec![Check::problem("ledger", format!("{:#}", error.source)).details(error.hints)]
+    })
+}
+
+fn look(ledger: &mut SqliteLedger, since: Timestamp) -> Result<Vec<Check>, CommandError> {
+    let mut checks = declined(&doctor::declined(ledger, since)?, since);
+    let waiting = doctor::waiting(ledger, clock::now())?;
+    checks.extend(parked(&waiting));
+    checks.extend(intents(&waiting));
+    checks.extend(unfinished(&waiting));
+    checks.push(receipts(&doctor::chains(ledger, SESSIONS)?));
+    Ok(checks)
+}
+
+fn declined(groups: &[Declined], since: Timestamp) -> Vec<Check> {
+    if groups.is_empty() {
+        let text = format!("nothing was declined since {}", ui::when(since));
+        return vec![Check::ok("declined", text)];
+    }
+    let check = |group: &Declined| {
+        let text = format!(
+            "{} × {}, last at {} in `{}`",
+            ui::count(group.count),
+            group.reason,
+            ui::when(group.last),
+            group.edge
+        );
+        let check = if FAULTS.contains(&group.reason.as_str()) {
+            Check::problem("declined", text).remedy("This is a bug in siglum; please report it.")
+        } else {
+            Check::note("declined", text)
+        };
+        check.details([ui::one_line(&group.example, 300)])
+    };
+    groups.iter().map(check).collect()
+}
+
+fn parked(waiting: &Waiting) -> Option<Check> {
+    if waiting.parked.is_empty() {
+        return None;
+    }
+    let line = |(queue, item, at, why): &(String, String, Timestamp, String)| {
+        format!("{queue} {item} since {}: {why}", ui::when(*at))
+    };
+    let n = waiting.parked.len() as u64;
+    Some(
+        Check::problem(
+            "parked",
+            format!("{} failed too often", ui::plural(n, "item")),
+        )
+        .details(waiting.parked.iter().take(SHOWN).map(line))
+        .remedy("`siglum doctor --fix` has them tried again."),
+    )
+}
+
+fn intents(waiting: &Waiting) -> Option<Check> {
+    if waiting.intents.is_empty() {
+        return None;
+    }
+    let line = |i: &siglum_ledger::IntentRecord| {
+        format!(
+            "{} since {} in {}",
+            i.scene.checkpoint.short(),
+            ui::when(i.at),
+            Cx::tilde(std::path::Path::new(&i.scene.place.worktree))
+        )
+    };
+    let n = waiting.intents.len() as u64;
+    let text = format!(
+        "{} open for more than a day: a commit began and neither landed nor died where this machine could see it",
+        if n == 1 {
+            "1 intent is".to_owned()
+        } else {
+            format!("{n} intents are")
+        }
+    );
+    Some(
+        Check::note("intents", text)
+            .details(waiting.intents.iter().take(SHOWN).map(line))
+            .remedy("Any command in that repository looks again."),
+    )
+}
+
+fn unfinished(waiting: &Waiting) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if waiting.commits > 0 {
+        let n = ui::plural(waiting.commits as u64, "commit");
+        let text = format!("git was not asked about {n} yet");
+        checks.push(Check::note("commits", text).remedy(FIX));
+    }
+    if waiting.transcripts > 0 {
+        let n = ui::plural(waiting.transcripts as u64, "transcript");
+        let text = format!("{n} not read to the end yet; the worker does that");
+        checks.push(Check::note("transcripts", text).remedy(FIX));
+    }
+    checks
+}
+
+fn receipts(chains: &doctor::Chains) -> Check {
+    let looked = format!(
+        "{} of the last {}",
+        ui::plural(chains.receipts as u64, "receipt"),
+        ui::plural(chains.sessions as u64, "session")
+    );
+    if chains.broken.is_empty() {
+        return Check::ok("receipts", format!("{looked} verify"));
+    }
+    let lines = chains
+        .broken
+        .iter()
+        .take(SHOWN)
+        .map(|(session, number, wrong)| {
+            format!("receipt {number} of session {} {wrong}", session.short())
+        });
+    Check::problem(
+        "receipts",
+        format!("{} of {looked} do not verify", chains.broken.len()),
+    )
+    .details(lines)
+    .remedy("The ledger was changed from outside, or is damaged; keep a copy of it.")
+}

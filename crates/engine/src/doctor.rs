@@ -1,0 +1,164 @@
+//! What was not recorded, and why: what the ledger itself can tell. Changes nothing.
+
+use std::collections::BTreeMap;
+
+use siglum_domain::receipt::{GENESIS, verifies};
+use siglum_domain::{SessionId, Timestamp};
+use siglum_ledger::{
+    IntentRecord, Ledger, LedgerError, RepositoryRecord, SessionFilter, Transaction, read,
+};
+
+/// How many declines are looked at.
+const DECLINES_MOST: usize = 100_000;
+/// How many commits that wait are counted.
+const WAITING_MOST: usize = 10_000;
+/// An intent that is open for longer than this is worth a look, in ms.
+const STALE_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// Declines with the same reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declined {
+    /// The stable word for the reason.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+    /// When the last one was.
+    pub last: Timestamp,
+    /// At which edge the last one was.
+    pub edge: String,
+    /// What exactly the last one was.
+    pub example: String,
+}
+
+/// What was declined since, by reason, the most frequent first.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn declined(ledger: &mut dyn Ledger, since: Timestamp) -> Result<Vec<Declined>, LedgerError> {
+    let records = read(ledger, |tx| tx.declines(since, DECLINES_MOST))?;
+    let mut groups: BTreeMap<String, Declined> = BTreeMap::new();
+    for record in records {
+        let group = groups
+            .entry(record.reason.clone())
+            .or_insert_with(|| Declined {
+                reason: record.reason.clone(),
+                count: 0,
+                last: record.at,
+                edge: record.edge.clone(),
+                example: record.detail.clone(),
+            });
+        group.count += 1;
+        if record.at > group.last {
+            group.last = record.at;
+            (group.edge, group.example) = (record.edge, record.detail);
+        }
+    }
+    let mut groups: Vec<Declined> = groups.into_values().collect();
+    groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.reason.cmp(&b.reason)));
+    Ok(groups)
+}
+
+/// What waits for a commit or a worker.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Intents that are open for more than a day, oldest first.
+    pub intents: Vec<IntentRecord>,
+    /// Items that failed too often: queue, item, when, why.
+    pub parked: Vec<(String, String, Timestamp, String)>,
+    /// Commits that git was not asked about yet.
+    pub commits: usize,
+    /// Transcripts that are not read to their end.
+    pub transcripts: usize,
+}
+
+/// Looks at what waits.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn waiting(ledger: &mut dyn Ledger, now: Timestamp) -> Result<Waiting, LedgerError> {
+    read(ledger, |tx| {
+        let mut intents = tx.open_intents(None)?;
+        intents.retain(|i| now.millis_since(i.at) > STALE_MS);
+        let mut commits = 0;
+        for repository in tx.repositories()? {
+            commits += tx.unfinished(repository.id, WAITING_MOST)?.len();
+        }
+        Ok(Waiting {
+            intents,
+            parked: tx.parked()?,
+            commits,
+            transcripts: tx.wanted_transcripts(WAITING_MOST)?.len(),
+        })
+    })
+}
+
+/// What looking at receipts brought.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chains {
+    /// Sessions that were looked at.
+    pub sessions: usize,
+    /// Receipts that were looked at.
+    pub receipts: usize,
+    /// Receipts that do not verify, each with what is wrong.
+    pub broken: Vec<(SessionId, u64, &'static str)>,
+}
+
+/// Verifies the receipts of the sessions heard of last: each seals what the log holds, and is
+/// chained to the one before.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn chains(ledger: &mut dyn Ledger, sessions: usize) -> Result<Chains, LedgerError> {
+    let filter = SessionFilter {
+        limit: sessions,
+        ..SessionFilter::default()
+    };
+    let listings = read(ledger, |tx| tx.sessions(&filter))?;
+    let mut chains = Chains::default();
+    for listing in listings {
+        chains.sessions += 1;
+        read(ledger, |tx| chain(tx, listing.record.id, &mut chains))?;
+    }
+    Ok(chains)
+}
+
+fn chain(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    chains: &mut Chains,
+) -> Result<(), LedgerError> {
+    let (mut previous, mut number, mut next) = (GENESIS.to_owned(), 1, 1);
+    for receipt in tx.receipts(session)? {
+        let entries = tx.to_seal(session, receipt.first, receipt.last)?;
+        let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
+        let wrong = if (receipt.number, receipt.first) != (number, next) {
+            Some("does not follow the one before")
+        } else if !verifies(&receipt, &previous, &entries) {
+            Some("does not seal what the log holds")
+        } else {
+            None
+        };
+        chains.receipts += 1;
+        chains
+            .broken
+            .extend(wrong.map(|wrong| (session, receipt.number, wrong)));
+        (previous, number, next) = (receipt.digest, receipt.number + 1, receipt.last + 1);
+    }
+    let sealed = tx.session(session)?.map_or(0, |s| s.sealed);
+    if sealed + 1 != next {
+        chains
+            .broken
+            .push((session, number, "is missing at the end of the chain"));
+    }
+    Ok(())
+}
+
+/// The repositories that are switched on: those whose switch is there.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn switched_on(ledger: &mut dyn Ledger) -> Result<Vec<RepositoryRecord>, LedgerError> {
+    let mut known = read(ledger, |tx| tx.repositories())?;
+    known.retain(|r| std::path::Path::new(&r.common_dir).join("siglum").is_dir());
+    Ok(known)
+}
