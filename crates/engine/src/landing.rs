@@ -132,6 +132,28 @@ pub(crate) fn unannounced(
     )
 }
 
+/// A commit that an import of transcripts found. It is noted at the moment that git says it was
+/// made, so that the prompt that led to it is the one before it.
+pub(crate) fn imported(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    commit: &Oid,
+    fresh: CheckpointId,
+    made: Timestamp,
+) -> Result<(), LedgerError> {
+    let judgement = judge(&scene::unwitnessed(tx, repository, commit, made, made)?);
+    put(
+        tx,
+        repository,
+        commit,
+        Some(fresh),
+        None,
+        judgement,
+        made,
+        SeenBy::Import,
+    )
+}
+
 #[expect(clippy::too_many_arguments, reason = "the columns of one row")]
 fn put(
     tx: &mut dyn Transaction,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -254,7 +255,7 @@ impl Going {
             && self.files.is_empty()
     }
 
-    /// What is recorded first, then what records: nothing that waits is lost.
+    /// First what calls Siglum, then what waits, so that nothing comes in behind it.
     fn apply(&self, cx: &Cx) -> Result<(), CommandError> {
         for change in &self.settings {
             change.apply()?;
@@ -309,7 +310,10 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     }
     if let Ok(entries) = fs::read_dir(spool.dir()) {
         let home = cx.home.spool();
-        fs::create_dir_all(home.dir())?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(home.dir())?;
         for entry in entries.flatten() {
             keep(&entry.path(), &home.dir().join(entry.file_name()))?;
         }

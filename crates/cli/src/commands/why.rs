@@ -5,6 +5,7 @@ use siglum_domain::evidence::{Committer, Evidence, Verdict};
 use siglum_domain::provenance::Span;
 use siglum_domain::{NativeId, SessionId};
 use siglum_engine::why::{self, Author, SessionCard, Why};
+use siglum_ledger::SeenBy;
 
 use crate::clock;
 use crate::cx::Cx;
@@ -329,10 +330,9 @@ fn committed_by(ui: &Ui, why: &Why) -> Result<(), CommandError> {
         ))?;
     }
     if judgement.evidence.is_empty() {
-        let text = if why.seen_by.is_some() {
-            "no agent and no person was seen above git"
-        } else {
-            "no hook saw this commit"
+        let text = match why.seen_by {
+            Some(SeenBy::Hook | SeenBy::Rewrite) => "no agent and no person was seen above git",
+            _ => "no hook saw this commit",
         };
         ui.line(format!("            · {text}"))?;
     }

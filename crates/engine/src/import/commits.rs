@@ -161,13 +161,13 @@ fn note(
 ) -> Result<(), LedgerError> {
     let (commit, at) = (&facts.commit, facts.committed);
     match tx.commit(repository, commit)? {
-        None => landing::unannounced(tx, repository, commit, fresh, at, SeenBy::Import),
+        None => landing::imported(tx, repository, commit, fresh, at),
         Some(known) if known.seen_by == SeenBy::Import && known.checkpoint.is_none() => {
-            let judgement = judge(&scene::unwitnessed(tx, repository, commit, at)?);
+            let judgement = judge(&scene::unwitnessed(tx, repository, commit, at, at)?);
             if judgement == known.judgement {
                 return Ok(());
             }
-            landing::unannounced(tx, repository, commit, fresh, at, SeenBy::Import)
+            landing::imported(tx, repository, commit, fresh, at)
         }
         Some(_) => Ok(()),
     }

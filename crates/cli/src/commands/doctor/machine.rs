@@ -40,6 +40,10 @@ fn program(cx: &Cx) -> Check {
     let shim = cx.home.shim();
     let shown = Cx::tilde(&shim);
     let version = env!("CARGO_PKG_VERSION");
+    if fs::symlink_metadata(&shim).is_err() && !cx.home.ledger().exists() {
+        return Check::note("program", format!("siglum {version}; no hook calls it yet"))
+            .remedy("`siglum init` in a repository switches it on.");
+    }
     if fs::symlink_metadata(&shim).is_err() {
         return Check::problem("program", format!("{shown}, which hooks call, is missing"))
             .remedy("`siglum init` puts it there, and so does `siglum doctor --fix`.");
@@ -187,8 +191,11 @@ pub(super) fn spool(area: &'static str, place: &str, spool: &Spool) -> Check {
     let waiting = spool.len() as u64;
     if !bad.is_empty() {
         let text = format!(
-            "{} {place} could not be read or stored and were set aside",
-            ui::plural(bad.len() as u64, "delivery").replace("deliverys", "deliveries")
+            "{} set aside {place}: unreadable, or refused by the ledger",
+            match bad.len() {
+                1 => "1 delivery was".to_owned(),
+                n => format!("{n} deliveries were"),
+            }
         );
         return Check::problem(area, text)
             .details(bad.into_iter().take(3))
