@@ -181,7 +181,8 @@ fn turns(
     let turn = |(at, view): (usize, TurnView)| {
         let sealed = ends.get(&view.id).is_none_or(|end| *end <= record.sealed);
         let runs = at == last && !matches!(stand, Stand::Ended | Stand::Imported);
-        let unstopped = view.id.is_some() && view.stopped.is_none();
+        // What a person tells the agent itself to do, such as to compact, has no prompt and no stop.
+        let unstopped = view.prompt.is_some() && view.stopped.is_none();
         Turn {
             number: (at + 1).saturating_sub(outside),
             state: match (unstopped, sealed) {

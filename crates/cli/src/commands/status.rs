@@ -145,7 +145,7 @@ fn sessions(cx: &Cx, status: &Status) -> Result<(), CommandError> {
     if running.is_empty() {
         let last = status.overview.last.as_ref().map_or_else(
             || "none runs".to_owned(),
-            |last| format!("none runs; the last one here was {}", brief(cx, last)),
+            |last| format!("none runs; last here {}", brief(cx, last)),
         );
         return field(cx, "Sessions", last);
     }
@@ -182,16 +182,16 @@ fn sessions(cx: &Cx, status: &Status) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// `claude-code 0a1b2c3d, 3 h ago: "Add the parser"`.
+/// `claude-code 0a1b2c3d (3 h ago)  "Add the parser"`.
 fn brief(cx: &Cx, session: &Listed) -> String {
     let record = &session.listing.record;
     let title = session.listing.summary.title.as_deref();
     let title = title.map_or_else(String::new, |t| {
-        let room = cx.ui.width().saturating_sub(78).clamp(20, 60);
-        format!(": \"{}\"", ui::one_line(t, room))
+        let room = cx.ui.width().saturating_sub(72).clamp(16, 80);
+        format!("  \"{}\"", ui::one_line(t, room))
     });
     format!(
-        "{} {}, {}{title}",
+        "{} {} ({}){title}",
         cx.ui.paint(Style::Agent, record.agent.as_str()),
         cx.ui.paint(Style::Id, record.id.short()),
         ui::ago(record.last_at, clock::now())

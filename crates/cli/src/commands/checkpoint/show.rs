@@ -4,9 +4,10 @@ use serde::Serialize;
 use siglum_domain::CheckpointId;
 use siglum_engine::find;
 use siglum_engine::why::{SessionCard, card};
-use siglum_ledger::{CheckpointRecord, CommitRecord, LedgerError, SqliteLedger, Transaction, read};
+use siglum_ledger::{
+    CheckpointKind, CheckpointRecord, CommitRecord, LedgerError, SqliteLedger, Transaction, read,
+};
 
-use super::kind;
 use super::list::{Checkpoint, about};
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -87,18 +88,20 @@ fn look(tx: &mut dyn Transaction, id: CheckpointId) -> Result<Option<Found>, Led
 
 fn print(cx: &Cx, found: &Found) -> Result<(), CommandError> {
     let (ui, record) = (&cx.ui, &found.record);
-    let about = found.about.as_deref().unwrap_or_default();
-    let line = format!(
-        "{} of {}  {}",
-        ui.paint(Style::Id, record.id.short()),
-        match kind(record.kind) {
-            "commit" => "a commit",
-            "end" => "the end of a session",
-            _ => "a person's wish",
-        },
-        ui::one_line(about, ui.width().saturating_sub(34).clamp(20, 100))
-    );
-    ui.line(line.trim_end())?;
+    let of = match (record.kind, &record.commit) {
+        (CheckpointKind::Commit, Some(commit)) => format!("commit {}", commit.short()),
+        (CheckpointKind::Commit, None) => "a commit".to_owned(),
+        (CheckpointKind::End, _) => "the end of a session".to_owned(),
+        (CheckpointKind::Manual, _) => "what a person wanted to keep".to_owned(),
+    };
+    let about = found.about.as_deref().map_or_else(String::new, |about| {
+        let room = ui.width().saturating_sub(26 + of.len()).clamp(20, 100);
+        format!("  \"{}\"", ui::one_line(about, room))
+    });
+    ui.line(format!(
+        "checkpoint {} of {of}{about}",
+        ui.paint(Style::Id, record.id.short())
+    ))?;
     ui.line("")?;
     let field = |word: &str, text: String| {
         ui.line(format!(

@@ -14,6 +14,8 @@ use crate::ui::{self, Style, Ui};
 
 /// How many lines of a prompt or of last words are shown where not all is asked for.
 const LINES: usize = 8;
+/// The same of a prompt that the agent wrote itself.
+const SYNTHETIC: usize = 2;
 /// How many tool calls of a turn are shown where not all is asked for.
 const CALLS: usize = 40;
 /// How many children are named.
@@ -238,12 +240,19 @@ impl Page<'_, '_> {
         ))
     }
 
-    /// The lines of a text behind a mark, and how many were left out.
-    fn marked(&self, mark: &str, text: &str, look: Option<Style>) -> Result<(), CommandError> {
+    /// The lines of a text behind a mark, `most` of them unless all is asked for.
+    fn marked(
+        &self,
+        mark: &str,
+        text: &str,
+        most: usize,
+        look: Option<Style>,
+    ) -> Result<(), CommandError> {
         let lines = ui::wrap(text.trim(), self.width());
-        let most = if self.full { usize::MAX } else { LINES };
+        let most = if self.full { usize::MAX } else { most };
         for (at, line) in lines.iter().take(most).enumerate() {
-            let mark = if at == 0 { mark } else { " " };
+            let blank = " ".repeat(mark.len());
+            let mark = if at == 0 { mark } else { &blank };
             let line = look.map_or_else(|| line.clone(), |look| self.ui.paint(look, line));
             self.ui.line(format!("  {mark} {line}").trim_end())?;
         }
@@ -259,10 +268,14 @@ impl Page<'_, '_> {
         let Some(prompt) = &turn.view.prompt else {
             return Ok(());
         };
-        let look = turn.view.synthetic.then_some(Style::Dim);
+        let (look, most) = if turn.view.synthetic {
+            (Some(Style::Dim), SYNTHETIC)
+        } else {
+            (None, LINES)
+        };
         match self.passages.text(prompt)? {
-            Some(text) => self.marked(">", &text, look),
-            None => self.marked(">", &elsewhere(prompt), Some(Style::Dim)),
+            Some(text) => self.marked(">", &text, most, look),
+            None => self.marked(">", &elsewhere(prompt), most, Some(Style::Dim)),
         }
     }
 
@@ -278,7 +291,7 @@ impl Page<'_, '_> {
         if self.full && said {
             return Ok(());
         }
-        self.marked("<", &text, None)
+        self.marked("<", &text, LINES, None)
     }
 
     /// Messages and calls in the order of time.
@@ -301,11 +314,14 @@ impl Page<'_, '_> {
                     if text.is_empty() {
                         continue;
                     }
-                    let mark = match message.role {
-                        Role::User => ">",
-                        Role::Assistant => "<",
+                    let mark = match (message.role, &message.subagent) {
+                        (Role::User, None) => ">",
+                        (Role::Assistant, None) => "<",
+                        (Role::User, Some(_)) => "  >",
+                        (Role::Assistant, Some(_)) => "  <",
                     };
-                    self.marked(mark, &text, message.subagent.as_ref().map(|_| Style::Dim))?;
+                    let look = message.subagent.as_ref().map(|_| Style::Dim);
+                    self.marked(mark, &text, LINES, look)?;
                 }
             }
         }
@@ -350,7 +366,7 @@ impl Page<'_, '_> {
         };
         let first = said.lines().find(|l| !l.trim().is_empty());
         Ok(match first {
-            Some(line) => format!("  [{word}: {}]", ui::one_line(line, 40)),
+            Some(line) => format!("  [{word}: {}]", ui::one_line(line, self.width() / 2)),
             None => format!("  [{word}]"),
         })
     }
