@@ -199,8 +199,8 @@ fn turns(
 }
 
 /// Puts a commit into the turn whose tool call moved HEAD to it, else into the one that was the last
-/// at that moment.
-fn place(turns: &mut [Turn], record: &CommitRecord) {
+/// at that moment, else into the first.
+fn place(turns: &mut Vec<Turn>, record: &CommitRecord) {
     let at = made_at(record);
     let moved = turns.iter().position(|t| {
         let heads = t.view.tools.iter().map(|call| &call.heads);
@@ -211,9 +211,16 @@ fn place(turns: &mut [Turn], record: &CommitRecord) {
             .iter()
             .rposition(|t| t.view.opened.is_some_and(|o| o <= at))
     };
-    let Some(turn) = moved.or_else(then).and_then(|at| turns.get_mut(at)) else {
-        return;
-    };
+    let found = moved.or_else(then).unwrap_or(0);
+    if turns.is_empty() {
+        turns.push(Turn {
+            number: 0,
+            state: TurnState::Sealed,
+            view: TurnView::default(),
+            commits: Vec::new(),
+        });
+    }
+    let turn = &mut turns[found];
     turn.commits.push(Made {
         repository: record.repository,
         commit: record.commit.clone(),
@@ -336,3 +343,6 @@ pub fn end(
         Ok(Some(Ended::Now))
     })
 }
+
+#[cfg(test)]
+mod tests;
