@@ -311,12 +311,15 @@ fn turn(id: Option<TurnId>, entries: &[&Entry]) -> TurnView {
     view
 }
 
-/// Text that is here wins over text that is elsewhere; else the first one stands.
+/// Text that is here wins over text that is elsewhere, which wins over text that was only measured;
+/// else the first one stands.
 fn merge_body(slot: &mut Option<Body>, new: &Body) {
-    let better = slot
-        .as_ref()
-        .is_none_or(|old| old.text().is_none() && new.text().is_some());
-    if better {
+    let rank = |body: &Body| match body {
+        Body::Text(_) => 2,
+        Body::Passage { .. } => 1,
+        Body::Withheld { .. } => 0,
+    };
+    if slot.as_ref().is_none_or(|old| rank(old) < rank(new)) {
         *slot = Some(new.clone());
     }
 }

@@ -264,7 +264,7 @@ fn named_by_message(
 }
 
 /// The statement that stands: the last one, unless it was taken back.
-fn claim(statements: &[StatementRecord]) -> Option<Claim> {
+pub(crate) fn claim(statements: &[StatementRecord]) -> Option<Claim> {
     let last = statements.last()?;
     match &last.statement {
         Statement::Adopted { session, .. } => Some(Claim {

@@ -1,12 +1,370 @@
-//! `siglum log`.
+//! `siglum log`: the commits of this branch, with who made each of them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::{AgentName, SessionId};
+use siglum_engine::overview::{self, CommitLog, Lines, LogFilter, LoggedCommit};
+use siglum_gitstore::GitError;
+use siglum_ledger::SessionRecord;
+
+use super::time::Period;
+use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
-/// Stub
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.log/1";
+
+/// List the commits of this branch, newest first, with who made each of them
+///
+/// Commits that no session was seen making are listed, too, dimmed. LINES counts the lines that
+/// sessions were seen writing, and after `/` all lines that the commit added, if there are more.
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_: &Args, _: &Cx) -> Result<(), CommandError> {
+pub struct Args {
+    #[command(flatten)]
+    period: Period,
+    /// At most this many; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Only those that sessions of this agent made
+    #[arg(long, value_name = "AGENT", value_parser = super::session::agent)]
+    agent: Option<AgentName>,
+    /// A revision or range, in any form that git takes
+    #[arg(value_name = "REVISION-RANGE")]
+    range: Option<String>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let filter = LogFilter {
+        range: args.range.clone(),
+        since: args.period.since,
+        until: args.period.until,
+        agent: args.agent.clone(),
+        limit: args.limit,
+    };
+    let log = look(cx, &filter)?;
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, Json::of(&log));
+    }
+    if log.commits.is_empty() {
+        let plain = args.range.is_none() && args.agent.is_none();
+        let all = plain && args.period.since.is_none() && args.period.until.is_none();
+        cx.ui.status(if all {
+            "There is no commit on this branch yet."
+        } else {
+            "No commit of this branch fits; `siglum log` without options lists all."
+        });
+        return Ok(());
+    }
+    cx.ui.table(&table(&log))?;
+    if log.more {
+        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+    }
     Ok(())
 }
-pub fn recent(_: &Cx, _: usize) -> Result<(), CommandError> {
-    Ok(())
+
+/// Prints the last commits, as a first answer.
+pub fn recent(cx: &Cx, n: usize) -> Result<(), CommandError> {
+    let log = look(
+        cx,
+        &LogFilter {
+            limit: n,
+            ..LogFilter::default()
+        },
+    )?;
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, Json::of(&log));
+    }
+    if log.commits.is_empty() {
+        return Ok(());
+    }
+    cx.ui.table(&table(&log))
+}
+
+fn look(cx: &Cx, filter: &LogFilter) -> Result<CommitLog, CommandError> {
+    let (mut ledger, repository) = cx.settled()?;
+    let repository = cx.recorded(repository)?;
+    let found = overview::log(&cx.git(), &mut ledger, repository.id, filter);
+    found.map_err(|error| match (error, &filter.range) {
+        (siglum_engine::EngineError::Git(GitError::Refused { .. }), Some(range)) => {
+            CommandError::not_found(format!("no commits are called `{range}` here"))
+                .hint("Give a revision or a range that git knows, such as `main..HEAD`.")
+        }
+        (error, _) => error.into(),
+    })
+}
+
+fn table(log: &CommitLog) -> Table {
+    let mut table = Table::new(vec![
+        "COMMIT",
+        "AGE",
+        "COMMITTER",
+        "VERDICT",
+        "LINES",
+        "SUBJECT",
+    ]);
+    let now = clock::now();
+    for commit in &log.commits {
+        let (who, verdict) = committer(commit, &log.sessions);
+        let known = commit.committer != Committer::Unknown
+            || commit.verdict == Verdict::Ambiguous
+            || commit.claim.is_some();
+        let dim = |cell: Cell, style: Option<Style>| match (known, style) {
+            (true, None) => cell,
+            (true, Some(style)) => cell.with(style),
+            (false, _) => cell.with(Style::Dim),
+        };
+        let judged = Style::of(commit.verdict);
+        table.row(vec![
+            dim(Cell::plain(commit.git.commit.short()), Some(Style::Id)),
+            dim(
+                Cell::plain(ui::age(commit.git.committed, now)),
+                Some(Style::Time),
+            ),
+            dim(Cell::plain(who), Some(Style::Agent)),
+            dim(Cell::plain(verdict), Some(judged)),
+            dim(Cell::number(lines(commit.lines.as_ref())), None),
+            dim(Cell::plain(&commit.git.subject), None),
+        ]);
+    }
+    table
+}
+
+/// `claude-code 0a1b2c3d`.
+fn name(id: SessionId, sessions: &BTreeMap<SessionId, SessionRecord>) -> String {
+    match sessions.get(&id) {
+        Some(record) => format!("{} {}", record.agent, id.short()),
+        None => id.short(),
+    }
+}
+
+/// Who made a commit, and how sure that is. A person's word stands beside the evidence.
+fn committer(
+    commit: &LoggedCommit,
+    sessions: &BTreeMap<SessionId, SessionRecord>,
+) -> (String, String) {
+    let claimed = commit.claim.as_ref().map(|c| c.session);
+    let judged = match commit.committer {
+        Committer::Session { session } if claimed == Some(session) => {
+            return (name(session, sessions), commit.verdict.to_string());
+        }
+        Committer::Session { session } => name(session, sessions),
+        Committer::Human => "a person".to_owned(),
+        Committer::Unknown => match claimed {
+            Some(claimed) => return (name(claimed, sessions), "claimed".to_owned()),
+            None if commit.verdict == Verdict::Ambiguous => {
+                format!("one of {}", commit.candidates.len())
+            }
+            None => return ("unknown".to_owned(), String::new()),
+        },
+    };
+    let beside = claimed.map(|c| format!(" (claimed: {})", c.short()));
+    (
+        judged + &beside.unwrap_or_default(),
+        commit.verdict.to_string(),
+    )
+}
+
+fn lines(lines: Option<&Lines>) -> String {
+    match lines {
+        Some(lines) if lines.all() > 0 => {
+            let (ours, all) = (lines.by_sessions(), lines.all());
+            if ours == all {
+                ui::count(ours)
+            } else {
+                format!("{}/{}", ui::count(ours), ui::count(all))
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    commits: Vec<Commit>,
+    /// Whether there are more than were asked for.
+    more: bool,
+}
+
+/// One commit, and who made it.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Commit {
+    commit: String,
+    subject: String,
+    git_author: String,
+    committed_at: String,
+    /// Whether anything is recorded of it.
+    recorded: bool,
+    checkpoint: Option<String>,
+    committer: Party,
+    /// The sessions that could have made it, where that is ambiguous.
+    candidates: Vec<String>,
+    claim: Option<Claim>,
+    /// Absent until its lines were looked at.
+    lines: Option<LineCount>,
+}
+
+/// Who made a commit.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Party {
+    /// `session`, `human` or `unknown`.
+    kind: String,
+    session: Option<String>,
+    conversation_id: Option<String>,
+    agent: Option<String>,
+    /// `certain`, `likely`, `ambiguous` or `unknown`.
+    verdict: String,
+}
+
+/// A statement of a person.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Claim {
+    session: String,
+    by: String,
+    at: String,
+}
+
+/// Who wrote the lines that a commit added.
+#[derive(Serialize, schemars::JsonSchema)]
+struct LineCount {
+    added: u64,
+    by_sessions: u64,
+    sessions: Vec<SessionLines>,
+}
+
+/// The lines of one session.
+#[derive(Serialize, schemars::JsonSchema)]
+struct SessionLines {
+    session: String,
+    lines: u64,
+}
+
+impl Json {
+    fn of(log: &CommitLog) -> Self {
+        let commits = log.commits.iter();
+        Self {
+            commits: commits.map(|c| Commit::of(c, &log.sessions)).collect(),
+            more: log.more,
+        }
+    }
+}
+
+impl Commit {
+    fn of(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRecord>) -> Self {
+        let (kind, session) = match commit.committer {
+            Committer::Session { session } => ("session", Some(session)),
+            Committer::Human => ("human", None),
+            Committer::Unknown => ("unknown", None),
+        };
+        let record = session.and_then(|id| sessions.get(&id));
+        Self {
+            commit: commit.git.commit.to_string(),
+            subject: commit.git.subject.clone(),
+            git_author: commit.git.author.clone(),
+            committed_at: commit.git.committed.to_string(),
+            recorded: commit.recorded,
+            checkpoint: commit.checkpoint.map(|c| c.to_string()),
+            committer: Party {
+                kind: kind.to_owned(),
+                session: session.map(|s| s.to_string()),
+                conversation_id: record.map(|r| r.conversation.to_string()),
+                agent: record.map(|r| r.agent.to_string()),
+                verdict: commit.verdict.to_string(),
+            },
+            candidates: commit.candidates.iter().map(ToString::to_string).collect(),
+            claim: commit.claim.as_ref().map(|c| Claim {
+                session: c.session.to_string(),
+                by: c.by.clone(),
+                at: c.at.to_string(),
+            }),
+            lines: commit.lines.as_ref().map(|lines| LineCount {
+                added: lines.all(),
+                by_sessions: lines.by_sessions(),
+                sessions: lines
+                    .sessions
+                    .iter()
+                    .map(|(session, lines)| SessionLines {
+                        session: session.to_string(),
+                        lines: *lines,
+                    })
+                    .collect(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use siglum_domain::{Oid, Timestamp};
+    use siglum_engine::why::Claim;
+    use siglum_gitstore::ListedCommit;
+
+    use super::*;
+
+    const ONE: &str = "ses_01920000000070008000000000000001";
+    const TWO: &str = "ses_01920000000070008000000000000002";
+
+    fn id(text: &str) -> SessionId {
+        text.parse().unwrap()
+    }
+
+    fn check(committer_: Committer, verdict: Verdict, claim: Option<&str>, expected: (&str, &str)) {
+        let commit = LoggedCommit {
+            git: ListedCommit {
+                commit: Oid::new("a".repeat(40)).unwrap(),
+                committed: Timestamp::default(),
+                author: String::new(),
+                subject: String::new(),
+            },
+            recorded: true,
+            committer: committer_,
+            verdict,
+            candidates: vec![id(ONE), id(TWO)],
+            claim: claim.map(|c| Claim {
+                session: id(c),
+                by: "me".into(),
+                at: Timestamp::default(),
+            }),
+            checkpoint: None,
+            lines: None,
+        };
+        let (who, verdict) = committer(&commit, &BTreeMap::new());
+        assert_eq!((who.as_str(), verdict.as_str()), expected);
+    }
+
+    #[test]
+    fn a_claim_stands_beside_the_evidence_and_never_over_it() {
+        let one = Committer::Session { session: id(ONE) };
+        let (unknown, human) = (Committer::Unknown, Committer::Human);
+        check(one, Verdict::Certain, None, ("00000001", "certain"));
+        check(one, Verdict::Certain, Some(ONE), ("00000001", "certain"));
+        let both = ("00000001 (claimed: 00000002)", "likely");
+        check(one, Verdict::Likely, Some(TWO), both);
+        check(
+            unknown,
+            Verdict::Unknown,
+            Some(TWO),
+            ("00000002", "claimed"),
+        );
+        check(unknown, Verdict::Unknown, None, ("unknown", ""));
+        check(unknown, Verdict::Ambiguous, None, ("one of 2", "ambiguous"));
+        check(human, Verdict::Certain, None, ("a person", "certain"));
+    }
+
+    #[test]
+    fn lines_are_told_only_where_there_are_any() {
+        let of = |ours, unknown| {
+            lines(Some(&Lines {
+                sessions: BTreeMap::from([(id(ONE), ours)]),
+                unknown,
+            }))
+        };
+        assert_eq!((of(3, 0), of(3, 1)), ("3".to_owned(), "3/4".to_owned()));
+        assert_eq!((of(0, 0), of(0, 2)), (String::new(), "0/2".to_owned()));
+        assert_eq!(lines(None), "");
+    }
 }

@@ -14,5 +14,6 @@ pub mod remove;
 pub mod session;
 pub mod show;
 pub mod status;
+pub mod time;
 pub mod why;
 pub mod worker;

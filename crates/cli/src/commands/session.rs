@@ -1,12 +1,55 @@
-//! `siglum session`.
+//! `siglum session`: one file per verb.
+
+pub mod end;
+pub mod list;
+mod page;
+pub mod show;
+
+use siglum_domain::AgentName;
+
 use crate::cx::Cx;
 use crate::error::CommandError;
-/// Stub
+
+/// List, show and end sessions
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Stub
-    Stub,
+    List(list::Args),
+    Show(show::Args),
+    End(end::Args),
 }
-pub fn run(_: &Command, _: &Cx) -> Result<(), CommandError> {
-    Ok(())
+
+pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
+    match command {
+        Command::List(args) => list::run(args, cx),
+        Command::Show(args) => show::run(args, cx),
+        Command::End(args) => end::run(args, cx),
+    }
+}
+
+/// Takes the name of an agent.
+pub fn agent(text: &str) -> Result<AgentName, String> {
+    let recorded = || siglum_agents::AGENTS.iter().map(|a| a.name);
+    match AgentName::new(text) {
+        Ok(name) if siglum_agents::known(text).is_some() => Ok(name),
+        _ => Err(format!(
+            "no agent is called so; recorded are {}",
+            recorded().collect::<Vec<_>>().join(", ")
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_one_that_is_known() {
+        assert!(agent("claude-code").is_ok());
+        for text in ["", "claude", "Claude-Code", "../x"] {
+            assert!(
+                agent(text).is_err_and(|e| e.contains("claude-code")),
+                "{text}"
+            );
+        }
+    }
 }

@@ -1,9 +1,64 @@
-//! `siglum show`.
+//! `siglum show`: whatever a name means.
+
+use siglum_domain::Oid;
+use siglum_engine::find::{self, FindError, Named};
+
+use super::session::show::Depth;
+use super::{checkpoint, session, why};
 use crate::cx::Cx;
 use crate::error::CommandError;
-/// Stub
+
+/// Show a session with its turns, a checkpoint, or who made a commit
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_: &Args, _: &Cx) -> Result<(), CommandError> {
-    Ok(())
+pub struct Args {
+    /// An id, the last digits of one, the agent's own id of a session, or a commit
+    #[arg(value_name = "SESSION|CHECKPOINT|COMMIT")]
+    name: String,
+    #[command(flatten)]
+    depth: Depth,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let found = match find::anything(&mut ledger, &args.name) {
+        Ok(named) => Some(named),
+        Err(FindError::NotFound { .. }) => None,
+        Err(other) => return Err(other.into()),
+    };
+    match (found, commit(cx, &args.name)?) {
+        (Some(named), Some(commit)) => Err(FindError::Ambiguous {
+            text: args.name.clone(),
+            meanings: vec![
+                match named {
+                    Named::Session(id) => id.to_string(),
+                    Named::Checkpoint(id) => id.to_string(),
+                },
+                format!("commit {commit}"),
+            ],
+        }
+        .into()),
+        (Some(Named::Session(id)), None) => session::show::session(cx, &mut ledger, id, args.depth),
+        (Some(Named::Checkpoint(id)), None) => checkpoint::show::checkpoint(cx, &mut ledger, id),
+        (None, Some(commit)) => {
+            drop(ledger);
+            let commit = commit.to_string();
+            why::run(&why::Args { commit }, cx)
+        }
+        (None, None) => Err(CommandError::not_found(format!(
+            "no session, checkpoint or commit is called `{}`",
+            args.name
+        ))
+        .hint(
+            "`siglum session list`, `siglum checkpoint list` and `siglum log` show what there is.",
+        )),
+    }
+}
+
+/// The commit that a name means here, if it could be one.
+fn commit(cx: &Cx, name: &str) -> Result<Option<Oid>, CommandError> {
+    let ours = name.starts_with("ses_") || name.starts_with("chk_");
+    if ours || cx.find_repo().is_none() {
+        return Ok(None);
+    }
+    Ok(cx.git().resolve(name)?)
 }

@@ -1,9 +1,272 @@
-//! `siglum status`.
+//! `siglum status`: whether Siglum is on here, what runs, and what waits.
+
+mod installed;
+mod json;
+
+use siglum_domain::{RepositoryId, Timestamp};
+use siglum_engine::overview::{self, COUNT_MOST, Listed, Overview};
+use siglum_ledger::{RepositoryRecord, Spool, read};
+
+use self::installed::Installed;
+pub use self::json::{Json, SCHEMA};
+use super::session::list::{place, style};
+use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
-/// Stub
+use crate::platform::{self, Lock};
+use crate::ui::{self, Cell, Style, Table};
+
+/// How many running sessions are named.
+const RUNNING: usize = 12;
+
+/// Say whether Siglum is on here, which sessions run, and what waits
 #[derive(clap::Args)]
 pub struct Args {}
-pub fn run(_: &Args, _: &Cx) -> Result<(), CommandError> {
+
+/// All that there is to say.
+pub struct Status {
+    installed: Installed,
+    here: Option<RepositoryId>,
+    repositories: Vec<RepositoryRecord>,
+    overview: Overview,
+    /// Deliveries that wait in spools, and since when.
+    spooled: (usize, Option<Timestamp>),
+    worker: Worker,
+}
+
+/// Whether the worker is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worker {
+    Running,
+    Started,
+    NotNeeded,
+}
+
+impl Worker {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Started => "started for what waits",
+            Self::NotNeeded => "not running, nothing waits for it",
+        }
+    }
+}
+
+pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let status = look(cx)?;
+    if cx.ui.json {
+        cx.ui.json(SCHEMA, Json::of(&status))
+    } else {
+        print(cx, &status)
+    }
+}
+
+fn look(cx: &Cx) -> Result<Status, CommandError> {
+    let installed = installed::look(cx)?;
+    // The lock is looked at before what waits: a worker that was kept from starting by this look
+    // left work behind that is seen below.
+    let lock = cx.home.worker_lock();
+    let at_work = lock.exists() && Lock::try_take(&lock).is_none();
+    if !cx.home.ledger().exists() {
+        return Ok(Status {
+            installed,
+            here: None,
+            repositories: Vec::new(),
+            overview: Overview::default(),
+            spooled: spooled(cx),
+            worker: Worker::NotNeeded,
+        });
+    }
+    let (mut ledger, here) = cx.settled()?;
+    let overview = overview::overview(&cx.world()?, &mut ledger, here.as_ref())?;
+    let spooled = spooled(cx);
+    let waits = spooled.0 + overview.transcripts + overview.unsealed > 0;
+    let worker = match (at_work, waits) {
+        (true, _) => Worker::Running,
+        (false, false) => Worker::NotNeeded,
+        (false, true) => {
+            platform::start_worker(&cx.home);
+            Worker::Started
+        }
+    };
+    Ok(Status {
+        installed,
+        here: here.map(|r| r.id),
+        repositories: read(&mut ledger, |tx| tx.repositories())?,
+        overview,
+        spooled,
+        worker,
+    })
+}
+
+/// How many deliveries wait in the spools, and since when.
+fn spooled(cx: &Cx) -> (usize, Option<Timestamp>) {
+    let spools = cx.spools();
+    (
+        spools.iter().map(Spool::len).sum(),
+        spools.iter().filter_map(Spool::oldest).min(),
+    )
+}
+
+fn field(cx: &Cx, word: &str, text: impl AsRef<str>) -> Result<(), CommandError> {
+    let word = cx.ui.paint(Style::Heading, format!("{word:<12}"));
+    cx.ui.line(format!("{word}  {}", text.as_ref()))
+}
+
+fn print(cx: &Cx, status: &Status) -> Result<(), CommandError> {
+    installed::print(cx, &status.installed)?;
+    cx.ui.line("")?;
+    sessions(cx, status)?;
+    cx.ui.line("")?;
+    let waits = waits(status);
+    field(
+        cx,
+        "Waiting",
+        if waits.is_empty() {
+            "nothing".to_owned()
+        } else {
+            waits.join(", ")
+        },
+    )?;
+    field(cx, "Worker", status.worker.word())?;
+    for (queue, item, at, reason) in status.overview.parked.iter().take(3) {
+        let age = ui::ago(*at, clock::now());
+        let text = format!("{queue} {item}, {age}: {reason}");
+        let text = ui::one_line(&text, cx.ui.width().saturating_sub(14).max(40));
+        field(cx, "Set aside", cx.ui.paint(Style::Warning, text))?;
+    }
+    declined(cx, status)?;
+    advice(cx, status);
     Ok(())
+}
+
+fn sessions(cx: &Cx, status: &Status) -> Result<(), CommandError> {
+    let running = &status.overview.running;
+    if running.is_empty() {
+        let last = status.overview.last.as_ref().map_or_else(
+            || "none runs".to_owned(),
+            |last| format!("none runs; last here {}", brief(cx, last)),
+        );
+        return field(cx, "Sessions", last);
+    }
+    let now = clock::now();
+    let mut table = Table::new(vec!["SESSION", "AGENT", "STATE", "LAST", "WHERE", "TITLE"]);
+    let is_here = |s: &&Listed| status.here.is_some() && s.listing.record.repository == status.here;
+    let elsewhere = running.iter().filter(|s| !is_here(s));
+    let sorted = running.iter().filter(is_here).chain(elsewhere);
+    for session in sorted.take(RUNNING) {
+        let record = &session.listing.record;
+        let place = if is_here(&session) {
+            "here".to_owned()
+        } else {
+            place(session, &status.repositories)
+        };
+        let title = session.listing.summary.title.as_deref();
+        table.row(vec![
+            Cell::styled(Style::Id, record.id.short()),
+            Cell::styled(Style::Agent, record.agent.as_str()),
+            Cell::styled(style(session.stand), session.stand.word()),
+            Cell::styled(Style::Time, ui::age(record.last_at, now)),
+            Cell::plain(place),
+            Cell::plain(title.unwrap_or_default()),
+        ]);
+    }
+    cx.ui.table(&table)?;
+    if running.len() > RUNNING {
+        let more = running.len() - RUNNING;
+        cx.ui.line(cx.ui.paint(
+            Style::Dim,
+            format!("… {more} more; `siglum session list --open --all` lists them"),
+        ))?;
+    }
+    Ok(())
+}
+
+/// `claude-code 0a1b2c3d (3 h ago)  "Add the parser"`.
+fn brief(cx: &Cx, session: &Listed) -> String {
+    let record = &session.listing.record;
+    let title = session.listing.summary.title.as_deref();
+    let title = title.map_or_else(String::new, |t| {
+        let room = cx.ui.width().saturating_sub(72).clamp(16, 80);
+        format!("  \"{}\"", ui::one_line(t, room))
+    });
+    format!(
+        "{} {} ({}){title}",
+        cx.ui.paint(Style::Agent, record.agent.as_str()),
+        cx.ui.paint(Style::Id, record.id.short()),
+        ui::ago(record.last_at, clock::now())
+    )
+}
+
+/// What waits, in words.
+fn waits(status: &Status) -> Vec<String> {
+    let overview = &status.overview;
+    let mut waits = Vec::new();
+    let mut say = |n: usize, one: &str, many: &str| {
+        let more = if n >= COUNT_MOST { "+" } else { "" };
+        match n {
+            0 => {}
+            1 => waits.push(format!("1 {one}")),
+            n => waits.push(format!("{}{more} {many}", ui::count(n as u64))),
+        }
+    };
+    let since = status.spooled.1.map_or_else(String::new, |at| {
+        format!(" (the oldest from {})", ui::ago(at, clock::now()))
+    });
+    let (one, many) = ("delivery in the spool", "deliveries in the spool");
+    say(
+        status.spooled.0,
+        &format!("{one}{since}"),
+        &format!("{many}{since}"),
+    );
+    say(
+        overview.transcripts,
+        "transcript to read",
+        "transcripts to read",
+    );
+    say(overview.unsealed, "session to seal", "sessions to seal");
+    say(overview.intents, "commit under way", "commits under way");
+    waits
+}
+
+fn declined(cx: &Cx, status: &Status) -> Result<(), CommandError> {
+    let declines = &status.overview.declines;
+    let Some(last) = declines.first() else {
+        return Ok(());
+    };
+    let more = if declines.len() >= COUNT_MOST {
+        "+"
+    } else {
+        ""
+    };
+    let text = format!(
+        "{}{more} in the last day; the last {}, {}: {}: {}",
+        ui::count(declines.len() as u64),
+        ui::ago(last.at, clock::now()),
+        last.edge,
+        last.reason,
+        last.detail
+    );
+    let text = ui::one_line(&text, cx.ui.width().saturating_sub(14).max(40));
+    field(cx, "Declined", cx.ui.paint(Style::Warning, text))
+}
+
+/// What to do next.
+fn advice(cx: &Cx, status: &Status) {
+    let installed = &status.installed;
+    let overview = &status.overview;
+    if installed.repository.is_none() {
+        cx.ui
+            .hint("Go to a git repository and run `siglum init` to switch Siglum on there.");
+    } else if !installed.on {
+        cx.ui.hint("Run `siglum init` to switch Siglum on here.");
+    } else if !installed.sound() {
+        cx.ui
+            .hint("Run `siglum init` to put the hooks in place, or `siglum doctor` to see more.");
+    } else if overview.last.is_none() && overview.running.is_empty() {
+        cx.ui.hint("Start an agent here and let it commit, then run `siglum why`; `siglum import` brings earlier sessions.");
+    } else if !overview.parked.is_empty() || !overview.declines.is_empty() {
+        cx.ui
+            .hint("`siglum doctor` tells what was not recorded, and why.");
+    }
 }

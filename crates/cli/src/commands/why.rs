@@ -20,7 +20,7 @@ pub const SCHEMA: &str = "siglum.why/1";
 pub struct Args {
     /// The commit, in any form that git takes
     #[arg(value_name = "COMMIT", default_value = "HEAD")]
-    commit: String,
+    pub commit: String,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {

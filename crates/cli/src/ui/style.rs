@@ -1,6 +1,7 @@
 //! What text means, mapped to colours once.
 
 use anstyle::{AnsiColor, Effects, Style as Ansi};
+use siglum_domain::evidence::Verdict;
 
 /// What a piece of text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,15 @@ pub enum Style {
 }
 
 impl Style {
+    /// How a verdict looks.
+    pub const fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Certain => Self::Added,
+            Verdict::Likely => Self::Time,
+            Verdict::Ambiguous | Verdict::Unknown => Self::Warning,
+        }
+    }
+
     pub(super) const fn ansi(self) -> Ansi {
         match self {
             Self::Id => AnsiColor::Yellow.on_default(),

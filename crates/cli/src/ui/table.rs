@@ -29,6 +29,15 @@ impl Cell {
         }
     }
 
+    /// The same text in this style.
+    #[must_use]
+    pub fn with(self, style: Style) -> Self {
+        Self {
+            style: Some(style),
+            ..self
+        }
+    }
+
     /// A number, aligned to the right.
     pub fn number(text: impl Into<String>) -> Self {
         Self {

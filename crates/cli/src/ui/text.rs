@@ -59,6 +59,18 @@ pub fn ago(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// How old, as tables say it: `now`, `5 min`, `3 h`, `2 d`, else the date.
+pub fn age(at: Timestamp, now: Timestamp) -> String {
+    let seconds = now.millis_since(at) / 1000;
+    match seconds {
+        i64::MIN..60 => "now".to_owned(),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        86_400..2_592_000 => format!("{} d", seconds / 86_400),
+        _ => local(at, "%Y-%m-%d"),
+    }
+}
+
 /// A time in the zone of this machine, to the second.
 pub fn when(at: Timestamp) -> String {
     local(at, "%Y-%m-%d %H:%M:%S")

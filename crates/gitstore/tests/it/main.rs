@@ -3,6 +3,7 @@
 
 mod facts;
 mod hooks;
+mod list;
 mod objects;
 mod place;
 mod sandbox;

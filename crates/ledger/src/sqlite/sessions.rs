@@ -261,6 +261,7 @@ impl Sessions for Tx<'_> {
             "s.ended_at IS NULL AND 1 = ?",
             filter.open.then(|| Box::new(1) as _),
         );
+        when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
         let limit = if filter.limit == 0 {
             -1
         } else {

@@ -1,0 +1,184 @@
+//! `siglum checkpoint list`.
+
+use serde::Serialize;
+use siglum_domain::SessionId;
+use siglum_engine::{find, why};
+use siglum_ledger::{CheckpointRecord, LedgerError, Transaction, read};
+
+use super::kind;
+use crate::clock;
+use crate::commands::session::list::scope;
+use crate::commands::time::Period;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.checkpoint.list/1";
+
+/// How many checkpoints a list that leaves some out looks at, at most.
+const LOOK_AT: usize = 10_000;
+
+/// List checkpoints, newest first
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    period: Period,
+    /// At most this many; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Only those that pin this session
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Those of all repositories, not only of this one
+    #[arg(long)]
+    all: bool,
+}
+
+/// A checkpoint with what it is about.
+struct Row {
+    record: CheckpointRecord,
+    about: Option<String>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, here) = cx.settled()?;
+    let session = match &args.session {
+        Some(text) => Some(find::session(&mut ledger, text)?),
+        None => None,
+    };
+    let repository = scope(cx, args.all || session.is_some(), here)?;
+    let rows = read(&mut ledger, |tx| {
+        let skip = args.period.until.is_some() || args.limit == 0;
+        let most = if skip { LOOK_AT } else { args.limit + 1 };
+        let mut records = tx.checkpoints(session, repository, most)?;
+        records.retain(|c| fits(c, args.period));
+        if args.limit > 0 {
+            records.truncate(args.limit + 1);
+        }
+        let row = |record: CheckpointRecord| {
+            Ok(Row {
+                about: about(tx, &record)?,
+                record,
+            })
+        };
+        records
+            .into_iter()
+            .map(row)
+            .collect::<Result<Vec<Row>, LedgerError>>()
+    })?;
+    answer(args, cx, rows, session)
+}
+
+fn fits(checkpoint: &CheckpointRecord, period: Period) -> bool {
+    period.since.is_none_or(|since| checkpoint.at >= since)
+        && period.until.is_none_or(|until| checkpoint.at < until)
+}
+
+fn answer(
+    args: &Args,
+    cx: &Cx,
+    mut rows: Vec<Row>,
+    session: Option<SessionId>,
+) -> Result<(), CommandError> {
+    let more = args.limit > 0 && rows.len() > args.limit;
+    rows.truncate(if more { args.limit } else { rows.len() });
+    if cx.ui.json {
+        let checkpoints = rows.iter().map(|r| Checkpoint::of(&r.record)).collect();
+        return cx.ui.json(SCHEMA, Json { checkpoints, more });
+    }
+    if rows.is_empty() {
+        let asked = args.period.since.is_some() || args.period.until.is_some();
+        cx.ui.status(if asked || session.is_some() {
+            "No checkpoint fits; `siglum checkpoint list` without options lists all."
+        } else {
+            "There is no checkpoint yet; each commit of a session makes one, and so does its end."
+        });
+        return Ok(());
+    }
+    cx.ui.table(&table(&rows))?;
+    if more {
+        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+    }
+    Ok(())
+}
+
+/// What a checkpoint is about: the subject of its commit, else what its first session is about.
+pub fn about(
+    tx: &mut dyn Transaction,
+    record: &CheckpointRecord,
+) -> Result<Option<String>, LedgerError> {
+    if let Some((repository, commit)) = record.repository.zip(record.commit.as_ref()) {
+        let facts = tx.commit(repository, commit)?.and_then(|c| c.facts);
+        return Ok(facts.map(|f| f.subject));
+    }
+    match record.pins.first() {
+        Some((session, _)) => Ok(why::card(tx, *session)?.and_then(|c| c.title)),
+        None => Ok(None),
+    }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let heading = vec!["CHECKPOINT", "KIND", "COMMIT", "AGE", "SESSIONS", "ABOUT"];
+    let mut table = Table::new(heading);
+    let now = clock::now();
+    for Row { record, about } in rows {
+        let commit = record.commit.as_ref().map_or("", |c| c.short());
+        let pins = &record.pins;
+        let mut sessions: Vec<String> = pins.iter().take(2).map(|(s, _)| s.short()).collect();
+        if pins.len() > 2 {
+            sessions.push(format!("+{}", pins.len() - 2));
+        }
+        table.row(vec![
+            Cell::styled(Style::Id, record.id.short()),
+            Cell::plain(kind(record.kind)),
+            Cell::styled(Style::Id, commit),
+            Cell::styled(Style::Time, ui::age(record.at, now)),
+            Cell::styled(Style::Agent, sessions.join(" ")),
+            Cell::plain(about.clone().unwrap_or_default()),
+        ]);
+    }
+    table
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    checkpoints: Vec<Checkpoint>,
+    /// Whether there are more than were asked for.
+    more: bool,
+}
+
+/// One checkpoint.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Checkpoint {
+    checkpoint: String,
+    /// `commit`, `end` or `manual`.
+    kind: String,
+    commit: Option<String>,
+    at: String,
+    pins: Vec<Pin>,
+}
+
+/// A session, up to an entry of its log.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Pin {
+    session: String,
+    sequence: u64,
+}
+
+impl Checkpoint {
+    pub fn of(record: &CheckpointRecord) -> Self {
+        let pins = record.pins.iter().map(|(session, sequence)| Pin {
+            session: session.to_string(),
+            sequence: *sequence,
+        });
+        Self {
+            checkpoint: record.id.to_string(),
+            kind: kind(record.kind).to_owned(),
+            commit: record.commit.as_ref().map(ToString::to_string),
+            at: record.at.to_string(),
+            pins: pins.collect(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `siglum checkpoint show`.
+
+use serde::Serialize;
+use siglum_domain::CheckpointId;
+use siglum_engine::find;
+use siglum_engine::why::{SessionCard, card};
+use siglum_ledger::{
+    CheckpointKind, CheckpointRecord, CommitRecord, LedgerError, SqliteLedger, Transaction, read,
+};
+
+use super::list::{Checkpoint, about};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Style};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.checkpoint/1";
+
+/// Show one checkpoint with the sessions that it pins
+#[derive(clap::Args)]
+pub struct Args {
+    /// The checkpoint: its id, or the last digits of it
+    #[arg(value_name = "CHECKPOINT")]
+    checkpoint: String,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let id = find::checkpoint(&mut ledger, &args.checkpoint)?;
+    checkpoint(cx, &mut ledger, id)
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    checkpoint: Checkpoint,
+    about: Option<String>,
+    /// The commits that are this checkpoint now: an amended or rebased commit keeps it.
+    commits: Vec<String>,
+}
+
+/// A checkpoint with all that it leads to.
+struct Found {
+    record: CheckpointRecord,
+    about: Option<String>,
+    commits: Vec<CommitRecord>,
+    pins: Vec<(SessionCard, u64)>,
+}
+
+/// Shows a checkpoint.
+pub fn checkpoint(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    id: CheckpointId,
+) -> Result<(), CommandError> {
+    let Some(found) = read(ledger, |tx| look(tx, id))? else {
+        return Err(CommandError::not_found(format!(
+            "no checkpoint is called {id}"
+        )));
+    };
+    if cx.ui.json {
+        let commits = found.commits.iter().map(|c| c.commit.to_string());
+        let answer = Json {
+            commits: commits.collect(),
+            checkpoint: Checkpoint::of(&found.record),
+            about: found.about,
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    print(cx, &found)
+}
+
+fn look(tx: &mut dyn Transaction, id: CheckpointId) -> Result<Option<Found>, LedgerError> {
+    let Some(record) = tx.checkpoint(id)? else {
+        return Ok(None);
+    };
+    let mut pins = Vec::with_capacity(record.pins.len());
+    for (session, sequence) in &record.pins {
+        pins.extend(card(tx, *session)?.map(|c| (c, *sequence)));
+    }
+    Ok(Some(Found {
+        about: about(tx, &record)?,
+        commits: tx.commits_of_checkpoint(id)?,
+        pins,
+        record,
+    }))
+}
+
+fn print(cx: &Cx, found: &Found) -> Result<(), CommandError> {
+    let (ui, record) = (&cx.ui, &found.record);
+    let of = match (record.kind, &record.commit) {
+        (CheckpointKind::Commit, Some(commit)) => format!("commit {}", commit.short()),
+        (CheckpointKind::Commit, None) => "a commit".to_owned(),
+        (CheckpointKind::End, _) => "the end of a session".to_owned(),
+        (CheckpointKind::Manual, _) => "what a person wanted to keep".to_owned(),
+    };
+    let about = found.about.as_deref().map_or_else(String::new, |about| {
+        let room = ui.width().saturating_sub(26 + of.len()).clamp(20, 100);
+        format!("  \"{}\"", ui::one_line(about, room))
+    });
+    ui.line(format!(
+        "checkpoint {} of {of}{about}",
+        ui.paint(Style::Id, record.id.short())
+    ))?;
+    ui.line("")?;
+    let field = |word: &str, text: String| {
+        ui.line(format!(
+            "{}  {text}",
+            ui.paint(Style::Heading, format!("{word:<10}"))
+        ))
+    };
+    field("Checkpoint", record.id.to_string())?;
+    field("Made", ui::when(record.at))?;
+    if let Some(commit) = &record.commit {
+        field("Commit", ui.paint(Style::Id, commit.as_str()))?;
+    }
+    for commit in &found.commits {
+        if Some(&commit.commit) != record.commit.as_ref() {
+            let text = format!("{} keeps it", ui.paint(Style::Id, commit.commit.as_str()));
+            field("Now", text)?;
+        }
+    }
+    if found.pins.is_empty() {
+        field("Pins", "no session".to_owned())?;
+    }
+    for (card, sequence) in &found.pins {
+        field("Pins", pin(cx, card, *sequence))?;
+    }
+    for (card, _) in &found.pins {
+        if let Some(resume) = &card.resume {
+            field("Resume", resume.clone())?;
+        }
+    }
+    Ok(())
+}
+
+/// `claude-code 0a1b2c3d  up to entry 12 of 20  "Add the parser"`.
+fn pin(cx: &Cx, card: &SessionCard, sequence: u64) -> String {
+    let ui = &cx.ui;
+    let title = card.title.as_deref().map_or_else(String::new, |t| {
+        let room = ui.width().saturating_sub(66).clamp(20, 100);
+        format!("  \"{}\"", ui::one_line(t, room))
+    });
+    format!(
+        "{} {}  up to entry {} of {}{title}",
+        ui.paint(Style::Agent, card.agent().as_str()),
+        ui.paint(Style::Id, card.record.id.short()),
+        ui::count(sequence),
+        ui::count(card.record.head)
+    )
+}

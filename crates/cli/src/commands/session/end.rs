@@ -1,0 +1,74 @@
+//! `siglum session end`.
+
+use serde::Serialize;
+use siglum_engine::find;
+use siglum_engine::history::{self, Ended};
+use siglum_ledger::read;
+
+use crate::clock::{self, Ids};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::{env, platform, ui};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.session.end/1";
+
+/// End a session by your word, where its agent did not say so
+///
+/// If the agent is heard of again, the session goes on. A session that ended already stays as it is.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The session: its id, the last digits of it, or the agent's own id
+    #[arg(value_name = "SESSION")]
+    session: String,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    session: String,
+    ended_at: String,
+    /// Whether it had ended before.
+    before: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let id = find::session(&mut ledger, &args.session)?;
+    let now = clock::now();
+    let by = env::text("USER")
+        .or_else(|| env::text("LOGNAME"))
+        .unwrap_or_else(|| "somebody".to_owned());
+    let Some(ended) = history::end(&Ids, &mut ledger, id, &by, now)? else {
+        return Err(CommandError::not_found(format!(
+            "no session is called {id}"
+        )));
+    };
+    let (at, before) = match ended {
+        Ended::Now => (now, false),
+        Ended::Before(at) => (at, true),
+    };
+    if cx.ui.json {
+        let answer = Json {
+            session: id.to_string(),
+            ended_at: at.to_string(),
+            before,
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    if before {
+        cx.ui.status(format!(
+            "Session {} had ended on {}; nothing was changed.",
+            id.short(),
+            ui::when(at)
+        ));
+        return Ok(());
+    }
+    cx.ui.status(format!("Session {} is ended.", id.short()));
+    let process = read(&mut ledger, |tx| tx.bindings(id))?.into_iter().next();
+    if process.is_some_and(|p| platform::alive(&p.process) == Some(true)) {
+        cx.ui
+            .hint("Its agent still runs; the session goes on as soon as it is heard of again.");
+    }
+    Ok(())
+}

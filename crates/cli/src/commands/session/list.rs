@@ -1,0 +1,251 @@
+//! `siglum session list`.
+
+use std::path::Path;
+
+use serde::Serialize;
+use siglum_domain::{AgentName, RepositoryId};
+use siglum_engine::overview::{self, Listed, Stand};
+use siglum_ledger::{RepositoryRecord, SessionFilter, SessionOrigin, SqliteLedger, read};
+
+use crate::clock;
+use crate::commands::time::Period;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.session.list/1";
+
+/// List sessions, newest first
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    period: Period,
+    /// At most this many; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Only those of this agent
+    #[arg(long, value_name = "AGENT", value_parser = super::agent)]
+    agent: Option<AgentName>,
+    /// Only those that have not ended
+    #[arg(long)]
+    open: bool,
+    /// Those of all repositories, not only of this one
+    #[arg(long)]
+    all: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, here) = cx.settled()?;
+    let repository = scope(cx, args.all, here)?;
+    let filter = SessionFilter {
+        repository,
+        agent: args.agent.clone(),
+        since: args.period.since,
+        until: args.period.until,
+        open: args.open,
+        limit: match args.limit {
+            0 => 0,
+            limit => limit + 1,
+        },
+        parent: None,
+    };
+    let mut sessions = overview::sessions(&cx.world()?, &mut ledger, &filter)?;
+    if args.open {
+        sessions.retain(|s| s.stand != Stand::Ended);
+    }
+    let more = args.limit > 0 && sessions.len() > args.limit;
+    sessions.truncate(if more { args.limit } else { sessions.len() });
+    let repositories = read(&mut ledger, |tx| tx.repositories())?;
+    if cx.ui.json {
+        let rows = sessions.iter();
+        let sessions = rows.map(|s| Session::of(s, &repositories)).collect();
+        return cx.ui.json(SCHEMA, Json { sessions, more });
+    }
+    if sessions.is_empty() {
+        return nothing(cx, &mut ledger, repository);
+    }
+    cx.ui.table(&table(&sessions, &repositories, args.all))?;
+    if more {
+        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+    }
+    Ok(())
+}
+
+/// The repository that a list is of; none for all of them.
+pub fn scope(
+    cx: &Cx,
+    all: bool,
+    here: Option<RepositoryRecord>,
+) -> Result<Option<RepositoryId>, CommandError> {
+    if all {
+        return Ok(None);
+    }
+    let here = cx.recorded(here);
+    here.map(|r| Some(r.id))
+        .map_err(|e| e.hint("`--all` lists those of all repositories."))
+}
+
+fn nothing(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    repository: Option<RepositoryId>,
+) -> Result<(), CommandError> {
+    let any = SessionFilter {
+        repository,
+        limit: 1,
+        ..SessionFilter::default()
+    };
+    let some = !read(ledger, |tx| tx.sessions(&any))?.is_empty();
+    cx.ui.status(if some {
+        "No session fits; `siglum session list --limit 0` lists all of them."
+    } else {
+        "No session is recorded yet: start an agent, or run `siglum import` for earlier ones."
+    });
+    Ok(())
+}
+
+fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> Table {
+    let mut heading = vec!["SESSION", "AGENT", "STATE", "LAST", "TURNS", "COMMITS"];
+    heading.extend(all.then_some("REPOSITORY"));
+    heading.push("TITLE");
+    let mut table = Table::new(heading);
+    let now = clock::now();
+    for session in sessions {
+        let (record, summary) = (&session.listing.record, &session.listing.summary);
+        let mut row = vec![
+            Cell::styled(Style::Id, record.id.short()),
+            Cell::styled(Style::Agent, record.agent.as_str()),
+            Cell::styled(style(session.stand), session.stand.word()),
+            Cell::styled(Style::Time, ui::age(record.last_at, now)),
+            Cell::number(ui::count(summary.turns)),
+            Cell::number(ui::count(session.listing.commits)),
+        ];
+        if all {
+            row.push(Cell::plain(place(session, repositories)));
+        }
+        row.push(match &summary.title {
+            Some(title) => Cell::plain(title),
+            None => Cell::styled(Style::Dim, "(no prompt)"),
+        });
+        table.row(row);
+    }
+    table
+}
+
+/// How a state looks.
+pub const fn style(stand: Stand) -> Style {
+    match stand {
+        Stand::Working => Style::Added,
+        Stand::Waiting => Style::Time,
+        Stand::Ended | Stand::Imported => Style::Dim,
+    }
+}
+
+/// The name of the checkout that a session works in, as people know it.
+pub fn place(session: &Listed, repositories: &[RepositoryRecord]) -> String {
+    let record = &session.listing.record;
+    let known = record.worktree.clone().or_else(|| {
+        let repository = repositories
+            .iter()
+            .find(|r| Some(r.id) == record.repository)?;
+        Some(repository.worktrees.first()?.0.clone())
+    });
+    let path = known.or_else(|| record.cwd.clone()).unwrap_or_default();
+    let name = Path::new(&path).file_name();
+    name.map_or(path.clone(), |n| n.to_string_lossy().into_owned())
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    sessions: Vec<Session>,
+    /// Whether there are more than were asked for.
+    more: bool,
+}
+
+/// A session and what it amounts to.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Session {
+    session: String,
+    agent: String,
+    conversation_id: String,
+    /// `working`, `waiting`, `ended` or `imported`.
+    state: String,
+    /// `live`, `import` or `api`.
+    origin: String,
+    title: Option<String>,
+    created_at: String,
+    last_at: String,
+    ended_at: Option<String>,
+    /// The git common directory of the repository that it works in.
+    repository: Option<String>,
+    worktree: Option<String>,
+    cwd: Option<String>,
+    parent: Option<String>,
+    models: Vec<String>,
+    turns: u64,
+    tool_calls: u64,
+    subagents: u64,
+    commits: u64,
+    tokens: Tokens,
+}
+
+/// Tokens.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Tokens {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+}
+
+impl From<siglum_domain::observation::Tokens> for Tokens {
+    fn from(t: siglum_domain::observation::Tokens) -> Self {
+        Self {
+            input: t.input,
+            output: t.output,
+            cache_read: t.cache_read,
+            cache_write: t.cache_write,
+        }
+    }
+}
+
+/// The word for how a session came into the ledger.
+pub const fn origin(origin: SessionOrigin) -> &'static str {
+    match origin {
+        SessionOrigin::Live => "live",
+        SessionOrigin::Import => "import",
+        SessionOrigin::Api => "api",
+    }
+}
+
+impl Session {
+    pub fn of(session: &Listed, repositories: &[RepositoryRecord]) -> Self {
+        let (record, summary) = (&session.listing.record, &session.listing.summary);
+        let repository = repositories
+            .iter()
+            .find(|r| Some(r.id) == record.repository);
+        Self {
+            session: record.id.to_string(),
+            agent: record.agent.to_string(),
+            conversation_id: record.conversation.to_string(),
+            state: session.stand.word().to_owned(),
+            origin: origin(record.origin).to_owned(),
+            title: summary.title.clone(),
+            created_at: record.created_at.to_string(),
+            last_at: record.last_at.to_string(),
+            ended_at: record.ended_at.map(|t| t.to_string()),
+            repository: repository.map(|r| r.common_dir.clone()),
+            worktree: record.worktree.clone(),
+            cwd: record.cwd.clone(),
+            parent: record.parent.map(|(p, _)| p.to_string()),
+            models: summary.models.clone(),
+            turns: summary.turns,
+            tool_calls: summary.tool_calls,
+            subagents: summary.subagents,
+            commits: session.listing.commits,
+            tokens: summary.tokens.into(),
+        }
+    }
+}

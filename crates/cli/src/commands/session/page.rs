@@ -1,0 +1,457 @@
+//! A session as people read it: a head, then turn by turn.
+
+use siglum_domain::fold::{MessageView, ToolCall};
+use siglum_domain::observation::{Body, Outcome, Role, ToolClass};
+use siglum_engine::history::{History, Passages, Turn, TurnState};
+use siglum_ledger::SessionRecord;
+
+use super::list::style;
+use super::show::{message_text, relation};
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Style, Ui};
+
+/// How many lines of a prompt or of last words are shown where not all is asked for.
+const LINES: usize = 8;
+/// The same of a prompt that the agent wrote itself.
+const SYNTHETIC: usize = 2;
+/// How many tool calls of a turn are shown where not all is asked for.
+const CALLS: usize = 40;
+/// How many children are named.
+const CHILDREN: usize = 8;
+
+/// Prints a session.
+pub fn print(
+    ui: &Ui,
+    history: &History,
+    earlier: usize,
+    full: bool,
+    passages: &mut Passages<'_>,
+) -> Result<(), CommandError> {
+    head(ui, history)?;
+    if earlier > 0 {
+        let text = format!(
+            "… {} before these; `--limit 0` shows all.",
+            ui::plural(earlier as u64, "turn")
+        );
+        ui.line("")?;
+        ui.line(ui.paint(Style::Dim, text))?;
+    }
+    if history.turns.is_empty() {
+        ui.status("No turn of this session is recorded.");
+    }
+    let mut page = Page { ui, full, passages };
+    for turn in &history.turns {
+        ui.line("")?;
+        page.turn(turn)?;
+    }
+    Ok(())
+}
+
+fn field(ui: &Ui, word: &str, text: impl AsRef<str>) -> Result<(), CommandError> {
+    let text = text.as_ref();
+    if text.is_empty() {
+        return Ok(());
+    }
+    ui.line(format!(
+        "{}  {text}",
+        ui.paint(Style::Heading, format!("{word:<12}"))
+    ))
+}
+
+fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
+    let (card, record) = (&history.card, &history.card.record);
+    let title = card.title.as_ref().map_or_else(String::new, |t| {
+        let room = ui.width().saturating_sub(record.agent.as_str().len() + 13);
+        format!("  \"{}\"", ui::one_line(t, room.clamp(20, 200)))
+    });
+    ui.line(format!(
+        "{} {}{title}",
+        ui.paint(Style::Agent, record.agent.as_str()),
+        ui.paint(Style::Id, record.id.short())
+    ))?;
+    ui.line("")?;
+    field(ui, "Session", record.id.to_string())?;
+    field(ui, "Conversation", record.conversation.as_str())?;
+    let natives: Vec<&str> = card.natives.iter().map(|n| n.as_str()).collect();
+    if natives != [record.conversation.as_str()] {
+        field(ui, "Native ids", natives.join(", "))?;
+    }
+    state(ui, history)?;
+    field(ui, "Directory", directory(record))?;
+    family(ui, history)?;
+    let links: Vec<String> = card.links.iter().map(ToString::to_string).collect();
+    field(ui, "Links", links.join(", "))?;
+    let models: Vec<&str> = history.view.models.iter().map(String::as_str).collect();
+    field(ui, "Models", models.join(", "))?;
+    field(ui, "Tokens", ui::tokens(history.view.tokens))?;
+    let sealed = if record.sealed == record.head {
+        format!(
+            "all {}",
+            ui::plural(record.head, "entry").replace("entrys", "entries")
+        )
+    } else {
+        format!(
+            "{} of {} entries",
+            ui::count(record.sealed),
+            ui::count(record.head)
+        )
+    };
+    field(ui, "Sealed", sealed)?;
+    field(ui, "Resume", card.resume.as_deref().unwrap_or_default())
+}
+
+fn state(ui: &Ui, history: &History) -> Result<(), CommandError> {
+    let record = &history.card.record;
+    let word = ui.paint(style(history.stand), history.stand.word());
+    let ended = record
+        .ended_at
+        .map_or_else(String::new, |at| format!(" on {}", ui::when(at)));
+    field(ui, "State", format!("{word}{ended}"))?;
+    let last = format!(
+        "{}, last heard of {}",
+        ui::when(record.created_at),
+        ui::ago(record.last_at, clock::now())
+    );
+    field(ui, "Started", last)
+}
+
+fn directory(record: &SessionRecord) -> String {
+    let Some(cwd) = record.cwd.as_ref().or(record.worktree.as_ref()) else {
+        return String::new();
+    };
+    Cx::tilde(std::path::Path::new(cwd))
+}
+
+fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
+    if let Some((parent, how)) = &history.parent {
+        let title = parent.title.as_deref().unwrap_or_default();
+        let text = format!(
+            "{} of {} {}  {}",
+            relation(*how),
+            ui.paint(Style::Agent, parent.agent().as_str()),
+            ui.paint(Style::Id, parent.record.id.short()),
+            ui::one_line(title, 50)
+        );
+        field(ui, "Parent", text.trim_end())?;
+    }
+    let child = |(record, how): &(SessionRecord, _)| {
+        format!(
+            "{} ({})",
+            ui.paint(Style::Id, record.id.short()),
+            relation(*how)
+        )
+    };
+    let mut children: Vec<String> = history.children.iter().take(CHILDREN).map(child).collect();
+    if history.children.len() > CHILDREN {
+        children.push(format!("{} more", history.children.len() - CHILDREN));
+    }
+    field(ui, "Children", children.join(", "))?;
+    let subagents = history.view.subagents.len() as u64;
+    let told = if subagents == 0 {
+        String::new()
+    } else {
+        ui::count(subagents)
+    };
+    field(ui, "Sub-agents", told)
+}
+
+/// One step of a turn.
+enum Step<'a> {
+    Call(&'a ToolCall),
+    Said(&'a MessageView),
+}
+
+/// What printing turns needs.
+struct Page<'a, 'b> {
+    ui: &'a Ui,
+    full: bool,
+    passages: &'a mut Passages<'b>,
+}
+
+impl Page<'_, '_> {
+    fn width(&self) -> usize {
+        self.ui.width().saturating_sub(4).clamp(30, 100)
+    }
+
+    fn turn(&mut self, turn: &Turn) -> Result<(), CommandError> {
+        self.turn_head(turn)?;
+        self.prompt(turn)?;
+        if turn.view.compactions > 0 {
+            let text = "    the context was compacted";
+            self.ui.line(self.ui.paint(Style::Dim, text))?;
+        }
+        if self.full {
+            self.steps(turn)?;
+        } else {
+            for call in turn.view.tools.iter().take(CALLS) {
+                self.call(call)?;
+            }
+            if turn.view.tools.len() > CALLS {
+                let more = turn.view.tools.len() - CALLS;
+                let text = format!(
+                    "    … {} more; `--full` shows all",
+                    ui::plural(more as u64, "call")
+                );
+                self.ui.line(self.ui.paint(Style::Dim, text))?;
+            }
+        }
+        self.last_words(turn)?;
+        for made in &turn.commits {
+            let subject = made.subject.as_deref().unwrap_or("(not looked at yet)");
+            let verdict = made.verdict.to_string();
+            let room = self.width().saturating_sub(21 + verdict.len());
+            self.ui.line(format!(
+                "  {} {}  {}  [{}]",
+                self.ui.paint(Style::Heading, "commit"),
+                self.ui.paint(Style::Id, made.commit.short()),
+                ui::one_line(subject, room),
+                self.ui.paint(Style::of(made.verdict), verdict)
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn turn_head(&self, turn: &Turn) -> Result<(), CommandError> {
+        let ui = self.ui;
+        let name = if turn.number == 0 {
+            "Outside any turn".to_owned()
+        } else {
+            format!("Turn {}", turn.number)
+        };
+        let opened = turn.view.opened.map(ui::when).unwrap_or_default();
+        let look = match turn.state {
+            TurnState::Open => Style::Added,
+            TurnState::Broken => Style::Warning,
+            TurnState::Unsealed | TurnState::Sealed => Style::Dim,
+        };
+        let tokens = turn.view.tokens;
+        let cost = if tokens == siglum_domain::observation::Tokens::default() {
+            String::new()
+        } else {
+            ui.paint(Style::Dim, format!("  {}", ui::tokens(tokens)))
+        };
+        ui.line(format!(
+            "{}  {}  {}{cost}",
+            ui.paint(Style::Heading, name),
+            ui.paint(Style::Time, opened),
+            ui.paint(look, turn.state.word())
+        ))
+    }
+
+    /// The lines of a text behind a mark, `most` of them unless all is asked for.
+    fn marked(
+        &self,
+        mark: &str,
+        text: &str,
+        most: usize,
+        look: Option<Style>,
+    ) -> Result<(), CommandError> {
+        let lines = ui::wrap(text.trim(), self.width());
+        let most = if self.full { usize::MAX } else { most };
+        for (at, line) in lines.iter().take(most).enumerate() {
+            let blank = " ".repeat(mark.len());
+            let mark = if at == 0 { mark } else { &blank };
+            let line = look.map_or_else(|| line.clone(), |look| self.ui.paint(look, line));
+            self.ui.line(format!("  {mark} {line}").trim_end())?;
+        }
+        if lines.len() > most {
+            let more = ui::plural((lines.len() - most) as u64, "line");
+            let text = format!("    … {more} more; `--full` shows all");
+            self.ui.line(self.ui.paint(Style::Dim, text))?;
+        }
+        Ok(())
+    }
+
+    fn prompt(&mut self, turn: &Turn) -> Result<(), CommandError> {
+        let Some(prompt) = &turn.view.prompt else {
+            return Ok(());
+        };
+        let (look, most) = if turn.view.synthetic {
+            (Some(Style::Dim), SYNTHETIC)
+        } else {
+            (None, LINES)
+        };
+        match self.passages.text(prompt)? {
+            Some(text) => self.marked(">", &text, most, look),
+            None => self.marked(">", &elsewhere(prompt), most, Some(Style::Dim)),
+        }
+    }
+
+    fn last_words(&mut self, turn: &Turn) -> Result<(), CommandError> {
+        let Some(last) = &turn.view.last_message else {
+            return Ok(());
+        };
+        let Some(text) = self.passages.text(last)? else {
+            return Ok(());
+        };
+        // With all messages shown, the last words were among them.
+        let said = turn.view.messages.iter().any(|m| m.role == Role::Assistant);
+        if self.full && said {
+            return Ok(());
+        }
+        self.marked("<", &text, LINES, None)
+    }
+
+    /// Messages and calls in the order of time.
+    fn steps(&mut self, turn: &Turn) -> Result<(), CommandError> {
+        let calls = turn.view.tools.iter();
+        let said = turn.view.messages.iter();
+        let mut steps: Vec<_> = said
+            .map(|m| (Some(m.at), 0, Step::Said(m)))
+            .chain(calls.map(|c| (c.started.or(c.ended), 1, Step::Call(c))))
+            .collect();
+        steps.sort_by_key(|(at, rank, _)| (*at, *rank));
+        for (_, _, step) in steps {
+            match step {
+                Step::Call(call) => {
+                    self.call(call)?;
+                    self.output(call)?;
+                }
+                Step::Said(message) => {
+                    let text = message_text(message, self.passages)?;
+                    if text.is_empty() {
+                        continue;
+                    }
+                    let mark = match (message.role, &message.subagent) {
+                        (Role::User, None) => ">",
+                        (Role::Assistant, None) => "<",
+                        (Role::User, Some(_)) => "  >",
+                        (Role::Assistant, Some(_)) => "  <",
+                    };
+                    let look = message.subagent.as_ref().map(|_| Style::Dim);
+                    self.marked(mark, &text, LINES, look)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, call: &ToolCall) -> Result<(), CommandError> {
+        let ended = self.ended(call)?;
+        let inner = if call.subagent.is_some() {
+            "    "
+        } else {
+            "  "
+        };
+        let room = self
+            .width()
+            .saturating_sub(inner.len() + call.tool.len() + ended.len());
+        let what = what(call);
+        let what = if self.full {
+            ui::one_line(&what, usize::MAX)
+        } else {
+            ui::one_line(&what, room.max(20))
+        };
+        let line = format!(
+            "  {inner}{} {what}{}",
+            self.ui.paint(Style::Agent, &call.tool),
+            self.ui.paint(Style::Removed, ended)
+        );
+        self.ui.line(line.trim_end())
+    }
+
+    /// How a call ended, where that is not "well".
+    fn ended(&mut self, call: &ToolCall) -> Result<String, CommandError> {
+        let word = match call.outcome {
+            Some(Outcome::Ok) => return Ok(String::new()),
+            None => return Ok("  [no result]".to_owned()),
+            Some(Outcome::Failed) => "failed",
+            Some(Outcome::Denied) => "denied",
+        };
+        let said = match &call.output {
+            Some(output) => self.passages.text(output)?.unwrap_or_default(),
+            None => String::new(),
+        };
+        let first = said.lines().find(|l| !l.trim().is_empty());
+        Ok(match first {
+            Some(line) => format!("  [{word}: {}]", ui::one_line(line, self.width() / 2)),
+            None => format!("  [{word}]"),
+        })
+    }
+
+    fn output(&mut self, call: &ToolCall) -> Result<(), CommandError> {
+        let Some(output) = &call.output else {
+            return Ok(());
+        };
+        let text = match self.passages.text(output)? {
+            Some(text) => text,
+            None => elsewhere(output),
+        };
+        for line in text.trim_end().lines() {
+            let clean: String = line
+                .replace('\t', "    ")
+                .chars()
+                .filter(|c| !c.is_control())
+                .collect();
+            self.ui.line(
+                self.ui
+                    .paint(Style::Dim, format!("      {clean}").trim_end()),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// What stands for a text that is not stored here.
+fn elsewhere(body: &Body) -> String {
+    match body {
+        Body::Withheld { bytes, .. } => {
+            format!("({}, too large for a hook to keep)", ui::bytes(*bytes))
+        }
+        _ => "(its text is not stored here)".to_owned(),
+    }
+}
+
+/// What a call does, on one line.
+fn what(call: &ToolCall) -> String {
+    let input = call.input.as_ref().and_then(Body::text).unwrap_or_default();
+    match call.class {
+        ToolClass::Shell => input.to_owned(),
+        ToolClass::Edit if call.path.is_some() => call.path.clone().unwrap_or_default(),
+        ToolClass::Agent | ToolClass::Edit | ToolClass::Other => values(input),
+    }
+}
+
+/// The values of a JSON object, those that say most first; anything else as it is.
+fn values(input: &str) -> String {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(input) else {
+        return input.to_owned();
+    };
+    let text = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let telling = [
+        "description",
+        "file_path",
+        "path",
+        "pattern",
+        "query",
+        "url",
+    ];
+    let first = telling
+        .iter()
+        .filter_map(|name| fields.get(*name))
+        .map(text);
+    let rest = fields
+        .iter()
+        .filter(|(name, _)| !telling.contains(&name.as_str()) && !name.ends_with("_bytes"))
+        .map(|(name, value)| format!("{name}={}", text(value)));
+    first.chain(rest).collect::<Vec<_>>().join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_that_say_most_come_first() {
+        let input =
+            r#"{"a":1,"description":"look","file_path":"/x","prompt_bytes":900,"deep":{"k":[2]}}"#;
+        assert_eq!(values(input), r#"look  /x  a=1  deep={"k":[2]}"#);
+        assert_eq!(values("no JSON"), "no JSON");
+        assert_eq!(values("{}"), "");
+    }
+}

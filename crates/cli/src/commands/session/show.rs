@@ -1,0 +1,354 @@
+//! `siglum session show`: one session with its turns.
+
+use serde::Serialize;
+use siglum_domain::SessionId;
+use siglum_domain::fold::{MessageView, ToolCall};
+use siglum_domain::observation::{Body, Outcome, Role};
+use siglum_engine::find;
+use siglum_engine::history::{self, History, Made, Passages, Turn};
+use siglum_ledger::{LedgerError, Relation, SqliteLedger};
+
+use super::list::{Tokens, origin};
+use super::page;
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.session/1";
+
+/// Show one session with its turns
+#[derive(clap::Args)]
+pub struct Args {
+    /// The session: its id, the last digits of it, or the agent's own id
+    #[arg(value_name = "SESSION")]
+    session: String,
+    #[command(flatten)]
+    pub depth: Depth,
+}
+
+/// How much of a session to show.
+#[derive(clap::Args, Debug, Clone, Copy)]
+pub struct Depth {
+    /// Show messages and what tools returned, too, and nothing shortened
+    #[arg(long)]
+    pub full: bool,
+    /// Only the turn with this number
+    #[arg(long, value_name = "N", conflicts_with = "limit")]
+    pub turn: Option<usize>,
+    /// Only this many turns, the last ones; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let id = find::session(&mut ledger, &args.session)?;
+    session(cx, &mut ledger, id, args.depth)
+}
+
+/// Shows a session.
+pub fn session(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    id: SessionId,
+    depth: Depth,
+) -> Result<(), CommandError> {
+    let Some(mut history) = history::history(&cx.world()?, ledger, id)? else {
+        return Err(CommandError::not_found(format!(
+            "no session is called {id}"
+        )));
+    };
+    let earlier = choose(&mut history, depth)?;
+    let agent = history.card.agent().to_string();
+    let mut passages = Passages::of(ledger, &agent);
+    if cx.ui.json {
+        cx.ui.json(
+            SCHEMA,
+            Json::of(&history, earlier, depth.full, &mut passages)?,
+        )
+    } else {
+        page::print(&cx.ui, &history, earlier, depth.full, &mut passages)
+    }
+}
+
+/// Leaves the turns that were asked for; returns how many earlier ones were left out.
+fn choose(history: &mut History, depth: Depth) -> Result<usize, CommandError> {
+    if let Some(number) = depth.turn {
+        let last = history.turns.last().map_or(0, |t| t.number);
+        history.turns.retain(|t| t.number == number);
+        if history.turns.is_empty() {
+            return Err(
+                CommandError::not_found(format!("the session has no turn {number}"))
+                    .hint(format!("Its turns have the numbers 1 to {last}.")),
+            );
+        }
+        return Ok(0);
+    }
+    let earlier = match depth.limit {
+        0 => 0,
+        limit => history.turns.len().saturating_sub(limit),
+    };
+    history.turns.drain(..earlier);
+    Ok(earlier)
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    session: String,
+    agent: String,
+    conversation_id: String,
+    /// The agent's own ids, oldest first.
+    native_ids: Vec<String>,
+    title: Option<String>,
+    /// `working`, `waiting`, `ended` or `imported`.
+    state: String,
+    /// `live`, `import` or `api`.
+    origin: String,
+    created_at: String,
+    last_at: String,
+    ended_at: Option<String>,
+    cwd: Option<String>,
+    worktree: Option<String>,
+    parent: Option<Relative>,
+    children: Vec<Relative>,
+    links: Vec<Link>,
+    models: Vec<String>,
+    subagents: Vec<String>,
+    tokens: Tokens,
+    resume: Option<String>,
+    /// The last entry of its log, and the last that a receipt seals.
+    head: u64,
+    sealed: u64,
+    /// Turns before the first one told.
+    earlier_turns: usize,
+    turns: Vec<TurnJson>,
+}
+
+/// A session that this one came from, or that came from it.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Relative {
+    session: String,
+    /// `fork`, `clear` or `nested`.
+    relation: String,
+}
+
+/// A fact attached to a session.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Link {
+    field: String,
+    value: String,
+}
+
+/// One turn.
+#[derive(Serialize, schemars::JsonSchema)]
+struct TurnJson {
+    turn: Option<String>,
+    /// Its number in the session, from 1; 0 for what happened outside any turn.
+    number: usize,
+    /// `open`, `no stop seen`, `unsealed` or `sealed`.
+    state: String,
+    opened_at: Option<String>,
+    stopped_at: Option<String>,
+    prompt: Option<String>,
+    /// Whether the agent wrote the prompt itself.
+    synthetic: bool,
+    last_message: Option<String>,
+    tools: Vec<Tool>,
+    /// Only with `--full`.
+    messages: Vec<Message>,
+    tokens: Tokens,
+    compactions: u32,
+    commits: Vec<Commit>,
+}
+
+/// One tool call.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Tool {
+    tool: String,
+    input: Option<String>,
+    path: Option<String>,
+    /// `ok`, `failed` or `denied`; absent while it runs, or if nobody saw the end.
+    outcome: Option<String>,
+    /// Only with `--full`.
+    output: Option<String>,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+    subagent: Option<String>,
+}
+
+/// One message.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Message {
+    at: String,
+    /// `user` or `assistant`.
+    role: String,
+    text: String,
+    model: Option<String>,
+    subagent: Option<String>,
+}
+
+/// A commit that the session made.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Commit {
+    commit: String,
+    subject: Option<String>,
+    /// `certain` or `likely`.
+    verdict: String,
+    at: String,
+}
+
+/// The word for how a session came from another.
+pub const fn relation(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Fork => "fork",
+        Relation::Clear => "clear",
+        Relation::Nested => "nested",
+    }
+}
+
+/// The word for how a tool call ended.
+pub const fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Failed => "failed",
+        Outcome::Denied => "denied",
+    }
+}
+
+/// The texts of the parts of a message, those that are stored.
+pub fn message_text(
+    message: &MessageView,
+    passages: &mut Passages<'_>,
+) -> Result<String, LedgerError> {
+    let mut texts = Vec::new();
+    for part in &message.parts {
+        texts.extend(passages.text(part)?.filter(|t| !t.trim().is_empty()));
+    }
+    Ok(texts.join("\n"))
+}
+
+impl Json {
+    fn of(
+        history: &History,
+        earlier: usize,
+        full: bool,
+        passages: &mut Passages<'_>,
+    ) -> Result<Self, LedgerError> {
+        let (card, record) = (&history.card, &history.card.record);
+        let relative = |id: SessionId, how: Relation| Relative {
+            session: id.to_string(),
+            relation: relation(how).to_owned(),
+        };
+        let mut turns = Vec::with_capacity(history.turns.len());
+        for turn in &history.turns {
+            turns.push(TurnJson::of(turn, full, passages)?);
+        }
+        Ok(Self {
+            session: record.id.to_string(),
+            agent: record.agent.to_string(),
+            conversation_id: record.conversation.to_string(),
+            native_ids: card.natives.iter().map(ToString::to_string).collect(),
+            title: card.title.clone(),
+            state: history.stand.word().to_owned(),
+            origin: origin(record.origin).to_owned(),
+            created_at: record.created_at.to_string(),
+            last_at: record.last_at.to_string(),
+            ended_at: record.ended_at.map(|t| t.to_string()),
+            cwd: record.cwd.clone(),
+            worktree: record.worktree.clone(),
+            parent: record.parent.map(|(id, how)| relative(id, how)),
+            children: history
+                .children
+                .iter()
+                .map(|(child, how)| relative(child.id, *how))
+                .collect(),
+            links: card
+                .links
+                .iter()
+                .map(|l| Link {
+                    field: l.field().to_owned(),
+                    value: l.value(),
+                })
+                .collect(),
+            models: history.view.models.iter().cloned().collect(),
+            subagents: history.view.subagents.iter().cloned().collect(),
+            tokens: history.view.tokens.into(),
+            resume: card.resume.clone(),
+            head: record.head,
+            sealed: record.sealed,
+            earlier_turns: earlier,
+            turns,
+        })
+    }
+}
+
+impl TurnJson {
+    fn of(turn: &Turn, full: bool, passages: &mut Passages<'_>) -> Result<Self, LedgerError> {
+        let view = &turn.view;
+        let mut tools = Vec::with_capacity(view.tools.len());
+        for call in &view.tools {
+            tools.push(Tool::of(call, full, passages)?);
+        }
+        let mut messages = Vec::new();
+        for message in view.messages.iter().filter(|_| full) {
+            messages.push(Message {
+                at: message.at.to_string(),
+                role: match message.role {
+                    Role::User => "user",
+                    Role::Assistant => "assistant",
+                }
+                .to_owned(),
+                text: message_text(message, passages)?,
+                model: message.model.clone(),
+                subagent: message.subagent.clone(),
+            });
+        }
+        Ok(Self {
+            turn: view.id.map(|t| t.to_string()),
+            number: turn.number,
+            state: turn.state.word().to_owned(),
+            opened_at: view.opened.map(|t| t.to_string()),
+            stopped_at: view.stopped.map(|t| t.to_string()),
+            prompt: text(view.prompt.as_ref(), passages)?,
+            synthetic: view.synthetic,
+            last_message: text(view.last_message.as_ref(), passages)?,
+            tools,
+            messages,
+            tokens: view.tokens.into(),
+            compactions: view.compactions,
+            commits: turn.commits.iter().map(Commit::of).collect(),
+        })
+    }
+}
+
+fn text(body: Option<&Body>, passages: &mut Passages<'_>) -> Result<Option<String>, LedgerError> {
+    body.map_or(Ok(None), |body| passages.text(body))
+}
+
+impl Tool {
+    fn of(call: &ToolCall, full: bool, passages: &mut Passages<'_>) -> Result<Self, LedgerError> {
+        let output = call.output.as_ref().filter(|_| full);
+        Ok(Self {
+            tool: call.tool.clone(),
+            input: call.input.as_ref().and_then(Body::text).map(str::to_owned),
+            path: call.path.clone(),
+            outcome: call.outcome.map(|o| outcome(o).to_owned()),
+            output: text(output, passages)?,
+            started_at: call.started.map(|t| t.to_string()),
+            ended_at: call.ended.map(|t| t.to_string()),
+            subagent: call.subagent.clone(),
+        })
+    }
+}
+
+impl Commit {
+    fn of(made: &Made) -> Self {
+        Self {
+            commit: made.commit.to_string(),
+            subject: made.subject.clone(),
+            verdict: made.verdict.to_string(),
+            at: made.at.to_string(),
+        }
+    }
+}

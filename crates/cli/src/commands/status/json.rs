@@ -1,0 +1,153 @@
+//! The JSON form of the status.
+
+use serde::Serialize;
+use siglum_gitstore::hooks::HookCondition;
+
+use super::installed::condition;
+use super::{Status, Worker};
+use crate::commands::session::list::Session;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.status/1";
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// The checkout that we stand in.
+    worktree: Option<String>,
+    /// Whether Siglum is on in it.
+    on: bool,
+    /// Whether sessions are recorded everywhere on this machine.
+    everywhere: bool,
+    /// Whether the settings allow recording.
+    recording: bool,
+    /// The hooks of git that are not as they should be.
+    git_hooks: Vec<Hook>,
+    agents: Vec<Agent>,
+    running: Vec<Session>,
+    /// The newest session of this repository.
+    last: Option<Session>,
+    waiting: Waiting,
+    /// `running`, `started` or `not_needed`.
+    worker: String,
+    parked: Vec<Parked>,
+    /// What was declined in the last day, newest first, 20 at most.
+    declines: Vec<Decline>,
+}
+
+/// One hook of git.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Hook {
+    name: String,
+    /// `missing`, `out of date`, `calls another program` or `not executable`.
+    state: String,
+}
+
+/// One agent and its hooks.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Agent {
+    agent: String,
+    in_place: bool,
+    text: String,
+}
+
+/// What waits, each 1000 at most.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Waiting {
+    deliveries: usize,
+    oldest_delivery_at: Option<String>,
+    transcripts: usize,
+    unsealed_sessions: usize,
+    commits_under_way: usize,
+}
+
+/// Something that was set aside because it failed too often.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Parked {
+    queue: String,
+    item: String,
+    at: String,
+    reason: String,
+}
+
+/// Something that was refused, deferred or lost.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Decline {
+    at: String,
+    edge: String,
+    reason: String,
+    detail: String,
+}
+
+impl Json {
+    pub(super) fn of(status: &Status) -> Self {
+        let (installed, overview) = (&status.installed, &status.overview);
+        let session = |s| Session::of(s, &status.repositories);
+        let bad = installed
+            .hooks
+            .iter()
+            .filter(|h| h.state != HookCondition::Current);
+        Self {
+            worktree: installed.repository.clone(),
+            on: installed.on,
+            everywhere: installed.everywhere,
+            recording: installed.recording,
+            git_hooks: bad
+                .map(|h| Hook {
+                    name: h.name.to_owned(),
+                    state: condition(h.state).to_owned(),
+                })
+                .collect(),
+            agents: installed
+                .agents
+                .iter()
+                .map(|(agent, text, in_place)| Agent {
+                    agent: agent.name.to_owned(),
+                    in_place: *in_place,
+                    text: text.clone(),
+                })
+                .collect(),
+            running: overview.running.iter().map(session).collect(),
+            last: overview.last.as_ref().map(session),
+            waiting: Waiting {
+                deliveries: status.spooled.0,
+                oldest_delivery_at: status.spooled.1.map(|t| t.to_string()),
+                transcripts: overview.transcripts,
+                unsealed_sessions: overview.unsealed,
+                commits_under_way: overview.intents,
+            },
+            worker: match status.worker {
+                Worker::Running => "running",
+                Worker::Started => "started",
+                Worker::NotNeeded => "not_needed",
+            }
+            .to_owned(),
+            parked: parked(status),
+            declines: declines(status),
+        }
+    }
+}
+
+fn parked(status: &Status) -> Vec<Parked> {
+    let parked = status.overview.parked.iter();
+    parked
+        .map(|(queue, item, at, reason)| Parked {
+            queue: queue.clone(),
+            item: item.clone(),
+            at: at.to_string(),
+            reason: reason.clone(),
+        })
+        .collect()
+}
+
+fn declines(status: &Status) -> Vec<Decline> {
+    let declines = status.overview.declines.iter().take(20);
+    declines
+        .map(|d| Decline {
+            at: d.at.to_string(),
+            edge: d.edge.clone(),
+            reason: d.reason.clone(),
+            detail: d.detail.clone(),
+        })
+        .collect()
+}
