@@ -34,7 +34,6 @@ pub fn run(keep: bool, cx: &Cx) -> Result<(), CommandError> {
             .hint("Name another directory for temporary files in TMPDIR.")
     })?;
     let sandbox = Sandbox::at(dir.path().canonicalize()?);
-    sandbox.prepare()?;
     let mut stage = Stage::start(&sandbox)?;
     let played = stage.listen(cx)?;
     let rows = answer::rows(&sandbox, &played)?;
@@ -82,7 +81,7 @@ struct Stage {
 
 impl Stage {
     fn start(sandbox: &Sandbox) -> Result<Self, CommandError> {
-        let mut usher = sandbox.actor("siglum", Part::Usher, sandbox.root());
+        let mut usher = sandbox.backstage(Part::Usher)?;
         let mut usher = usher.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (told, stdout) = (usher.stdin.take(), usher.stdout.take());
         let (say, said) = channel();
@@ -115,12 +114,16 @@ impl Stage {
             match self.said.recv_timeout(left) {
                 Ok(Said::Doing(text)) => cx.ui.status(text),
                 Ok(Said::Done(played)) => return Ok(played),
-                Ok(Said::Failed(error)) => return Err(broken(&error)),
+                Ok(Said::Failed { error, hints }) => {
+                    let mut broken = broken(&error);
+                    if !hints.is_empty() {
+                        broken.hints = hints;
+                    }
+                    return Err(broken);
+                }
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(broken(&format!(
-                        "it did not end within {} s",
-                        MOST.as_secs()
-                    )));
+                    let error = format!("it did not end within {} s", MOST.as_secs());
+                    return Err(broken(&error));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(broken("the stage ended without a word"));

@@ -137,6 +137,15 @@ impl Sandbox {
         command
     }
 
+    /// This program under its own name, before the play has begun.
+    pub fn backstage(&self, part: Part) -> Result<Command, CommandError> {
+        let mut command = self.command(&std::env::current_exe()?);
+        command.current_dir(&self.root);
+        command.args(["demo", "--part", part.word(), "--at"]);
+        command.arg(&self.root);
+        Ok(command)
+    }
+
     /// The search path, with the git that was named explicitly before all others.
     fn path(&self) -> OsString {
         let path = env::path("PATH").unwrap_or_else(|| PathBuf::from("/usr/bin:/bin"));

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,11 +27,12 @@ pub const KEEP: &[u8] = b"keep";
 const SOON: Duration = Duration::from_secs(20);
 /// How long to wait between two looks.
 const LOOK: Duration = Duration::from_millis(2);
+const BROKEN_OFF: &str = "nobody listens any more";
 
 /// Starts the stage and ends, so that the first process of the system becomes its parent.
 pub fn usher(root: PathBuf) -> Result<(), CommandError> {
     let sandbox = Sandbox::at(root);
-    let mut stage = sandbox.actor("siglum", Part::Stage, sandbox.root());
+    let mut stage = sandbox.backstage(Part::Stage)?;
     let own = std::process::id().to_string();
     drop(stage.args(["--from", &own]).spawn()?);
     Ok(())
@@ -40,9 +41,6 @@ pub fn usher(root: PathBuf) -> Result<(), CommandError> {
 /// Directs the play and tells of it on standard output; ends when standard input does.
 pub fn run(cx: &Cx, root: PathBuf, from: Option<i32>) -> Result<(), CommandError> {
     platform::detach();
-    wait_for("to be cut loose", || {
-        getppid().map(Pid::as_raw_nonzero).map(i32::from) != from
-    })?;
     let sandbox = Sandbox::at(root);
     let company = Company::default();
     let say = |said: &Said| {
@@ -54,8 +52,11 @@ pub fn run(cx: &Cx, root: PathBuf, from: Option<i32>) -> Result<(), CommandError
     let keep = thread::scope(|scope| {
         scope.spawn(|| {
             let doing = |text: &str| say(&Said::Doing(text.to_owned()));
-            let played = story::play(&sandbox, &company, obstacle(), &doing);
-            say(&played.map_or_else(|e| Said::Failed(format!("{:#}", e.source)), Said::Done));
+            let played = company
+                .wait_for("to be cut loose", || parent() != from)
+                .and_then(|()| sandbox.prepare())
+                .and_then(|()| story::play(&sandbox, &company, obstacle(), &doing));
+            say(&played.map_or_else(failed, Said::Done));
         });
         let mut told = Vec::new();
         let _ = std::io::stdin().read_to_end(&mut told);
@@ -63,6 +64,17 @@ pub fn run(cx: &Cx, root: PathBuf, from: Option<i32>) -> Result<(), CommandError
         told == KEEP
     });
     if keep { Ok(()) } else { clear_up(&sandbox) }
+}
+
+fn parent() -> Option<i32> {
+    getppid().map(|pid| pid.as_raw_nonzero().get())
+}
+
+fn failed(error: CommandError) -> Said {
+    Said::Failed {
+        error: format!("{:#}", error.source),
+        hints: error.hints,
+    }
 }
 
 /// Runs the script of the play, as a program does that has no terminal.
@@ -75,19 +87,6 @@ pub fn run_script(root: PathBuf) -> Result<(), CommandError> {
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     Err(CommandError::failed(format!("the script failed: {said}")))
-}
-
-/// Waits until something is so.
-pub fn wait_for(what: &str, mut so: impl FnMut() -> bool) -> Result<(), CommandError> {
-    let end = Instant::now() + SOON;
-    while !so() {
-        if Instant::now() > end {
-            let error = format!("waited {} s in vain {what}", SOON.as_secs());
-            return Err(CommandError::failed(error));
-        }
-        thread::sleep(LOOK);
-    }
-    Ok(())
 }
 
 /// What keeps a person in this play from being told apart: an agent that is the first process of
@@ -129,9 +128,9 @@ impl Default for Company {
 impl Company {
     /// Starts a process, unless the play was broken off.
     pub fn take_in(&self, command: &mut Command) -> Result<Child, CommandError> {
-        let mut members = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = self.members();
         let Some(members) = members.as_mut() else {
-            return Err(CommandError::failed("the play was broken off"));
+            return Err(CommandError::failed(BROKEN_OFF));
         };
         let child = command.spawn()?;
         members.push(Pid::from_child(&child));
@@ -143,12 +142,32 @@ impl Company {
         self.take_in(command.process_group(0))
     }
 
+    /// Waits until something is so, or the play is broken off.
+    pub fn wait_for(&self, what: &str, mut so: impl FnMut() -> bool) -> Result<(), CommandError> {
+        let end = Instant::now() + SOON;
+        while !so() {
+            if Instant::now() > end {
+                let error = format!("waited {} s in vain {what}", SOON.as_secs());
+                return Err(CommandError::failed(error));
+            }
+            if self.members().is_none() {
+                return Err(CommandError::failed(BROKEN_OFF));
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    fn members(&self) -> MutexGuard<'_, Option<Vec<Pid>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits for a process to end.
     pub fn see_off(&self, mut child: Child) -> Result<ExitStatus, CommandError> {
         let mut status = None;
-        wait_for("for a process to end", || {
+        self.wait_for("for a process to end", || {
             // Its id means another process once it was waited for, so nobody may use it then.
-            let mut members = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut members = self.members();
             status = child.try_wait().ok().flatten();
             if let (Some(_), Some(members)) = (status, members.as_mut()) {
                 members.retain(|pid| *pid != Pid::from_child(&child));
@@ -160,10 +179,40 @@ impl Company {
 
     /// Ends all of them, and lets no other in.
     fn disband(&self) {
-        let mut members = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = self.members();
         for pid in members.take().into_iter().flatten() {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = kill_process(pid, Signal::KILL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_plays_or_waits_once_the_company_is_disbanded() {
+        let company = Company::default();
+        assert!(company.wait_for("for nothing", || true).is_ok());
+        company.disband();
+        let error = company.wait_for("in vain", || false).unwrap_err();
+        assert_eq!(error.source.to_string(), BROKEN_OFF);
+        let sandbox = Sandbox::at(std::env::temp_dir());
+        let mut command = sandbox.command("/bin/sh".as_ref());
+        assert!(company.take_in(&mut command).is_err());
+    }
+
+    #[test]
+    fn who_is_killed_is_seen_off() {
+        let company = Company::default();
+        let sandbox = Sandbox::at(std::env::temp_dir());
+        let mut command = sandbox.command("/bin/sh".as_ref());
+        command.current_dir("/").args(["-c", "exec sleep 60"]);
+        let child = company.take_in_group(&mut command).unwrap();
+        let pid = Pid::from_child(&child);
+        kill_process_group(pid, Signal::KILL).unwrap();
+        assert!(!company.see_off(child).unwrap().success());
+        assert_eq!(company.members().as_deref(), Some(&[][..]));
     }
 }

@@ -10,7 +10,7 @@ use super::args::Part;
 use super::cast::Agent;
 use super::person;
 use super::sandbox::Sandbox;
-use super::stage::{Company, wait_for};
+use super::stage::Company;
 use super::wire::{By, Made, Played, Step};
 use crate::env;
 use crate::error::CommandError;
@@ -45,6 +45,11 @@ def test_total_is_in_cents():
     assert total([(0.1, 3)]) == 0.3
 "#;
 const CHANGES: &str = "- Ten percent off above 100.\n";
+/// Started in the repository; waits until nothing above it is the agent any more.
+const LATER: &str = "until [ -e ../signals/go ] || [ ! -d ../signals ]; do sleep 0.02; done
+git add CHANGES && git commit -q -m 'Note the discount'
+touch ../signals/gone
+";
 const SCRIPT: &str = "set -e
 date +%F > STOCK
 git add STOCK
@@ -191,27 +196,17 @@ impl Play<'_> {
 
     /// An agent leaves a process behind that commits when nothing above it is the agent any more.
     fn detached(&mut self, agent: &mut Agent<'_>) -> Result<(), CommandError> {
-        let subject = "Note the discount";
-        let [go, gone] = ["go", "gone"].map(|name| self.sandbox.signal(name));
         agent.does(&write("CHANGES", CHANGES))?;
-        let later = format!(
-            "until [ -e '{go}' ] || [ ! -d '{dir}' ]; do sleep 0.02; done\n\
-             git add CHANGES && git commit -q -m '{subject}'\n\
-             touch '{gone}'\n",
-            go = go.display(),
-            gone = gone.display(),
-            dir = self.sandbox.root().display(),
-        );
-        let file = self.sandbox.root().join("later.sh");
-        fs::write(&file, later)?;
-        let command = format!(
-            "$(command -v setsid || echo nohup) sh '{}' </dev/null >/dev/null 2>&1 &",
-            file.display()
-        );
+        fs::write(self.sandbox.root().join("later.sh"), LATER)?;
+        let command =
+            "$(command -v setsid || echo nohup) sh ../later.sh </dev/null >/dev/null 2>&1 &";
+        let command = command.to_owned();
         agent.does(&Step::Bash { command })?;
-        fs::write(go, "")?;
-        wait_for("for the detached commit", || gone.exists())?;
-        self.made(subject, By::Detached(agent.letter))
+        fs::write(self.sandbox.signal("go"), "")?;
+        let gone = self.sandbox.signal("gone");
+        self.company
+            .wait_for("for the detached commit", || gone.exists())?;
+        self.made("Note the discount", By::Detached(agent.letter))
     }
 
     /// A script commits without a terminal.

@@ -44,8 +44,8 @@ pub enum Said {
     Doing(String),
     /// The play is over.
     Done(Played),
-    /// The play had to be broken off.
-    Failed(String),
+    /// The play had to be broken off, why, and what to do.
+    Failed { error: String, hints: Vec<String> },
 }
 
 /// What was played.
