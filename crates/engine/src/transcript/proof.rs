@@ -18,7 +18,8 @@ use crate::{EngineError, World};
 /// How far a commit may lie outside of the call that names it, in milliseconds: git counts seconds.
 const SLACK_MS: i64 = 2_000;
 
-/// The two sightings of an edit, with its contents in the object store; none if a hook saw it.
+/// The two sightings of an edit, with its contents in the object store; none if hooks saw both
+/// sides of it.
 pub(super) fn edit(
     world: &World<'_>,
     tx: &mut dyn Transaction,
@@ -26,7 +27,6 @@ pub(super) fn edit(
     matter: &AgentMatter,
     edit: &TranscriptEdit,
 ) -> Result<Vec<Observation>, LedgerError> {
-    let after_key = side_key("file", &edit.event, Side::After);
     let Some(place) = &matter.place else {
         return Ok(Vec::new());
     };
@@ -39,7 +39,12 @@ pub(super) fn edit(
     let Some(path) = path.to_str().filter(|_| inside) else {
         return Ok(Vec::new());
     };
-    if tx.entry(session, Source::Hook, &after_key)?.is_some() {
+    let mut by_hook = |side: Side| {
+        let key = side_key("file", &edit.event, side);
+        tx.entry(session, Source::Hook, &key)
+            .map(|seen| seen.is_some())
+    };
+    if by_hook(Side::Before)? && by_hook(Side::After)? {
         return Ok(Vec::new());
     }
     let format =

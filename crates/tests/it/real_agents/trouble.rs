@@ -95,24 +95,49 @@ fn slow_hooks() {
         .wrote(&[("hello.txt", &session)]);
 }
 
-/// The agent gives up on a hook: what it would have seen comes from the transcript, and what cannot
-/// be known without it stays unknown.
-#[test]
-fn hooks_before_tools_that_never_come_to_an_end() {
+/// The agent gives up on a hook that does not come to its end: what it would have seen comes from
+/// the transcript.
+#[track_caller]
+fn given_up(event: &str) {
     let Some(lab) = Lab::open() else { return };
-    lab.wrap_hooks("if [ $1 = PreToolUse ]; then exec sleep 5; fi; shift; exec \"$@\"\n");
-    lab.change_hooks(|event, hook| {
-        if event == "PreToolUse" {
+    lab.wrap_hooks(&format!(
+        "if [ $1 = {event} ]; then exec sleep 5; fi; shift; exec \"$@\"\n"
+    ));
+    lab.change_hooks(|hooked, hook| {
+        if hooked == event {
             hook["timeout"] = 1.into();
         }
     });
     let session = lab.run(Start::New, "write_commit");
     let commit = lab.head();
 
-    let book = lab.book();
+    let book = lab.book_when("the session to end", |book| {
+        book.sessions.iter().all(|s| s.state == "ended")
+    });
     lab.agrees_with_the_model(&book);
     let told = book.session(&session);
+    assert_eq!(told.scripts(), ["write_commit"]);
     assert_eq!(told.outcomes("Bash"), ["ok"]);
     lab.why(&commit, &session, "certain", &book)
-        .wrote(&[("hello.txt", "unknown")]);
+        .wrote(&[("hello.txt", &session)]);
+}
+
+#[test]
+fn hooks_before_tools_that_are_given_up() {
+    given_up("PreToolUse");
+}
+
+#[test]
+fn hooks_after_tools_that_are_given_up() {
+    given_up("PostToolUse");
+}
+
+#[test]
+fn hooks_at_the_prompt_that_are_given_up() {
+    given_up("UserPromptSubmit");
+}
+
+#[test]
+fn hooks_at_the_end_that_are_given_up() {
+    given_up("SessionEnd");
 }
