@@ -187,7 +187,7 @@ pub fn find(
         let spans = if edits.is_empty() {
             untouched(&parent, &commit)
         } else {
-            replay(parent, &steps(world, &edits), &commit)
+            replay(parent, &steps(world, &edits, &contents), &commit)
         };
         files.push(FileAuthors {
             path: change.path.clone(),
@@ -250,15 +250,20 @@ fn relevant(
     Ok(here)
 }
 
-fn steps(world: &World<'_>, edits: &[EditRecord]) -> Vec<Step> {
+/// The edits with their contents: from the object store, or where that could not be written to,
+/// from git, which has the contents before and after the commit.
+fn steps(
+    world: &World<'_>,
+    edits: &[EditRecord],
+    committed: &BTreeMap<Oid, Option<Vec<u8>>>,
+) -> Vec<Step> {
+    let stored = |v: &FileVersion| {
+        let address = v.object.as_ref()?.parse::<ObjectAddress>().ok()?;
+        world.objects.get(&address).ok()
+    };
     let content = |version: &Option<FileVersion>| match version {
         None => Some(Vec::new()),
-        Some(v) => v
-            .object
-            .as_ref()?
-            .parse::<ObjectAddress>()
-            .ok()
-            .and_then(|a| world.objects.get(&a).ok()),
+        Some(v) => stored(v).or_else(|| committed.get(&v.blob).cloned().flatten()),
     };
     let step = |e: &EditRecord| {
         Some(Step {

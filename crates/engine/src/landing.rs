@@ -36,6 +36,7 @@ pub(crate) fn land(
     match intent {
         Some(intent) => close(tx, &intent, &landed.commit, at, SeenBy::Hook),
         None if landed.by == LandedBy::Merge => Ok(()),
+        None if left_by_git(tx, repository, landed)? => Ok(()),
         None => {
             let case = scene::case(tx, repository, &landed.scene, at)?;
             let checkpoint = landed.scene.checkpoint;
@@ -51,6 +52,22 @@ pub(crate) fn land(
             )
         }
     }
+}
+
+/// Tells whether git died before this hook of its looked around, and an intent in the same checkout
+/// is open: the sweep, which can tell whose git is dead, closes it by the trailer.
+fn left_by_git(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    landed: &Landed,
+) -> Result<bool, LedgerError> {
+    if landed.scene.chain.git_process().is_some() {
+        return Ok(false);
+    }
+    let open = tx.open_intents(Some(repository))?;
+    Ok(open
+        .iter()
+        .any(|i| i.scene.place == landed.place && i.scene.chain.git_process().is_some()))
 }
 
 /// A checkout that was looked through up to the commit's parent is looked through with it.

@@ -67,6 +67,14 @@ const FORMS: &[Form] = &[
         "mkdir -p sub/dir && cd sub/dir && git add -A :/ && git commit -q -m 'from below'",
     ),
     (
+        "a clock that went back",
+        "git add -A && GIT_COMMITTER_DATE=2001-01-01T00:00:00Z git commit -q -m past",
+    ),
+    (
+        "a clock that is ahead",
+        "git add -A && GIT_COMMITTER_DATE=2037-01-01T00:00:00Z git commit -q -m future",
+    ),
+    (
         "a message of several kinds of lines",
         "git add -A && printf 'title\\r\\n\\nbody: \\303\\244\\n\\nKey: value\\n' | git commit -q -F -",
     ),

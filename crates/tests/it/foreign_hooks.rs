@@ -1,1 +1,154 @@
-//! Stub.
+//! Other people's hooks and hook managers: run beside ours, left intact, byte for byte.
+
+use std::fs;
+
+use crate::harness::{Agent, Repo, World};
+
+/// A repository whose hooks a script made before Siglum came.
+fn with_hooks<'w>(world: &'w World, script: &str) -> Repo<'w> {
+    world.repo_made_by(&format!(
+        "git init -q -b main . && git commit -q --allow-empty -m base && {script}"
+    ))
+}
+
+/// An agent commits; the link is there.
+fn links(repo: &Repo<'_>) {
+    let mut agent = Agent::start(repo, "linked");
+    agent.sh("git commit -q --allow-empty -m linked").ok();
+    repo.check("beside other hooks", "HEAD", &agent.certain());
+}
+
+/// A hook that notes its name and arguments in `ran`, and copies its input.
+const NOTES: &str = "#!/bin/sh\nline=\"$(basename \"$0\") $#\"\n\
+                     case $0 in *post-rewrite*) line=\"$line $(cat | tr '\\n' ';')\";; esac\n\
+                     echo \"$line\" >>ran\n";
+
+fn noting(names: &[&str], dir: &str, interpreter: &str) -> String {
+    let text = NOTES
+        .replace("#!/bin/sh", interpreter)
+        .replace("$(basename \"$0\")", "${0##*/}");
+    let write =
+        |name: &&str| format!("cat >{dir}/{name} <<'HOOK'\n{text}HOOK\nchmod +x {dir}/{name}");
+    let all: Vec<String> = names.iter().map(write).collect();
+    format!("mkdir -p {dir}\n{}", all.join("\n"))
+}
+
+#[test]
+fn hooks_that_were_there_still_run() {
+    for interpreter in ["#!/bin/sh", "#!/usr/bin/env bash"] {
+        let world = World::new();
+        let names = [
+            "pre-commit",
+            "prepare-commit-msg",
+            "commit-msg",
+            "post-commit",
+            "post-rewrite",
+        ];
+        let repo = with_hooks(&world, &noting(&names, ".git/hooks", interpreter));
+        links(&repo);
+        let ran = fs::read_to_string(repo.dir.join("ran")).unwrap();
+        let lines: Vec<&str> = ran.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "pre-commit 0",
+                "prepare-commit-msg 2",
+                "commit-msg 1",
+                "post-commit 0"
+            ]
+        );
+        repo.sh("git commit -q --amend --allow-empty -m two").ok();
+        let ran = fs::read_to_string(repo.dir.join("ran")).unwrap();
+        let rewrite = ran.lines().last().unwrap();
+        let (old, new) = (repo.id("HEAD@{1}"), repo.id("HEAD"));
+        assert!(rewrite.starts_with("post-rewrite 1"), "{ran}");
+        assert!(rewrite.contains(&format!("{old} {new}")), "{ran}");
+    }
+}
+
+#[test]
+fn hooks_that_are_no_shell_scripts_are_chained() {
+    let world = World::new();
+    let python = "cat >.git/hooks/commit-msg <<'HOOK'\n#!/usr/bin/env python3\nimport sys\n\
+                  open('ran', 'a').write(f'{len(sys.argv)}\\n')\nHOOK\nchmod +x .git/hooks/commit-msg";
+    let repo = with_hooks(&world, python);
+    links(&repo);
+    assert_eq!(fs::read_to_string(repo.dir.join("ran")).unwrap(), "2\n");
+}
+
+#[test]
+fn a_foreign_hook_that_refuses_makes_no_false_link() {
+    for hook in ["pre-commit", "prepare-commit-msg", "commit-msg"] {
+        let world = World::new();
+        let refuse = format!(
+            "printf '#!/bin/sh\\ntest ! -e refuse\\n' >.git/hooks/{hook}; chmod +x .git/hooks/{hook}"
+        );
+        let repo = with_hooks(&world, &refuse);
+        let before = repo.id("HEAD");
+        let mut agent = Agent::start(&repo, "refused");
+        fs::write(repo.dir.join("refuse"), "").unwrap();
+        let ran = agent.sh("git commit -q --allow-empty -m refused");
+        assert_ne!(ran.code, Some(0), "{hook} still decides");
+        assert_eq!(repo.id("HEAD"), before);
+        fs::remove_file(repo.dir.join("refuse")).unwrap();
+        repo.sh("git commit -q --allow-empty -m 'by nobody'").ok();
+        repo.check(hook, "HEAD", "unknown unknown");
+        agent.sh("git commit -q --allow-empty -m again").ok();
+        repo.check(hook, "HEAD", &agent.certain());
+    }
+}
+
+#[test]
+fn a_hooks_path_inside_the_repository() {
+    let world = World::new();
+    let make = format!(
+        "git config core.hooksPath tools/hooks\n{}",
+        noting(&["commit-msg"], "tools/hooks", "#!/bin/sh")
+    );
+    let repo = with_hooks(&world, &make);
+    links(&repo);
+    assert_eq!(
+        fs::read_to_string(repo.dir.join("ran")).unwrap(),
+        "commit-msg 1\n"
+    );
+}
+
+/// What hook managers leave in a repository, as far as hooks are concerned.
+const MANAGERS: &[(&str, &str)] = &[
+    (
+        "husky 9",
+        "mkdir -p .husky/_ && git config core.hooksPath .husky/_ && \
+         printf '#!/usr/bin/env sh\\nn=$(basename \"$0\")\\ns=$(dirname \"$(dirname \"$0\")\")/$n\\n\
+[ ! -f \"$s\" ] && exit 0\\nsh -e \"$s\" \"$@\"\\nc=$?\\nexit $c\\n' >.husky/_/h && \
+         for h in pre-commit prepare-commit-msg commit-msg post-commit post-rewrite post-merge post-checkout; do \
+         printf '#!/usr/bin/env sh\\n. \"$(dirname \"$0\")/h\"' >.husky/_/$h; chmod +x .husky/_/$h; done; \
+         echo 'echo husky >>ran' >.husky/commit-msg",
+    ),
+    (
+        "lefthook",
+        "for h in pre-commit prepare-commit-msg commit-msg; do \
+         printf '#!/bin/sh\\n\\nif [ \"$LEFTHOOK\" = \"0\" ]; then\\n  exit 0\\nfi\\n\\ncall_lefthook()\\n{\\n  \
+echo \"lefthook $@\" >>ran\\n}\\n\\ncall_lefthook run \"commit-msg\" \"$@\"\\n' >.git/hooks/$h; \
+         chmod +x .git/hooks/$h; done",
+    ),
+    (
+        "pre-commit",
+        "for h in pre-commit commit-msg prepare-commit-msg; do \
+         printf '#!/usr/bin/env bash\\n# File generated by pre-commit: https://pre-commit.com\\n\
+HERE=\"$(cd \"$(dirname \"$0\")\" && pwd)\"\\nARGS=(hook-impl --hook-dir \"$HERE\" -- \"$@\")\\n\
+echo \"${ARGS[0]}\" >>ran\\nexec true\\n' >.git/hooks/$h; chmod +x .git/hooks/$h; done",
+    ),
+];
+
+#[test]
+fn hook_managers_are_chained_and_left_intact() {
+    for (manager, make) in MANAGERS {
+        let world = World::new();
+        let repo = world.repo_made_by(&format!(
+            "git init -q -b main . && git commit -q --allow-empty -m base && {make}"
+        ));
+        links(&repo);
+        let ran = fs::read_to_string(repo.dir.join("ran")).unwrap_or_default();
+        assert!(!ran.is_empty(), "{manager} ran");
+    }
+}

@@ -21,6 +21,10 @@ pub(crate) struct Agent {
     answers: Box<dyn BufRead>,
     turn: u32,
     call: u32,
+    /// Whether hooks may die; then those that did are not complained of.
+    pub(crate) mortal: bool,
+    /// The keys of what hooks saw that ended well, as the ledger has them.
+    pub(crate) acknowledged: Vec<String>,
 }
 
 impl Agent {
@@ -75,6 +79,8 @@ impl Agent {
             answers,
             turn: 0,
             call: 0,
+            mortal: false,
+            acknowledged: Vec::new(),
         }
     }
 
@@ -169,6 +175,10 @@ impl Agent {
     pub(crate) fn hook(&mut self, event: &str, more: Value) {
         let payload = self.payload(event, more);
         let ran = self.ran(&json!({ "hook": payload }));
+        if self.mortal && ran.code != Some(0) {
+            return;
+        }
+        self.acknowledged.extend(key(&payload));
         assert_eq!(
             (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
             (Some(0), "", ""),
@@ -314,6 +324,17 @@ impl Agent {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+}
+
+/// The key under which the ledger has what a hook saw, for those that have a name.
+fn key(payload: &Value) -> Option<String> {
+    let text = |field: &str| payload[field].as_str().map(str::to_owned);
+    match payload["hook_event_name"].as_str()? {
+        "UserPromptSubmit" => text("prompt_id").map(|id| format!("prompt:{id}")),
+        "PreToolUse" => text("tool_use_id").map(|id| format!("pre:{id}")),
+        "PostToolUse" | "PostToolUseFailure" => text("tool_use_id").map(|id| format!("post:{id}")),
+        _ => None,
     }
 }
 

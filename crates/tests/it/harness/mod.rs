@@ -10,4 +10,4 @@ pub(crate) use agent::Agent;
 pub(crate) use answer::Why;
 pub(crate) use repo::Repo;
 pub(crate) use terminal::Terminal;
-pub(crate) use world::{Ran, World, until};
+pub(crate) use world::{Ran, World, kill, until};
