@@ -125,7 +125,7 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
     };
     let start = Instant::now();
     let mut ledger = home.ledger()?;
-    for found in import::look(&|agent| (agent.default_dir)(&home.user), None) {
+    for found in import::look(&|agent| (agent.default_dir)(&home.user), None).found {
         import::import(&world, &mut ledger, &found, &mut |_| {})?;
         ledger.maintain()?;
     }
