@@ -42,6 +42,7 @@ fn varied(desk: &mut Desk) -> Outcome<Vec<SessionRecord>> {
         record.agent = agent(if n & 1 == 0 { "codex" } else { "pi" });
         record.repository = (n & 2 == 0).then(|| repository_id(2));
         record.ended_at = (n & 4 == 0).then(|| at(1000));
+        record.parent = (n % 3 == 0).then(|| (session_id(1), Relation::Fork));
         record.last_at = at(100 + i64::try_from(n).unwrap_or(0) * 10);
         record
     };
@@ -65,7 +66,7 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let mut all = varied(&mut desk)?;
     all.sort_by(|a, b| b.last_at.cmp(&a.last_at).then(a.id.cmp(&b.id)));
-    for mask in 0..64u32 {
+    for mask in 0..128u32 {
         let on = |bit: u32| mask & (1 << bit) != 0;
         let filter = SessionFilter {
             repository: on(0).then(|| repository_id(2)),
@@ -74,6 +75,7 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
             until: on(3).then(|| at(220)),
             open: on(4),
             limit: if on(5) { 2 } else { 0 },
+            parent: on(6).then(|| session_id(1)),
         };
         let fits = |s: &&SessionRecord| {
             filter.repository.is_none_or(|r| s.repository == Some(r))
@@ -81,6 +83,9 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
                 && filter.since.is_none_or(|t| s.last_at >= t)
                 && filter.until.is_none_or(|t| s.created_at < t)
                 && (!filter.open || s.ended_at.is_none())
+                && filter
+                    .parent
+                    .is_none_or(|p| s.parent.is_some_and(|(id, _)| id == p))
         };
         let most = if filter.limit == 0 { 99 } else { filter.limit };
         let wanted: Vec<_> = all.iter().filter(fits).take(most).cloned().collect();

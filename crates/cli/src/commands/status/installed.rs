@@ -63,7 +63,7 @@ pub fn look(cx: &Cx) -> Result<Installed, CommandError> {
 }
 
 fn of_agent(agent: &'static AgentSpec, shim: &Path) -> (&'static AgentSpec, String, bool) {
-    let path = (agent.settings)(&env::home());
+    let path = (agent.settings)(&env::agent_dir(agent));
     let shown = Cx::tilde(&path);
     let state = match fs::read_to_string(&path) {
         Ok(text) => (agent.inspect)(&text, &shim.to_string_lossy()),
