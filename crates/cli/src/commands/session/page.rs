@@ -1,7 +1,7 @@
 //! A session as people read it: a head, then turn by turn.
 
 use siglum_domain::fold::{MessageView, ToolCall};
-use siglum_domain::observation::{Body, Outcome, Role, ToolClass};
+use siglum_domain::observation::{Body, Outcome, Role, Tokens, ToolClass};
 use siglum_engine::history::{History, Passages, Turn, TurnState};
 use siglum_ledger::SessionRecord;
 
@@ -41,7 +41,12 @@ pub fn print(
     if history.turns.is_empty() {
         ui.status("No turn of this session is recorded.");
     }
-    let mut page = Page { ui, full, passages };
+    let mut page = Page {
+        ui,
+        full,
+        open: false,
+        passages,
+    };
     for turn in &history.turns {
         ui.line("")?;
         page.turn(turn)?;
@@ -85,7 +90,7 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
     field(ui, "Links", links.join(", "))?;
     let models: Vec<&str> = history.view.models.iter().map(String::as_str).collect();
     field(ui, "Models", models.join(", "))?;
-    field(ui, "Tokens", ui::tokens(history.view.tokens))?;
+    field(ui, "Tokens", cost(history.view.tokens))?;
     let sealed = if record.sealed == record.head {
         format!(
             "all {}",
@@ -109,12 +114,8 @@ fn state(ui: &Ui, history: &History) -> Result<(), CommandError> {
         .ended_at
         .map_or_else(String::new, |at| format!(" on {}", ui::when(at)));
     field(ui, "State", format!("{word}{ended}"))?;
-    let last = format!(
-        "{}, last heard of {}",
-        ui::when(record.created_at),
-        ui::ago(record.last_at, clock::now())
-    );
-    field(ui, "Started", last)
+    field(ui, "Started", ui::when(record.created_at))?;
+    field(ui, "Heard of", ui::ago(record.last_at, clock::now()))
 }
 
 fn directory(record: &SessionRecord) -> String {
@@ -167,6 +168,8 @@ enum Step<'a> {
 struct Page<'a, 'b> {
     ui: &'a Ui,
     full: bool,
+    /// Whether the turn at hand is open.
+    open: bool,
     passages: &'a mut Passages<'b>,
 }
 
@@ -176,6 +179,7 @@ impl Page<'_, '_> {
     }
 
     fn turn(&mut self, turn: &Turn) -> Result<(), CommandError> {
+        self.open = turn.state == TurnState::Open;
         self.turn_head(turn)?;
         self.prompt(turn)?;
         if turn.view.compactions > 0 {
@@ -226,11 +230,9 @@ impl Page<'_, '_> {
             TurnState::Broken => Style::Warning,
             TurnState::Unsealed | TurnState::Sealed => Style::Dim,
         };
-        let tokens = turn.view.tokens;
-        let cost = if tokens == siglum_domain::observation::Tokens::default() {
-            String::new()
-        } else {
-            ui.paint(Style::Dim, format!("  {}", ui::tokens(tokens)))
+        let cost = match cost(turn.view.tokens) {
+            told if told.is_empty() => told,
+            told => ui.paint(Style::Dim, format!("  {told}")),
         };
         ui.line(format!(
             "{}  {}  {}{cost}",
@@ -356,6 +358,7 @@ impl Page<'_, '_> {
     fn ended(&mut self, call: &ToolCall) -> Result<String, CommandError> {
         let word = match call.outcome {
             Some(Outcome::Ok) => return Ok(String::new()),
+            None if self.open => return Ok("  [running]".to_owned()),
             None => return Ok("  [no result]".to_owned()),
             Some(Outcome::Failed) => "failed",
             Some(Outcome::Denied) => "denied",
@@ -391,6 +394,15 @@ impl Page<'_, '_> {
             )?;
         }
         Ok(())
+    }
+}
+
+/// What it cost; nothing before the transcript was read.
+fn cost(tokens: Tokens) -> String {
+    if tokens == Tokens::default() {
+        String::new()
+    } else {
+        ui::tokens(tokens)
     }
 }
 
