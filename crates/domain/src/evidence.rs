@@ -359,7 +359,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Nothing names a session. A person at the terminal is one who was seen there; work that was
-    /// left behind belongs to the only tool call that runs here, if there is only one.
+    /// left behind belongs to the tool call that runs here, if there is only one.
     fn without_a_name(&mut self) -> (Committer, Verdict) {
         if let Some(shell) = &self.case.typed_in
             && self.case.strangers.is_empty()
@@ -369,14 +369,15 @@ impl<'a> Bench<'a> {
             ));
             return (Committer::Human, Verdict::Certain);
         }
+        let left_behind =
+            self.case.witnessed && self.case.orphaned && self.case.strangers.is_empty();
+        if !left_behind || self.running.is_empty() {
+            return (Committer::Unknown, Verdict::Unknown);
+        }
         self.contenders = self.running.clone();
         match single(&self.running) {
-            Some(session)
-                if self.case.witnessed && self.case.orphaned && self.case.strangers.is_empty() =>
-            {
-                (Committer::Session { session }, Verdict::Likely)
-            }
-            _ => (Committer::Unknown, Verdict::Unknown),
+            Some(session) => (Committer::Session { session }, Verdict::Likely),
+            None => self.ambiguous(),
         }
     }
 

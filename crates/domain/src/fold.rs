@@ -473,18 +473,18 @@ mod tests {
     }
 
     fn reply(tokens: u64) -> Fact {
-        let tokens = Some(Tokens {
+        let tokens = Tokens {
             output: tokens,
             ..Tokens::default()
-        });
+        };
         Fact::Message {
             role: Role::Assistant,
             text: Body::Passage {
                 stream: "s".into(),
-                offset: tokens.unwrap().output,
+                offset: tokens.output,
             },
             model: Some("m".into()),
-            tokens,
+            tokens: Some(tokens),
         }
     }
 

@@ -30,8 +30,7 @@ pub fn sweep(
     ledger: &mut dyn Ledger,
     repository: &RepositoryRecord,
 ) -> Result<(), EngineError> {
-    let dead = dead_intents(world, ledger, repository.id)?;
-    let mut open = dead.clone();
+    let mut open = dead_intents(world, ledger, repository.id)?;
     for (worktree, swept) in &repository.worktrees {
         if !Path::new(worktree).is_dir() {
             continue;

@@ -148,18 +148,18 @@ pub fn why(
         (None, None) => Vec::new(),
     };
     Ok(Some(read(ledger, |tx| {
-        answer(tx, repository.id, record.clone(), facts.clone(), &files)
+        answer(tx, repository.id, record.as_ref(), facts.clone(), &files)
     })?))
 }
 
 fn answer(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
-    record: Option<CommitRecord>,
+    record: Option<&CommitRecord>,
     facts: CommitFacts,
     files: &[FileAuthors],
 ) -> Result<Why, LedgerError> {
-    let mut judgement = match &record {
+    let mut judgement = match record {
         Some(record) => record.judgement.clone(),
         None => judge(&scene::unwitnessed(
             tx,
@@ -169,9 +169,8 @@ fn answer(
             facts.committed,
         )?),
     };
-    named_by_message(tx, &facts, record.as_ref(), &mut judgement)?;
+    named_by_message(tx, &facts, record, &mut judgement)?;
     let patch = record
-        .as_ref()
         .and_then(|r| r.patch.clone())
         .filter(|p| !p.is_empty());
     let same_patch = match patch {
@@ -196,15 +195,19 @@ fn answer(
             sessions.insert(id, card);
         }
     }
-    let at = record.as_ref().map_or(facts.committed, |r| r.at);
+    let at = match record {
+        Some(record) if record.seen_by == SeenBy::Hook => record.at,
+        // Git counts whole seconds.
+        _ => facts.committed.plus_millis(999),
+    };
     let prompt = match judgement.committer {
         Committer::Session { session } => prompt_at(tx, session, at)?,
         _ => None,
     };
     Ok(Why {
         rewritten_from: tx.rewritten_from(repository, &facts.commit)?,
-        checkpoint: record.as_ref().and_then(|r| r.checkpoint),
-        seen_by: record.as_ref().map(|r| r.seen_by),
+        checkpoint: record.and_then(|r| r.checkpoint),
+        seen_by: record.map(|r| r.seen_by),
         facts,
         repository,
         judgement,

@@ -95,7 +95,7 @@ fn a_running_tool_alone_counts_for_work_that_was_left_behind_only() {
     lone.orphaned = true;
     check(&lone, Some(1), Verdict::Likely);
     lone.signs.push((ses(2), running()));
-    check(&lone, None, Verdict::Unknown);
+    check(&lone, None, Verdict::Ambiguous);
 }
 
 #[test]
