@@ -14,11 +14,14 @@ pub mod find;
 pub mod history;
 pub mod import;
 pub mod landing;
+mod late;
 pub mod overview;
 mod scene;
 pub mod session;
 pub mod settle;
 pub mod sweep;
+#[cfg(test)]
+mod tests;
 pub mod transcript;
 pub mod why;
 pub mod worker;

@@ -11,6 +11,7 @@ use siglum_ledger::{
     Relation, SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
 };
 
+use crate::late;
 use crate::world::salt;
 
 /// The session that everything after this speaks of. Made once, in this module.
@@ -249,7 +250,9 @@ pub(crate) fn append(
             class: ToolClass::Shell,
             ..
         } if observation.source == Source::Hook => {
-            if let Some(place) = &matter.place {
+            if let Some(place) = &matter.place
+                && !late::is_over(tx, session, observation)?
+            {
                 tx.begin_call(session, &observation.event, &place.worktree, observation.at)?;
             }
         }
@@ -258,13 +261,21 @@ pub(crate) fn append(
             ..
         } => tx.end_call(session, &observation.event)?,
         Fact::Stopped { .. } => tx.end_calls(session)?,
-        Fact::SessionEnded { .. } => end(tx, ids, session, identity.repository, observation.at)?,
+        Fact::SessionEnded { .. } if !began_again(tx, session, observation.at)? => {
+            end(tx, ids, session, identity.repository, observation.at)?;
+        }
         Fact::FileSeen {
             side: Side::After, ..
         } => edit(tx, identity, matter, turn, observation)?,
         Fact::HeadSeen {
             side: Side::After, ..
-        } => head_move(tx, identity, matter, observation)?,
+        } => head_move(tx, identity, &matter.observations, observation)?,
+        Fact::FileSeen {
+            side: Side::Before, ..
+        } => late::file_before(tx, identity, matter, observation)?,
+        Fact::HeadSeen {
+            side: Side::Before, ..
+        } => late::head_before(tx, identity, observation)?,
         _ => {}
     }
     Ok(())
@@ -325,6 +336,16 @@ fn goes_on(tx: &mut dyn Transaction, session: SessionId, at: Timestamp) -> Resul
     Ok(())
 }
 
+/// Tells whether a session began to run again after this, as far as its processes tell.
+fn began_again(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    at: Timestamp,
+) -> Result<bool, LedgerError> {
+    let newest = tx.bindings(session)?.into_iter().next();
+    Ok(newest.is_some_and(|b| b.bound_at > at))
+}
+
 /// Ends a session: nothing of it runs any more, and if no commit holds its work, a checkpoint does.
 pub(crate) fn end(
     tx: &mut dyn Transaction,
@@ -358,7 +379,7 @@ pub(crate) fn end(
 }
 
 /// An edit is known when the content after it was seen.
-fn edit(
+pub(crate) fn edit(
     tx: &mut dyn Transaction,
     identity: SessionIdentity,
     matter: &AgentMatter,
@@ -401,10 +422,10 @@ fn edit(
     })
 }
 
-fn head_move(
+pub(crate) fn head_move(
     tx: &mut dyn Transaction,
     identity: SessionIdentity,
-    matter: &AgentMatter,
+    delivery: &[Observation],
     observation: &Observation,
 ) -> Result<(), LedgerError> {
     let (
@@ -439,7 +460,7 @@ fn head_move(
         commit: after.clone(),
         session: identity.session,
         event: observation.event.clone(),
-        named: matter.observations.iter().any(says),
+        named: delivery.iter().any(says),
         at: observation.at,
     })
 }

@@ -10,7 +10,7 @@ use siglum_domain::fold;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::provenance::added_lines;
 use siglum_domain::receipt;
-use siglum_domain::{IdSource, ObservationId, RepositoryId, TurnId};
+use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{
     Durability, EditRecord, Ledger, LedgerError, NewEntry, RepositoryRecord, SessionOrigin,
@@ -24,6 +24,8 @@ use crate::{EngineError, World, authors, deliver, session, sweep, transcript};
 const SLICE: usize = 64;
 /// How often an item may fail before it is set aside.
 const TRIES: u32 = 3;
+/// How many sessions with an open turn are looked at for one that can be sealed.
+const UNSEALED_MOST: usize = 10_000;
 
 /// Whether a queue holds more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct Run {
     failures: BTreeMap<(String, String), u32>,
     /// The repositories that were looked through.
     swept: BTreeSet<RepositoryId>,
+    /// Sessions whose open turn is all that is not sealed, as they were then: head and end.
+    waiting: BTreeMap<SessionId, (u64, Option<Timestamp>)>,
 }
 
 impl Run {
@@ -71,7 +75,7 @@ pub fn slice(
             done = Slice::Worked;
         }
     };
-    note(seal(world, ledger)?);
+    note(seal(world, ledger, run)?);
     note(drain(world.ids, ledger, spools)? > 0);
     note(transcripts(world, ledger, run)?);
     note(fold_sessions(ledger, SLICE)? > 0);
@@ -127,14 +131,22 @@ pub fn drain(
 
 /// Seals what is complete: the whole log of a session that pauses or is dead, else what came
 /// before the turn that is open.
-fn seal(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
-    let sessions = read(ledger, |tx| tx.unsealed(SLICE))?;
-    let mut sealed = false;
+fn seal(world: &World<'_>, ledger: &mut dyn Ledger, run: &mut Run) -> Result<bool, EngineError> {
+    let mut sessions = read(ledger, |tx| tx.unsealed(UNSEALED_MOST))?;
+    // Sessions that wait for the end of their turn must not hold up the others.
+    sessions.retain(|s| run.waiting.get(&s.id) != Some(&(s.head, s.ended_at)));
+    let mut worked = sessions.len() > SLICE;
+    sessions.truncate(SLICE);
     for session in sessions {
         let at = world.now();
-        sealed |= write(ledger, Durability::Disk, |tx| seal_one(tx, &session, at))?;
+        let sealed = write(ledger, Durability::Disk, |tx| seal_one(tx, &session, at))?;
+        if !sealed {
+            run.waiting
+                .insert(session.id, (session.head, session.ended_at));
+        }
+        worked |= sealed;
     }
-    Ok(sealed)
+    Ok(worked)
 }
 
 fn seal_one(
@@ -146,13 +158,9 @@ fn seal_one(
         return Ok(false);
     };
     let mut entries = tx.to_seal(session.id, session.sealed + 1, session.head)?;
-    let working = fold::session(&tx.entries(session.id, session.sealed, 0)?)
-        .state
-        .word()
-        == "working";
-    if working
+    if let Some(open) = tx.last_turn(session.id)?
         && session.ended_at.is_none()
-        && let Some(open) = tx.last_turn(session.id)?
+        && works(tx, &session, open.id)?
     {
         let first = entries
             .iter()
@@ -169,6 +177,20 @@ fn seal_one(
         Some(receipt) => tx.put_receipt(&receipt),
         None => Ok(false),
     }
+}
+
+/// Tells whether the turn opened last is still open. Where its prompt is sealed already, what is new
+/// came late, and only the whole log tells.
+fn works(
+    tx: &mut dyn Transaction,
+    session: &SessionRecord,
+    open: TurnId,
+) -> Result<bool, LedgerError> {
+    let working = |entries: &[fold::Entry]| fold::session(entries).state.word() == "working";
+    let new = tx.entries(session.id, session.sealed, 0)?;
+    let asked =
+        |e: &fold::Entry| e.turn == Some(open) && matches!(e.observation.fact, Fact::Prompt { .. });
+    Ok(working(&new) && (new.iter().any(asked) || working(&tx.entries(session.id, 0, 0)?)))
 }
 
 /// Reads the transcripts on that want to be read.

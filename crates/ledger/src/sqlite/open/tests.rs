@@ -242,6 +242,9 @@ fn what_is_no_ledger_is_damaged() {
 #[test]
 fn the_log_of_the_store_is_brought_in_when_it_is_long() {
     let home = Home::furnished();
+    home.raw()
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
     let mut hook = home.open(Open::Hook).unwrap();
     decline(&mut hook, "short").unwrap();
     hook.maintain().unwrap();

@@ -1,0 +1,84 @@
+//! Deliveries that were overtaken: the earlier half of a call that comes after the later one.
+//!
+//! Hooks run side by side, and one may wait in the spool while another does not.
+
+use siglum_domain::SessionId;
+use siglum_domain::fold::Entry;
+use siglum_domain::intake::AgentMatter;
+use siglum_domain::observation::{Fact, Observation, Side};
+use siglum_ledger::{LedgerError, Transaction};
+
+use crate::session::{self, SessionIdentity, side_key};
+
+/// How many entries of a log are looked at for the end of a call.
+const LOOK_BACK: u64 = 256;
+/// How far from each other the entries of one delivery lie at most.
+const TOGETHER: u64 = 8;
+
+/// The content of a file before an edit: completes the edit whose content after is there.
+pub(crate) fn file_before(
+    tx: &mut dyn Transaction,
+    identity: SessionIdentity,
+    matter: &AgentMatter,
+    before: &Observation,
+) -> Result<(), LedgerError> {
+    match after(tx, "file", identity.session, before)? {
+        Some(entry) => session::edit(tx, identity, matter, entry.turn, &entry.observation),
+        None => Ok(()),
+    }
+}
+
+/// HEAD before a call: notes the move if HEAD after it is there and another one.
+pub(crate) fn head_before(
+    tx: &mut dyn Transaction,
+    identity: SessionIdentity,
+    before: &Observation,
+) -> Result<(), LedgerError> {
+    let Some(entry) = after(tx, "head", identity.session, before)? else {
+        return Ok(());
+    };
+    let stands = |o: &Observation| match &o.fact {
+        Fact::HeadSeen { commit, .. } => commit.clone(),
+        _ => None,
+    };
+    if stands(before) == stands(&entry.observation) {
+        return Ok(());
+    }
+    let from = entry.sequence.saturating_sub(TOGETHER);
+    let near = tx.entries(identity.session, from, 2 * TOGETHER as usize)?;
+    let of_call: Vec<_> = near
+        .into_iter()
+        .map(|e| e.observation)
+        .filter(|o| o.event == before.event)
+        .collect();
+    session::head_move(tx, identity, &of_call, &entry.observation)
+}
+
+fn after(
+    tx: &mut dyn Transaction,
+    what: &str,
+    session: SessionId,
+    before: &Observation,
+) -> Result<Option<Entry>, LedgerError> {
+    let key = side_key(what, &before.event, Side::After);
+    tx.entry(session, before.source, &key)
+}
+
+/// Tells whether a call that is said to start has come to its end already.
+pub(crate) fn is_over(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    start: &Observation,
+) -> Result<bool, LedgerError> {
+    let Some(record) = tx.session(session)?.filter(|s| s.last_at > start.at) else {
+        return Ok(false);
+    };
+    let from = record.head.saturating_sub(LOOK_BACK);
+    let ends = |o: &Observation| match &o.fact {
+        Fact::ToolEnded { .. } => o.event == start.event,
+        Fact::Stopped { .. } | Fact::SessionEnded { .. } => o.at > start.at,
+        _ => false,
+    };
+    let entries = tx.entries(session, from, 0)?;
+    Ok(entries.iter().any(|e| ends(&e.observation)))
+}

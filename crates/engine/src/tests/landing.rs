@@ -1,0 +1,152 @@
+//! From an intent to a commit, and what git does with it later.
+
+use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::intake::LandedBy;
+use siglum_domain::observation::{StartKind, ToolClass};
+use siglum_domain::{Oid, SessionId};
+use siglum_ledger::{CommitRecord, IntentState, SeenBy};
+
+use super::scenes::*;
+use super::stage::*;
+
+/// A session in process 50 that runs a shell call.
+fn working() -> (Stage, SessionId) {
+    let mut stage = Stage::new();
+    let start = vec![started(1, StartKind::Startup), prompt("p", 2)];
+    let one = stage.hear(in_process(50, says("one", start)));
+    stage.hear(says("one", vec![call("t", "p", 3, ToolClass::Shell)]));
+    (stage, one)
+}
+
+fn commit(stage: &mut Stage, commit: &Oid) -> Option<CommitRecord> {
+    let repository = stage.repository();
+    stage.read(|tx| tx.commit(repository, commit))
+}
+
+#[test]
+fn an_intent_becomes_a_commit_with_its_judgement() {
+    let (mut stage, one) = working();
+    let seen = scene(1, &place(), 70, Some(50), Some(oid(1)));
+    stage.deliver(&intent(&seen, 4));
+    stage.deliver(&intent(&seen, 4));
+    for _ in 0..2 {
+        stage.deliver(&landed(&seen, &oid(2), LandedBy::Commit, 5));
+    }
+    let found = commit(&mut stage, &oid(2)).unwrap();
+    let session = Committer::Session { session: one };
+    assert_eq!(found.judgement.committer, session);
+    assert_eq!(found.judgement.verdict, Verdict::Certain);
+    assert_eq!(found.checkpoint, Some(checkpoint(1)));
+    assert_eq!(found.intent, Some(checkpoint(1)));
+    let state = stage.read(|tx| tx.intent(checkpoint(1))).map(|i| i.state);
+    assert_eq!(state, Some(IntentState::Landed(oid(2))));
+    let pins = stage
+        .read(|tx| tx.checkpoint(checkpoint(1)))
+        .map(|c| c.pins);
+    assert_eq!(pins, Some(vec![(one, 3)]));
+    assert_eq!(
+        stage.read(|tx| tx.outbox_end()),
+        1,
+        "one change for projections"
+    );
+}
+
+#[test]
+fn an_intent_of_another_git_is_not_closed() {
+    let (mut stage, _) = working();
+    let (mine, other) = (
+        scene(1, &place(), 70, Some(50), Some(oid(1))),
+        scene(2, &place(), 71, None, Some(oid(1))),
+    );
+    stage.deliver(&intent(&mine, 4));
+    stage.deliver(&landed(&other, &oid(2), LandedBy::Commit, 5));
+    let state = stage.read(|tx| tx.intent(checkpoint(1))).map(|i| i.state);
+    assert_eq!(state, Some(IntentState::Open));
+    let found = commit(&mut stage, &oid(2)).unwrap();
+    assert_eq!(found.intent, None);
+    assert_eq!(found.seen_by, SeenBy::Hook);
+}
+
+#[test]
+fn a_commit_that_nobody_announced_is_judged_by_what_is_seen_when_it_lands() {
+    let (mut stage, one) = working();
+    let seen = scene(1, &place(), 70, Some(50), Some(oid(1)));
+    stage.deliver(&landed(&seen, &oid(2), LandedBy::Commit, 5));
+    let found = commit(&mut stage, &oid(2)).unwrap();
+    assert_eq!(
+        found.judgement.committer,
+        Committer::Session { session: one }
+    );
+    assert_eq!(
+        (found.intent, found.checkpoint),
+        (None, Some(checkpoint(1)))
+    );
+}
+
+#[test]
+fn a_merge_that_only_moves_forward_is_nobodys_commit() {
+    let (mut stage, _) = working();
+    let seen = scene(1, &place(), 70, Some(50), Some(oid(1)));
+    stage.deliver(&landed(&seen, &oid(2), LandedBy::Merge, 5));
+    assert_eq!(commit(&mut stage, &oid(2)), None);
+    stage.deliver(&intent(&seen, 6));
+    stage.deliver(&landed(&seen, &oid(3), LandedBy::Merge, 7));
+    let found = commit(&mut stage, &oid(3)).unwrap();
+    assert_eq!(
+        found.intent,
+        Some(checkpoint(1)),
+        "a merge commit was announced"
+    );
+}
+
+#[test]
+fn an_amend_keeps_its_checkpoint_and_a_rebase_copies_what_was_known() {
+    let (mut stage, one) = working();
+    let first = scene(1, &place(), 70, Some(50), Some(oid(1)));
+    stage.deliver(&intent(&first, 4));
+    stage.deliver(&landed(&first, &oid(2), LandedBy::Commit, 5));
+    let mut again = scene(2, &place(), 71, Some(50), Some(oid(2)));
+    again.named = Some(checkpoint(1));
+    stage.deliver(&intent(&again, 6));
+    stage.deliver(&landed(&again, &oid(3), LandedBy::Commit, 7));
+    stage.deliver(&rewritten(&place(), "amend", &[(oid(2), oid(3))], 8));
+    let amended = commit(&mut stage, &oid(3)).unwrap();
+    assert_eq!(amended.checkpoint, Some(checkpoint(1)));
+    assert_eq!(amended.intent, Some(checkpoint(2)));
+    for _ in 0..2 {
+        stage.deliver(&rewritten(
+            &place(),
+            "rebase",
+            &[(oid(3), oid(4)), (oid(8), oid(9))],
+            9,
+        ));
+    }
+    let rebased = commit(&mut stage, &oid(4)).unwrap();
+    assert_eq!(
+        rebased.judgement.committer,
+        Committer::Session { session: one }
+    );
+    assert_eq!(rebased.judgement.verdict, Verdict::Certain);
+    assert_eq!(rebased.seen_by, SeenBy::Rewrite);
+    assert_eq!(rebased.checkpoint, Some(checkpoint(1)));
+    assert_eq!(
+        commit(&mut stage, &oid(9)),
+        None,
+        "of what was never known nothing is"
+    );
+    let repository = stage.repository();
+    let from = stage.read(|tx| tx.rewritten_from(repository, &oid(4)));
+    assert_eq!(from, [oid(3)]);
+}
+
+#[test]
+fn a_commit_keeps_a_session_from_an_end_checkpoint() {
+    let (mut stage, one) = working();
+    let seen = scene(1, &place(), 70, Some(50), Some(oid(1)));
+    stage.deliver(&intent(&seen, 4));
+    stage.deliver(&landed(&seen, &oid(2), LandedBy::Commit, 5));
+    stage.hear(says("one", vec![ended(9)]));
+    let found = stage.read(|tx| tx.checkpoints(Some(one), None, 9));
+    let ids: Vec<_> = found.iter().map(|c| c.id).collect();
+    assert_eq!(ids, [checkpoint(1)]);
+}

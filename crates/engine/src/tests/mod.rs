@@ -1,0 +1,11 @@
+//! The use cases on a ledger of their own, with played agents.
+
+mod landing;
+mod order;
+mod properties;
+mod resolve;
+mod scenes;
+mod seal;
+mod spool;
+mod stage;
+mod sweep;

@@ -1,0 +1,169 @@
+//! What the worker seals, folds and sets aside.
+
+use siglum_domain::SessionId;
+use siglum_domain::fold;
+use siglum_domain::observation::{Side, StartKind, ToolClass};
+use siglum_domain::receipt::{GENESIS, verifies};
+use siglum_ledger::{Durability, TranscriptRecord, write};
+
+use super::stage::*;
+use crate::worker;
+
+/// Checks the chain of a session and tells up to where it is sealed.
+fn sealed(stage: &mut Stage, session: SessionId) -> u64 {
+    let receipts = stage.read(|tx| tx.receipts(session));
+    let mut previous = GENESIS.to_owned();
+    for receipt in &receipts {
+        let rows = stage.read(|tx| tx.to_seal(session, receipt.first, receipt.last));
+        let rows: Vec<_> = rows.into_iter().map(|(entry, _)| entry).collect();
+        assert!(
+            verifies(receipt, &previous, &rows),
+            "receipt {}",
+            receipt.number
+        );
+        previous.clone_from(&receipt.digest);
+    }
+    let last = receipts.last().map_or(0, |r| r.last);
+    assert_eq!(stage.session(session).sealed, last);
+    last
+}
+
+#[test]
+fn an_open_turn_is_not_sealed_and_a_stopped_one_is() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says(
+        "one",
+        vec![started(1, StartKind::Startup), prompt("p", 2)],
+    ));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 1, "what came before the open turn");
+    stage.hear(says("one", vec![stopped("p", 3)]));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 3);
+    stage.hear(says(
+        "one",
+        vec![prompt("q", 4), call("t", "q", 5, ToolClass::Shell)],
+    ));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 3);
+    stage.hear(says("one", vec![prompt("r", 6)]));
+    stage.slice();
+    assert_eq!(
+        sealed(&mut stage, one),
+        5,
+        "the next prompt closes a turn without a stop"
+    );
+    let receipts = stage.read(|tx| tx.receipts(one));
+    assert_eq!(
+        receipts.iter().map(|r| r.turns.len()).collect::<Vec<_>>(),
+        [0, 1, 1]
+    );
+}
+
+#[test]
+fn a_killed_agent_is_ended_and_sealed() {
+    let mut stage = Stage::new();
+    let start = vec![started(1, StartKind::Startup), prompt("p", 2)];
+    let one = stage.hear(in_process(50, says("one", start)));
+    stage.hear(says("one", vec![call("t", "p", 3, ToolClass::Shell)]));
+    stage.slice();
+    assert_eq!(stage.session(one).ended_at, None);
+    stage.dead.borrow_mut().push(50);
+    stage.slice();
+    stage.slice();
+    let record = stage.session(one);
+    assert_eq!(record.ended_at, Some(at(3)), "when it was last heard of");
+    assert_eq!(sealed(&mut stage, one), record.head);
+    assert_eq!(stage.read(|tx| tx.running_calls("/work/main", at(0))), []);
+    assert_eq!(stage.read(|tx| tx.checkpoints(Some(one), None, 9)).len(), 1);
+    let before = stage.session(one);
+    stage.slice();
+    assert_eq!(stage.session(one), before, "a dead session dies once");
+}
+
+#[test]
+fn what_comes_late_is_sealed_later() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says("one", vec![prompt("p", 2), stopped("p", 5)]));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 2);
+    stage.hear(says("one", vec![call("t", "p", 3, ToolClass::Edit)]));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 3);
+}
+
+#[test]
+fn a_summary_is_the_fold_of_the_log() {
+    let mut stage = Stage::new();
+    let mut log = vec![started(1, StartKind::Startup), prompt("p", 2)];
+    log.extend([
+        call("t", "p", 3, ToolClass::Edit),
+        file("t", "p", 3, Side::Before, None),
+        file("t", "p", 4, Side::After, Some(2)),
+        returned("t", "p", 4, ToolClass::Edit, "ok"),
+        stopped("p", 5),
+    ]);
+    let one = stage.hear(says("one", log));
+    worker::fold_sessions(&mut stage.ledger, 9).unwrap();
+    let summary = stage.sessions().remove(0).summary;
+    let view = fold::session(&stage.read(|tx| tx.entries(one, 0, 0)));
+    assert_eq!(summary.state, "waiting");
+    assert_eq!(summary.title.as_deref(), Some("Do p"));
+    assert_eq!((summary.turns, summary.tool_calls), (1, 1));
+    assert_eq!(summary.tokens, view.tokens);
+    assert_eq!(worker::fold_sessions(&mut stage.ledger, 9).unwrap(), 0);
+    stage.hear(says("one", vec![ended(6)]));
+    assert_eq!(worker::fold_sessions(&mut stage.ledger, 9).unwrap(), 1);
+    assert_eq!(stage.sessions().remove(0).summary.state, "ended");
+}
+
+#[test]
+fn a_transcript_that_cannot_be_read_is_set_aside_after_three_times() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says("one", vec![started(1, StartKind::Startup)]));
+    let link = stage.dir.path().join("one.jsonl");
+    std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
+    let record = TranscriptRecord {
+        stream: "one".to_owned(),
+        agent: agent(),
+        session: one,
+        native: native("one"),
+        path: link.to_string_lossy().into_owned(),
+        subagent: None,
+        file: String::new(),
+        read_to: 0,
+        tail: String::new(),
+        turn: None,
+        own: false,
+    };
+    write(&mut stage.ledger, Durability::Process, |tx| {
+        tx.want_transcript(&record)
+    })
+    .unwrap();
+    let mut run = worker::Run::default();
+    for parked in [0, 0, 1, 1] {
+        stage.play(|world, ledger| worker::slice(world, ledger, &[], &mut run).unwrap());
+        assert_eq!(stage.read(|tx| tx.parked()).len(), parked);
+    }
+    assert_eq!(stage.read(|tx| tx.wanted_transcripts(9)), []);
+    let (queue, item, ..) = stage.read(|tx| tx.parked()).remove(0);
+    assert_eq!((queue.as_str(), item.as_str()), ("transcripts", "one"));
+}
+
+#[test]
+fn sessions_that_wait_for_their_turn_do_not_hold_up_the_others() {
+    let mut stage = Stage::new();
+    for n in 0..70 {
+        stage.hear(says(&format!("open-{n}"), vec![prompt("p", n)]));
+    }
+    let done = stage.hear(says("done", vec![prompt("p", 100), stopped("p", 101)]));
+    let mut run = worker::Run::default();
+    let mut slices = 0;
+    while stage.play(|world, ledger| worker::slice(world, ledger, &[], &mut run).unwrap())
+        == worker::Slice::Worked
+    {
+        slices += 1;
+        assert!(slices < 20, "the worker never comes to rest");
+    }
+    assert_eq!(sealed(&mut stage, done), 2);
+}

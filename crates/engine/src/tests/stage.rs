@@ -1,0 +1,343 @@
+//! A ledger, a clock, ids, and what agents and git say.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+
+use siglum_domain::intake::{AgentMatter, Intake, Matter, Place, VERSION};
+use siglum_domain::observation::{
+    Body, Fact, FileVersion, Observation, Outcome, Side, Source, StartKind, ToolClass, event,
+};
+use siglum_domain::process::ProcessIdentity;
+use siglum_domain::redact::Redactor;
+use siglum_domain::{
+    AgentName, IdSource, LedgerId, NativeId, Oid, Redacted, RepositoryId, SessionId, Timestamp,
+};
+use siglum_gitstore::ObjectStore;
+use siglum_ledger::sqlite::Open;
+use siglum_ledger::{
+    LedgerError, SessionListing, SessionRecord, Spool, SqliteLedger, Transaction, read,
+};
+use uuid::Uuid;
+
+use crate::deliver::{Delivered, deliver};
+use crate::session::side_key;
+use crate::{World, worker};
+
+/// Ids that count up.
+#[derive(Default)]
+pub(super) struct Ids(Cell<u128>);
+
+impl IdSource for Ids {
+    fn fresh(&self) -> Uuid {
+        self.0.set(self.0.get() + 1);
+        Uuid::from_u128(0x0192_0000_0000_7000_8000_0000_0000_0000 + self.0.get())
+    }
+}
+
+pub(super) struct Stage {
+    pub(super) dir: tempfile::TempDir,
+    pub(super) ledger: SqliteLedger,
+    pub(super) ids: Ids,
+    pub(super) now: Cell<i64>,
+    /// The processes that are gone.
+    pub(super) dead: RefCell<Vec<u32>>,
+}
+
+impl Stage {
+    pub(super) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let how = Open::Command {
+            id: LedgerId::from_uuid(Uuid::from_u128(1)),
+            key: [7; 32],
+        };
+        let ledger = SqliteLedger::open(&dir.path().join("ledger.db"), how).unwrap();
+        Self {
+            dir,
+            ledger,
+            ids: Ids::default(),
+            now: Cell::new(1000),
+            dead: RefCell::default(),
+        }
+    }
+
+    pub(super) fn spool(&self) -> Spool {
+        Spool::at(&self.dir.path().join("spool"))
+    }
+
+    /// Does something with the world as this stage has it.
+    pub(super) fn play<T>(&mut self, act: impl FnOnce(&World<'_>, &mut SqliteLedger) -> T) -> T {
+        let (now, dead) = (&self.now, &self.dead);
+        let clock = || at(now.get());
+        let alive = |p: &ProcessIdentity| Some(!dead.borrow().contains(&p.pid));
+        let world = World {
+            ids: &self.ids,
+            clock: &clock,
+            alive: &alive,
+            git: PathBuf::from("git"),
+            objects: ObjectStore::open(self.dir.path().join("objects")).unwrap(),
+            redactor: Redactor::shared(),
+        };
+        act(&world, &mut self.ledger)
+    }
+
+    pub(super) fn deliver(&mut self, intake: &Intake) -> Delivered {
+        deliver(&mut self.ledger, &self.ids, intake).unwrap()
+    }
+
+    /// Delivers an agent's matter and gives its session.
+    pub(super) fn hear(&mut self, matter: AgentMatter) -> SessionId {
+        match self.deliver(&intake(matter)) {
+            Delivered::Session(session) => session,
+            other => panic!("not a session: {other:?}"),
+        }
+    }
+
+    pub(super) fn slice(&mut self) {
+        let spools = [self.spool()];
+        self.play(|world, ledger| {
+            worker::slice(world, ledger, &spools, &mut worker::Run::default()).unwrap()
+        });
+    }
+
+    pub(super) fn read<T>(
+        &mut self,
+        work: impl FnMut(&mut dyn Transaction) -> Result<T, LedgerError>,
+    ) -> T {
+        read(&mut self.ledger, work).unwrap()
+    }
+
+    pub(super) fn session(&mut self, id: SessionId) -> SessionRecord {
+        self.read(|tx| tx.session(id)).unwrap()
+    }
+
+    pub(super) fn named(&mut self, native: &str) -> Option<SessionId> {
+        self.read(|tx| tx.session_by_alias(&agent(), &self::native(native)))
+    }
+
+    pub(super) fn sessions(&mut self) -> Vec<SessionListing> {
+        self.read(|tx| tx.sessions(&siglum_ledger::SessionFilter::default()))
+    }
+
+    pub(super) fn repository(&mut self) -> RepositoryId {
+        self.read(|tx| tx.repositories())[0].id
+    }
+}
+
+pub(super) const fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(1_795_000_000 + seconds)
+}
+
+pub(super) fn agent() -> AgentName {
+    AgentName::new("claude-code").unwrap()
+}
+
+pub(super) fn native(id: &str) -> NativeId {
+    NativeId::new(id).unwrap()
+}
+
+pub(super) fn oid(n: u8) -> Oid {
+    Oid::new(format!("{n:02x}").repeat(20)).unwrap()
+}
+
+pub(super) fn place() -> Place {
+    place_at("/work/main")
+}
+
+pub(super) fn place_at(worktree: &str) -> Place {
+    Place {
+        common_dir: "/work/main/.git".to_owned(),
+        worktree: worktree.to_owned(),
+    }
+}
+
+pub(super) fn process(pid: u32) -> ProcessIdentity {
+    ProcessIdentity {
+        host: "h".into(),
+        boot: "b".into(),
+        namespace: 1,
+        pid,
+        start: u64::from(pid),
+    }
+}
+
+/// What a hook of the session says, at the time of its last observation.
+pub(super) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
+    AgentMatter {
+        agent: agent(),
+        native: native(id),
+        parent: None,
+        explicit: None,
+        process: None,
+        above: Vec::new(),
+        cwd: Some("/work/main".to_owned()),
+        place: Some(place()),
+        transcript: None,
+        observations,
+    }
+}
+
+pub(super) fn in_process(pid: u32, matter: AgentMatter) -> AgentMatter {
+    AgentMatter {
+        process: Some(process(pid)),
+        ..matter
+    }
+}
+
+pub(super) fn intake(matter: AgentMatter) -> Intake {
+    let last = matter.observations.iter().map(|o| o.at).max();
+    let key = matter.observations.iter().map(|o| o.key.as_str());
+    Intake {
+        version: VERSION,
+        key: format!("{}:{}", matter.native, key.collect::<Vec<_>>().join(",")),
+        at: last.unwrap_or(at(0)),
+        matter: Matter::Agent(matter),
+    }
+}
+
+pub(super) fn text(text: &str) -> Body {
+    Body::Text(Redacted::from_stored(text.to_owned()))
+}
+
+fn seen(key: String, event: String, seconds: i64, turn: Option<&str>, fact: Fact) -> Observation {
+    Observation {
+        source: Source::Hook,
+        key,
+        event,
+        at: at(seconds),
+        turn: turn.map(str::to_owned),
+        subagent: None,
+        fact,
+    }
+}
+
+pub(super) fn started(seconds: i64, how: StartKind) -> Observation {
+    let key = format!("start:{seconds}");
+    seen(
+        key.clone(),
+        key,
+        seconds,
+        None,
+        Fact::SessionStarted { how, model: None },
+    )
+}
+
+pub(super) fn ended(seconds: i64) -> Observation {
+    let key = format!("end:{seconds}");
+    let reason = "other".to_owned();
+    seen(
+        key.clone(),
+        key,
+        seconds,
+        None,
+        Fact::SessionEnded { reason },
+    )
+}
+
+pub(super) fn prompt(turn: &str, seconds: i64) -> Observation {
+    let fact = Fact::Prompt {
+        text: text(&format!("Do {turn}")),
+        synthetic: false,
+    };
+    seen(
+        format!("prompt:{turn}"),
+        event::prompt(turn),
+        seconds,
+        Some(turn),
+        fact,
+    )
+}
+
+pub(super) fn stopped(turn: &str, seconds: i64) -> Observation {
+    let fact = Fact::Stopped {
+        last_message: Some(text("done")),
+        background: Vec::new(),
+    };
+    seen(
+        format!("stop:{turn}"),
+        event::stop(turn),
+        seconds,
+        Some(turn),
+        fact,
+    )
+}
+
+pub(super) fn call(id: &str, turn: &str, seconds: i64, class: ToolClass) -> Observation {
+    let fact = Fact::ToolStarted {
+        tool: "Tool".to_owned(),
+        class,
+        input: text("ls"),
+        path: None,
+    };
+    seen(
+        format!("pre:{id}"),
+        event::tool(id),
+        seconds,
+        Some(turn),
+        fact,
+    )
+}
+
+pub(super) fn returned(
+    id: &str,
+    turn: &str,
+    seconds: i64,
+    class: ToolClass,
+    said: &str,
+) -> Observation {
+    let fact = Fact::ToolEnded {
+        tool: "Tool".to_owned(),
+        class,
+        outcome: Outcome::Ok,
+        output: Some(text(said)),
+        duration_ms: None,
+    };
+    seen(
+        format!("post:{id}"),
+        event::tool(id),
+        seconds,
+        Some(turn),
+        fact,
+    )
+}
+
+pub(super) fn file(
+    id: &str,
+    turn: &str,
+    seconds: i64,
+    side: Side,
+    content: Option<u8>,
+) -> Observation {
+    let version = content.map(|n| FileVersion {
+        blob: oid(n),
+        object: None,
+        bytes: u64::from(n),
+    });
+    let fact = Fact::FileSeen {
+        path: "a.rs".to_owned(),
+        side,
+        version,
+    };
+    let event = event::tool(id);
+    seen(
+        side_key("file", &event, side),
+        event,
+        seconds,
+        Some(turn),
+        fact,
+    )
+}
+
+pub(super) fn head(id: &str, turn: &str, seconds: i64, side: Side, commit: u8) -> Observation {
+    let fact = Fact::HeadSeen {
+        side,
+        commit: Some(oid(commit)),
+    };
+    let event = event::tool(id);
+    seen(
+        side_key("head", &event, side),
+        event,
+        seconds,
+        Some(turn),
+        fact,
+    )
+}

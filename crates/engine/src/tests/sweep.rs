@@ -1,0 +1,200 @@
+//! Commits that no hook saw landing, in a real repository.
+
+use std::fs;
+use std::process::Command;
+
+use siglum_domain::Oid;
+use siglum_domain::intake::{Head, Intake, Matter, Place, VERSION};
+use siglum_domain::observation::StartKind;
+use siglum_ledger::{CommitRecord, IntentState, SeenBy};
+
+use super::scenes::*;
+use super::stage::*;
+use crate::sweep::sweep;
+
+struct Repo {
+    place: Place,
+}
+
+impl Repo {
+    /// A repository with one commit, that is looked through from there.
+    fn new(stage: &mut Stage) -> Self {
+        let dir = stage.dir.path().canonicalize().unwrap().join("repo");
+        fs::create_dir(&dir).unwrap();
+        let worktree = dir.to_string_lossy().into_owned();
+        let common_dir = format!("{worktree}/.git");
+        let repo = Self {
+            place: Place {
+                common_dir,
+                worktree,
+            },
+        };
+        repo.git(&["init", "-q", "-b", "main"]);
+        let first = repo.commit("first", 0);
+        let head = Head {
+            place: repo.place.clone(),
+            commit: Some(first),
+        };
+        stage.deliver(&Intake {
+            version: VERSION,
+            key: "head".to_owned(),
+            at: at(0),
+            matter: Matter::Head(head),
+        });
+        repo
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        self.git_at(args, 0)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the tests' own git")]
+    fn git_at(&self, args: &[&str], seconds: i64) -> String {
+        let date = format!("{} +0000", at(seconds).seconds());
+        let output = Command::new("git")
+            .args(["-C", &self.place.worktree])
+            .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.org"])
+            .args(args)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_DATE", &date)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn head(&self) -> Oid {
+        Oid::new(self.git(&["rev-parse", "HEAD"])).unwrap()
+    }
+
+    /// Commits so many seconds after the start of the stage's time.
+    fn commit(&self, message: &str, seconds: i64) -> Oid {
+        let file = format!("{}/{}", self.place.worktree, message.len());
+        fs::write(file, message).unwrap();
+        self.git(&["add", "-A"]);
+        self.git_at(&["commit", "-q", "-m", message], seconds);
+        self.head()
+    }
+}
+
+impl Stage {
+    fn sweep(&mut self) {
+        let repository = self.read(|tx| tx.repositories()).remove(0);
+        self.play(|world, ledger| sweep(world, ledger, &repository).unwrap());
+    }
+
+    fn state(&mut self, n: u128) -> IntentState {
+        self.read(|tx| tx.intent(checkpoint(n))).unwrap().state
+    }
+
+    fn commit(&mut self, commit: &Oid) -> Option<CommitRecord> {
+        let repository = self.repository();
+        self.read(|tx| tx.commit(repository, commit))
+    }
+}
+
+/// A session in process 50, a repository, and an intent of git process 70 at second 10.
+fn announced() -> (Stage, Repo) {
+    let mut stage = Stage::new();
+    let repo = Repo::new(&mut stage);
+    let start = vec![started(1, StartKind::Startup), prompt("p", 2)];
+    stage.hear(in_process(50, says("one", start)));
+    let seen = scene(1, &repo.place, 70, Some(50), Some(repo.head()));
+    stage.deliver(&intent(&seen, 10));
+    (stage, repo)
+}
+
+#[test]
+fn an_intent_whose_git_lives_stays_open() {
+    let (mut stage, repo) = announced();
+    let commit = repo.commit("second", 11);
+    stage.sweep();
+    assert_eq!(stage.state(1), IntentState::Open);
+    assert_eq!(stage.commit(&commit), None);
+}
+
+#[test]
+fn a_dead_git_without_a_commit_lets_its_intent_expire() {
+    let (mut stage, _repo) = announced();
+    stage.dead.borrow_mut().push(70);
+    stage.sweep();
+    assert_eq!(stage.state(1), IntentState::Expired);
+}
+
+#[test]
+fn a_commit_with_the_trailer_is_its_intent() {
+    let (mut stage, repo) = announced();
+    // Long after, and by another parent: the trailer names it.
+    repo.commit("between", 500);
+    let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
+    let commit = repo.commit(&message, 900);
+    stage.dead.borrow_mut().push(70);
+    stage.sweep();
+    assert_eq!(stage.state(1), IntentState::Landed(commit.clone()));
+    let found = stage.commit(&commit).unwrap();
+    assert_eq!(found.seen_by, SeenBy::Sweep);
+    assert_eq!(found.checkpoint, Some(checkpoint(1)));
+    assert_eq!(found.at, at(10), "when it was announced");
+}
+
+#[test]
+fn a_commit_without_the_trailer_fits_by_parent_and_moment() {
+    for (seconds, fits) in [(11, true), (20, true), (25, false), (5, false)] {
+        let mut stage = Stage::new();
+        let repo = Repo::new(&mut stage);
+        let seen = scene(1, &repo.place, 70, None, Some(repo.head()));
+        stage.deliver(&intent(&seen, 10));
+        let commit = repo.commit("second", seconds);
+        stage.dead.borrow_mut().push(70);
+        stage.sweep();
+        let wanted = if fits {
+            IntentState::Landed(commit)
+        } else {
+            IntentState::Expired
+        };
+        assert_eq!(stage.state(1), wanted, "committed at {seconds}");
+    }
+}
+
+#[test]
+fn two_intents_that_fit_equally_stay_apart() {
+    let mut stage = Stage::new();
+    let repo = Repo::new(&mut stage);
+    for n in [1, 2] {
+        let git = 69 + u32::try_from(n).unwrap();
+        let seen = scene(n, &repo.place, git, None, Some(repo.head()));
+        stage.deliver(&intent(&seen, 10));
+        stage.dead.borrow_mut().push(git);
+    }
+    let commit = repo.commit("second", 11);
+    stage.sweep();
+    assert_eq!(
+        [stage.state(1), stage.state(2)],
+        [IntentState::Expired, IntentState::Expired]
+    );
+    assert_eq!(stage.commit(&commit), None, "nobody knows whose it is");
+}
+
+#[test]
+fn an_intent_that_cannot_be_seen_waits_for_a_day() {
+    let mut stage = Stage::new();
+    let repo = Repo::new(&mut stage);
+    let mut seen = scene(1, &repo.place, 70, None, Some(repo.head()));
+    seen.chain.ancestors.clear();
+    stage.deliver(&intent(&seen, 10));
+    for (now, wanted) in [(86_000, IntentState::Open), (90_000, IntentState::Expired)] {
+        stage.now.set(now);
+        stage.sweep();
+        assert_eq!(stage.state(1), wanted);
+    }
+}
+
+#[test]
+fn a_checkout_that_is_gone_is_left_out() {
+    let (mut stage, repo) = announced();
+    fs::remove_dir_all(&repo.place.worktree).unwrap();
+    stage.sweep();
+    assert_eq!(stage.state(1), IntentState::Open);
+}
