@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui;
-use crate::{clock, env, platform, when};
+use crate::{clock, env, platform};
 use show::{json, preview, rows, table, total};
 
 /// The schema of the JSON answer.
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long)]
     all: bool,
     /// Only transcripts that were written at or after this moment
-    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
+    #[arg(long, value_name = "TIME", value_parser = super::time::since)]
     since: Option<Timestamp>,
     /// Only these transcripts, or those in these directories; they must lie in the agent's own
     #[arg(value_name = "PATH")]

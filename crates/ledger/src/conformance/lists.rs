@@ -82,7 +82,9 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
                 && filter.since.is_none_or(|t| s.last_at >= t)
                 && filter.until.is_none_or(|t| s.created_at < t)
                 && (!filter.open || s.ended_at.is_none())
-                && filter.parent.is_none_or(|p| s.parent.is_some_and(|(id, _)| id == p))
+                && filter
+                    .parent
+                    .is_none_or(|p| s.parent.is_some_and(|(id, _)| id == p))
         };
         let most = if filter.limit == 0 { 99 } else { filter.limit };
         let wanted: Vec<_> = all.iter().filter(fits).take(most).cloned().collect();
