@@ -22,7 +22,6 @@ mod platform;
 #[cfg(test)]
 mod schema;
 mod ui;
-mod when;
 
 use std::process::ExitCode;
 

@@ -18,17 +18,25 @@ type Row = (&'static str, fn() -> Schema);
 /// All JSON answers.
 const SCHEMAS: &[Row] = &[
     (adopt::SCHEMA, of::<adopt::Json>),
+    (checkpoint::list::SCHEMA, of::<checkpoint::list::Json>),
+    (checkpoint::show::SCHEMA, of::<checkpoint::show::Json>),
     (config::list::SCHEMA, of::<config::list::Json>),
     (config::get::SCHEMA, of::<config::get::Json>),
     (config::set::SCHEMA, of::<config::set::Json>),
     (config::unset::SCHEMA, of::<config::unset::Json>),
     (config::path::SCHEMA, of::<config::path::Json>),
+    (demo::wire::SCHEMA, of::<demo::wire::Json>),
     (doctor::SCHEMA, of::<doctor::Json>),
-    (import::SCHEMA, of::<import::Json>),
+    (import::SCHEMA, of::<import::show::Json>),
     (link::ADD, of::<link::Json>),
     (link::LIST, of::<link::Json>),
     (link::REMOVE, of::<link::Json>),
+    (log::SCHEMA, of::<log::Json>),
     (remove::SCHEMA, of::<remove::Json>),
+    (session::end::SCHEMA, of::<session::end::Json>),
+    (session::list::SCHEMA, of::<session::list::Json>),
+    (session::show::SCHEMA, of::<session::show::Json>),
+    (status::json::SCHEMA, of::<status::json::Json>),
     (why::SCHEMA, of::<why::Json>),
 ];
 

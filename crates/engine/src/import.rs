@@ -167,6 +167,9 @@ pub fn import(
     let agent =
         AgentName::new(found.agent.name).expect("because the names of agents keep to the grammar");
     let session = session_of(world, ledger, &agent, found)?;
+    if unread(ledger, found)? == 0 {
+        return Ok(session);
+    }
     write(ledger, Durability::Process, |tx| {
         let record = tx.session(session)?;
         match record.and_then(|r| Some((r.repository?, r.created_at))) {
@@ -343,3 +346,6 @@ fn read_all(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,6 @@ use siglum_domain::Timestamp;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Style};
-use crate::when;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.doctor/1";
@@ -25,7 +24,7 @@ pub struct Args {
     #[arg(long)]
     fix: bool,
     /// Show what was declined since this moment
-    #[arg(long, value_name = "WHEN", value_parser = when::parse, default_value = "7d")]
+    #[arg(long, value_name = "TIME", value_parser = super::time::since, default_value = "7d")]
     since: Timestamp,
 }
 

@@ -1,7 +1,7 @@
 //! `siglum status`: whether Siglum is on here, what runs, and what waits.
 
 mod installed;
-mod json;
+pub mod json;
 
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_engine::overview::{self, COUNT_MOST, Listed, Overview};

@@ -24,7 +24,8 @@ struct Named {
     past: Timestamp,
 }
 
-fn since(text: &str) -> Result<Timestamp, String> {
+/// Reads the start of what a text names; for clap.
+pub fn since(text: &str) -> Result<Timestamp, String> {
     parse(text, clock::now(), &TimeZone::system()).map(|named| named.first)
 }
 

@@ -20,6 +20,6 @@ mod sandbox;
 mod show;
 mod stage;
 mod story;
-mod wire;
+pub mod wire;
 
 pub use args::{Args, run};

@@ -1,0 +1,263 @@
+//! What an import brought, as it is shown.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use siglum_domain::observation::Tokens;
+use siglum_domain::{SessionId, Timestamp};
+use siglum_engine::import::{self, Found, Linked};
+use siglum_ledger::{SessionFilter, SqliteLedger, read};
+
+use super::{Outcome, SCHEMA, Wrong};
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// Whether it was done; else it was only shown.
+    done: bool,
+    sessions: Vec<Session>,
+    /// Bytes of transcripts that were read, or would be.
+    bytes: u64,
+    /// Commits that were looked at.
+    commits_looked_at: u64,
+    /// Commits that hold work of a session, or that a session made.
+    commits_linked: u64,
+    /// Transcripts that were not imported, with the reason.
+    refused: Vec<Refused>,
+}
+
+/// One session.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Session {
+    /// Its id; absent if it was only shown.
+    session: Option<String>,
+    agent: String,
+    native_id: String,
+    path: String,
+    title: Option<String>,
+    turns: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cached_tokens: u64,
+    /// Commits that name it as committer.
+    commits_made: u64,
+    /// More commits that hold lines of it.
+    commits_written: u64,
+    /// Bytes that were read, or would be.
+    bytes: u64,
+}
+
+/// A transcript that was not imported.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Refused {
+    path: String,
+    reason: String,
+}
+
+/// One session as it is shown.
+pub(super) struct Row<'a> {
+    session: Option<SessionId>,
+    found: &'a Found,
+    bytes: u64,
+    title: Option<String>,
+    turns: u64,
+    tokens: Tokens,
+    made: u64,
+    written: u64,
+    last_at: Timestamp,
+}
+
+pub(super) fn rows<'a>(
+    ledger: &mut SqliteLedger,
+    outcome: &'a Outcome,
+) -> Result<Vec<Row<'a>>, CommandError> {
+    Ok(read(ledger, |tx| {
+        let listings = tx.sessions(&SessionFilter::default())?;
+        let listings: BTreeMap<SessionId, _> =
+            listings.into_iter().map(|l| (l.record.id, l)).collect();
+        let mut rows = Vec::new();
+        for (session, found, bytes) in &outcome.sessions {
+            let (made, written) = import::commits_with(tx, *session)?;
+            let listing = listings.get(session);
+            let summary = listing.map(|l| l.summary.clone()).unwrap_or_default();
+            rows.push(Row {
+                session: Some(*session),
+                found,
+                bytes: *bytes,
+                title: summary.title,
+                turns: summary.turns,
+                tokens: summary.tokens,
+                made,
+                written,
+                last_at: listing.map(|l| l.record.last_at).unwrap_or_default(),
+            });
+        }
+        Ok(rows)
+    })?)
+}
+
+pub(super) fn table(cx: &Cx, rows: &[Row<'_>]) -> Result<(), CommandError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(vec![
+        "SESSION", "LAST", "TURNS", "TOKENS", "COMMITS", "TITLE",
+    ]);
+    for row in rows {
+        let tokens =
+            row.tokens.input + row.tokens.output + row.tokens.cache_read + row.tokens.cache_write;
+        table.row(vec![
+            Cell::styled(
+                Style::Id,
+                row.session.map(SessionId::short).unwrap_or_default(),
+            ),
+            Cell::styled(Style::Time, ui::ago(row.last_at, clock::now())),
+            Cell::number(ui::count(row.turns)),
+            Cell::number(ui::count(tokens)),
+            Cell::number(ui::count(row.made + row.written)),
+            Cell::plain(row.title.clone().unwrap_or_default()),
+        ]);
+    }
+    cx.ui.table(&table)
+}
+
+pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
+    for (path, reason) in &outcome.refused {
+        cx.ui
+            .warning(format!("{} was not imported: {reason}", Cx::tilde(path)));
+    }
+    let mut off = outcome.off.clone();
+    off.dedup();
+    for worktree in off {
+        cx.ui.warning(format!(
+            "the sessions of {} were left out, since `record` is switched off there",
+            Cx::tilde(Path::new(&worktree))
+        ));
+    }
+    if rows.is_empty() {
+        cx.ui.status(match of {
+            0 => "There are no transcripts to import.".to_owned(),
+            n => format!("Nothing is new in {}.", ui::plural(n as u64, "transcript")),
+        });
+        return;
+    }
+    let turns = rows.iter().map(|r| r.turns).sum();
+    let bytes = rows.iter().map(|r| r.bytes).sum();
+    let Linked { commits, looked_at } = outcome.linked;
+    cx.ui.status(format!(
+        "Imported {} with {} ({}); {} of {} in the history {} their work.",
+        ui::plural(rows.len() as u64, "session"),
+        ui::plural(turns, "turn"),
+        ui::bytes(bytes),
+        ui::count(commits),
+        ui::plural(looked_at, "commit"),
+        if commits == 1 { "holds" } else { "hold" },
+    ));
+}
+
+pub(super) fn preview(cx: &Cx, chosen: &[Found], wrong: &Wrong) -> Result<(), CommandError> {
+    let mut rows = Vec::new();
+    let mut ledger = cx
+        .home
+        .ledger()
+        .exists()
+        .then(|| cx.open_ledger())
+        .transpose()?;
+    for found in chosen {
+        let bytes = match &mut ledger {
+            Some(ledger) => import::unread(ledger, found)?,
+            None => found.bytes(),
+        };
+        if bytes > 0 {
+            rows.push(Row {
+                session: None,
+                found,
+                bytes,
+                title: None,
+                turns: 0,
+                tokens: Tokens::default(),
+                made: 0,
+                written: 0,
+                last_at: found.modified(),
+            });
+        }
+    }
+    let refused = wrong
+        .iter()
+        .map(|(path, (_, detail))| (path.clone(), detail.clone()));
+    let outcome = Outcome {
+        refused: refused.collect(),
+        ..Outcome::default()
+    };
+    if cx.ui.json {
+        let done = false;
+        return cx.ui.json(
+            SCHEMA,
+            Json {
+                done,
+                ..json(&rows, &outcome)
+            },
+        );
+    }
+    let mut table = Table::new(vec!["WRITTEN", "SIZE", "DIRECTORY", "TRANSCRIPT"]);
+    for row in &rows {
+        table.row(vec![
+            Cell::styled(Style::Time, ui::ago(row.last_at, clock::now())),
+            Cell::number(ui::bytes(row.bytes)),
+            Cell::plain(Cx::tilde(Path::new(&row.found.cwd))),
+            Cell::plain(row.found.file.stream.clone()),
+        ]);
+    }
+    if !rows.is_empty() {
+        cx.ui.table(&table)?;
+    }
+    for (path, reason) in &outcome.refused {
+        cx.ui.warning(format!(
+            "{} would not be imported: {reason}",
+            Cx::tilde(path)
+        ));
+    }
+    cx.ui.status(format!(
+        "{} would be read ({}); nothing was.",
+        ui::plural(rows.len() as u64, "transcript"),
+        ui::bytes(rows.iter().map(|r| r.bytes).sum())
+    ));
+    Ok(())
+}
+
+pub(super) fn json(rows: &[Row<'_>], outcome: &Outcome) -> Json {
+    let session = |row: &Row<'_>| Session {
+        session: row.session.map(|s| s.to_string()),
+        agent: row.found.agent.name.to_owned(),
+        native_id: row.found.file.session.to_string(),
+        path: row.found.file.path.display().to_string(),
+        title: row.title.clone(),
+        turns: row.turns,
+        input_tokens: row.tokens.input,
+        output_tokens: row.tokens.output,
+        cached_tokens: row.tokens.cache_read + row.tokens.cache_write,
+        commits_made: row.made,
+        commits_written: row.written,
+        bytes: row.bytes,
+    };
+    Json {
+        done: true,
+        sessions: rows.iter().map(session).collect(),
+        bytes: rows.iter().map(|r| r.bytes).sum(),
+        commits_looked_at: outcome.linked.looked_at,
+        commits_linked: outcome.linked.commits,
+        refused: outcome
+            .refused
+            .iter()
+            .map(|(path, reason)| Refused {
+                path: path.display().to_string(),
+                reason: reason.clone(),
+            })
+            .collect(),
+    }
+}

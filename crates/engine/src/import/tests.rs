@@ -1,0 +1,190 @@
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::redact::Redactor;
+use siglum_domain::{IdSource, LedgerId, Oid};
+use siglum_gitstore::ObjectStore;
+use siglum_ledger::sqlite::Open;
+use siglum_ledger::{SeenBy, SqliteLedger};
+
+use super::*;
+
+const SESSION: &str = "82d22249-95b9-4a69-be00-56b628d51d90";
+const MADE: i64 = 1_795_000_000;
+
+struct Counted(std::sync::atomic::AtomicU64);
+
+impl IdSource for Counted {
+    fn fresh(&self) -> uuid::Uuid {
+        let n = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        uuid::Uuid::from_u64_pair(1, n + 1)
+    }
+}
+
+/// A repository with a commit of a session, one of a person, and one that a person made of what the
+/// session left; and the transcript.
+struct Machine {
+    dir: tempfile::TempDir,
+    ids: Counted,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let machine = Self {
+            dir: tempfile::tempdir().unwrap(),
+            ids: Counted(std::sync::atomic::AtomicU64::new(0)),
+        };
+        std::fs::create_dir(machine.repo()).unwrap();
+        machine.git(&["init", "-q", "-b", "main"], 0);
+        machine
+    }
+
+    fn repo(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join("repo")
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the test plays a person at git")]
+    fn git(&self, args: &[&str], at: i64) -> String {
+        let date = format!("{} +0000", MADE + at);
+        let output = Command::new("git")
+            .args(["-c", "user.name=A", "-c", "user.email=a@b"])
+            .args(args)
+            .current_dir(self.repo())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_DATE", &date)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn commit(&self, file: &str, content: &str, at: i64) -> Oid {
+        std::fs::write(self.repo().join(file), content).unwrap();
+        self.git(&["add", "-A"], at);
+        self.git(&["commit", "-q", "-m", file], at);
+        Oid::new(self.git(&["rev-parse", "HEAD"], at)).unwrap()
+    }
+
+    fn transcript(&self, lines: &[Value]) {
+        let project = self.dir.path().join("agent/projects/-repo");
+        std::fs::create_dir_all(&project).unwrap();
+        let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
+        std::fs::write(project.join(format!("{SESSION}.jsonl")), text).unwrap();
+    }
+
+    fn line(&self, at: i64, kind: &str, content: Value, result: Value) -> Value {
+        let time = Timestamp::from_seconds(MADE + at).to_string();
+        json!({"type": kind, "sessionId": SESSION, "cwd": self.repo(), "timestamp": time,
+            "uuid": format!("u{at}"), "promptId": "p", "isSidechain": false, "version": "2.1.329",
+            "message": {"id": format!("msg_{at}"), "role": kind, "content": content},
+            "toolUseResult": result})
+    }
+
+    fn write_call(&self, at: i64, file: &str, content: &str) -> [Value; 2] {
+        let (path, id) = (self.repo().join(file), format!("toolu_{at}"));
+        let input = json!({"file_path": path, "content": content});
+        let call = json!([{"type": "tool_use", "id": id, "name": "Write", "input": input}]);
+        let answer = json!([{"type": "tool_result", "tool_use_id": id, "content": "ok"}]);
+        let told =
+            json!({"type": "create", "filePath": path, "content": content, "originalFile": null});
+        [
+            self.line(at, "assistant", call, Value::Null),
+            self.line(at + 1, "user", answer, told),
+        ]
+    }
+
+    fn shell_call(&self, at: i64, output: &str) -> [Value; 2] {
+        let id = format!("toolu_{at}");
+        let input = json!({"command": "git commit -m x"});
+        let call = json!([{"type": "tool_use", "id": id, "name": "Bash", "input": input}]);
+        let answer = json!([{"type": "tool_result", "tool_use_id": id, "content": output}]);
+        [
+            self.line(at, "assistant", call, Value::Null),
+            self.line(
+                at + 2,
+                "user",
+                answer,
+                json!({"stdout": output, "stderr": ""}),
+            ),
+        ]
+    }
+
+    /// Imports all, and gives how many commits were linked.
+    fn import(&self, ledger: &mut SqliteLedger) -> u64 {
+        let world = World {
+            ids: &self.ids,
+            clock: &|| Timestamp::from_seconds(MADE + 10_000),
+            alive: &|_| None,
+            git: PathBuf::from("git"),
+            objects: ObjectStore::open(self.dir.path().join("objects")).unwrap(),
+            redactor: Redactor::shared(),
+        };
+        let dir = self.dir.path().join("agent");
+        let found = look(&|_| dir.clone(), None).found;
+        for found in &found {
+            let session = import(&world, ledger, found, &mut |_| {}).unwrap();
+            close(&world, ledger, session).unwrap();
+            assert_eq!(unread(ledger, found).unwrap(), 0);
+        }
+        let repository = read(ledger, |tx| tx.repositories()).unwrap().remove(0);
+        link_commits(&world, ledger, &repository, &mut |_, _| {})
+            .unwrap()
+            .commits
+    }
+
+    fn ledger(&self) -> SqliteLedger {
+        let id = LedgerId::mint(&self.ids);
+        let path = self.dir.path().join("ledger.db");
+        SqliteLedger::open(&path, Open::Command { id, key: [7; 32] }).unwrap()
+    }
+}
+
+#[test]
+fn commits_are_linked_by_content_and_by_what_commands_name() {
+    let machine = Machine::new();
+    let human = machine.commit("human", "typed\n", 5);
+    let named = machine.commit("a", "by the agent\n", 20);
+    let later = machine.commit("b", "left by the agent\n", 500);
+    // The same content at another path is nobody's, and so is content from before the edit.
+    let elsewhere = machine.commit("c", "left by the agent\n", 600);
+    let prompt = json!("Write a and b");
+    let mut lines = vec![machine.line(1, "user", prompt, Value::Null)];
+    lines.extend(machine.write_call(10, "a", "by the agent\n"));
+    lines.extend(machine.shell_call(19, &format!("[main {}] a", named.short())));
+    lines.extend(machine.write_call(30, "b", "left by the agent\n"));
+    lines.extend(machine.write_call(40, "human", "typed\n"));
+    machine.transcript(&lines);
+
+    let mut ledger = machine.ledger();
+    assert_eq!(machine.import(&mut ledger), 2);
+    let (repository, session) = read(&mut ledger, |tx| {
+        let session = tx.sessions(&siglum_ledger::SessionFilter::default())?;
+        Ok((tx.repositories()?.remove(0).id, session[0].record.clone()))
+    })
+    .unwrap();
+    assert_eq!(session.created_at, Timestamp::from_seconds(MADE + 1));
+    assert_eq!(session.ended_at, Some(session.last_at));
+    let mut commit = |oid: &Oid| read(&mut ledger, |tx| tx.commit(repository, oid)).unwrap();
+    let made = commit(&named).unwrap();
+    assert_eq!(made.seen_by, SeenBy::Import);
+    let by_session = Committer::Session {
+        session: session.id,
+    };
+    assert_eq!(
+        (made.judgement.committer, made.judgement.verdict),
+        (by_session, Verdict::Certain)
+    );
+    assert_eq!(
+        commit(&later).unwrap().judgement.committer,
+        Committer::Unknown
+    );
+    assert_eq!((commit(&human), commit(&elsewhere)), (None, None));
+    let counts = read(&mut ledger, |tx| commits_with(tx, session.id)).unwrap();
+    assert_eq!(counts, (1, 1));
+
+    // Nothing is new: nothing is looked at again.
+    assert_eq!(machine.import(&mut ledger), 0);
+}
