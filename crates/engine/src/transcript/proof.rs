@@ -6,7 +6,7 @@ use std::path::Path;
 use siglum_agents::{CommitMention, TranscriptEdit};
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, FileVersion, Observation, Side, Source};
-use siglum_domain::{AgentName, SessionId};
+use siglum_domain::{AgentName, SessionId, Timestamp};
 use siglum_gitstore::{ObjectFormat, blob_id, discover};
 use siglum_ledger::{
     Durability, HeadMove, Ledger, LedgerError, RepositoryRecord, Transaction, read, write,
@@ -101,18 +101,18 @@ pub fn link_mentioned(
     let Some(git) = crate::authors::usable_git(world, repository) else {
         return Ok(0);
     };
+    let mentions: Vec<&CommitMention> = mentions.iter().filter(|m| !m.copied).collect();
+    let names: Vec<&str> = mentions.iter().map(|m| m.abbreviated.as_str()).collect();
+    let commits = git.resolve_ids(&names)?;
+    let facts = git
+        .facts(&commits.iter().flatten().cloned().collect::<Vec<_>>())?
+        .known;
     let mut linked = 0;
-    for mention in mentions.iter().filter(|m| !m.copied) {
-        let Some(commit) = git.resolve(&mention.abbreviated)? else {
+    for (mention, commit) in mentions.into_iter().zip(commits) {
+        let Some(facts) = facts.iter().find(|f| Some(&f.commit) == commit.as_ref()) else {
             continue;
         };
-        let Some(facts) = git.facts(std::slice::from_ref(&commit))?.known.pop() else {
-            continue;
-        };
-        let begun = mention
-            .started
-            .is_none_or(|s| facts.committed >= s.plus_millis(-SLACK_MS));
-        if !begun || facts.committed > mention.ended.plus_millis(SLACK_MS) {
+        if !made_meanwhile(mention, facts.committed) {
             continue;
         }
         let Some(session) = read(ledger, |tx| tx.session_by_alias(agent, &mention.owner))? else {
@@ -120,7 +120,7 @@ pub fn link_mentioned(
         };
         let moved = HeadMove {
             repository: repository.id,
-            commit,
+            commit: facts.commit.clone(),
             session,
             event: mention.event.clone(),
             named: true,
@@ -130,4 +130,12 @@ pub fn link_mentioned(
         linked += 1;
     }
     Ok(linked)
+}
+
+/// Tells whether git made a commit while the command ran that names it.
+fn made_meanwhile(mention: &CommitMention, made: Timestamp) -> bool {
+    let begun = mention
+        .started
+        .is_none_or(|s| made >= s.plus_millis(-SLACK_MS));
+    begun && made <= mention.ended.plus_millis(SLACK_MS)
 }

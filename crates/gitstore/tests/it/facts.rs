@@ -177,6 +177,24 @@ fn revisions_lists_and_the_reflog() {
     ] {
         assert_eq!(git.resolve(bad).unwrap(), None, "{bad}");
     }
+    let names = [
+        &oids[2].as_str()[..7],
+        "HEAD",
+        "0000000",
+        "a\nb",
+        oids[0].as_str(),
+    ];
+    let resolved = git.resolve_ids(&names).unwrap();
+    assert_eq!(
+        resolved,
+        [
+            Some(oids[2].clone()),
+            None,
+            None,
+            None,
+            Some(oids[0].clone())
+        ]
+    );
     assert_eq!(
         git.commits_since(Some(&oids[0]), &oids[2], 9).unwrap(),
         [oids[2].clone(), oids[1].clone()]
