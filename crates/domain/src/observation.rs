@@ -2,7 +2,7 @@
 //!
 //! The same thing is often seen several times: by a hook, in the transcript, in telemetry. Each
 //! sighting is one observation under its own key, so that the same one twice is one row; the
-//! [`event key`](Observation::event_key) says which observations speak of the same event, and
+//! event key (`Observation::event`) says which observations speak of the same event, and
 //! [`crate::fold`] joins them. The types here are the stored form; [`VERSION`] goes with them.
 
 use serde::{Deserialize, Serialize};
