@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::Fallible;
 use crate::clock::Chance;
-use crate::contest::{Contest, Outcome, millis};
+use crate::contest::{Contest, Outcome, millis, sync_once};
 use crate::fill::{Care, fill};
 use crate::home::Home;
 use crate::payload::Agent;
@@ -40,7 +41,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     let small = scenes(run, 20, &[0, 100, 500, many])?;
     let large = scenes(run, 20_000, &[0, many])?;
     let all: Vec<&Scene> = small.iter().chain(&large).collect();
-    let times = contest(run, &all)?;
+    let times = contest(run, &all, &run.dir("commits-20")?.join("sync"))?;
     check(&small)?;
     check(&large)?;
     let mut lines = Vec::new();
@@ -56,6 +57,10 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
         lines.push(line(scene, &times, plain).bound("≤ 1.5 ×", median <= TIMES_MOST * plain));
     }
     lines.extend(flat(&large, &times));
+    let sync = times.of("sync");
+    lines.push(
+        Line::new("one sync in the same rounds", sync.median(), "ms", sync.n()).p95(sync.p95()),
+    );
     Ok(lines)
 }
 
@@ -127,10 +132,11 @@ fn scenes(run: &Run, files: usize, sessions: &[usize]) -> Fallible<Vec<Scene>> {
     Ok(scenes)
 }
 
-fn contest(run: &Run, scenes: &[&Scene]) -> Fallible<Outcome> {
+fn contest(run: &Run, scenes: &[&Scene], sync: &Path) -> Fallible<Outcome> {
     let chance = Chance::new(5);
     let chance = &chance;
     let mut contest = Contest::new();
+    contest.arm("sync", move || sync_once(sync));
     for &scene in scenes {
         contest.arm(scene.name.clone(), move || commit(scene, chance));
     }
