@@ -269,14 +269,15 @@ impl Commits for Tx<'_> {
         repository: RepositoryId,
         patch: &str,
     ) -> Result<Vec<CommitRecord>> {
+        // Left to itself the planner reads all commits of the repository by the primary key.
         self.commit_rows(
-            "WHERE c.repository = ?1 AND c.patch = ?2 ORDER BY c.at",
+            "INDEXED BY commits_by_patch WHERE c.repository = ?1 AND c.patch = ?2 ORDER BY c.at",
             (Col(repository), patch),
         )
     }
 
     fn unfinished(&mut self, repository: RepositoryId, limit: usize) -> Result<Vec<Oid>> {
-        let sql = "SELECT \"commit\" FROM commits WHERE repository = ?1 AND facts IS NULL LIMIT ?2";
+        let sql = "SELECT \"commit\" FROM commits INDEXED BY commits_unfinished WHERE repository = ?1 AND facts IS NULL LIMIT ?2";
         let mut query = self.db.prepare_cached(sql)?;
         Ok(query
             .query_map((Col(repository), int(limit as u64)), |row| get(row, 0))?
