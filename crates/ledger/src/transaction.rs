@@ -132,7 +132,8 @@ pub trait Sessions {
         agent: &AgentName,
         native: &NativeId,
     ) -> Result<Option<SessionId>>;
-    /// Sessions whose id ends in these digits, 16 at most.
+    /// Sessions that people may mean by these digits, 16 at most: those whose id ends in them, or has
+    /// them within the last eight.
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>>;
     /// Sessions, newest first.
     fn sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>>;
@@ -405,7 +406,7 @@ pub trait Commits {
         repository: Option<RepositoryId>,
         limit: usize,
     ) -> Result<Vec<CheckpointRecord>>;
-    /// Checkpoints whose id ends in these digits, 16 at most.
+    /// Checkpoints that people may mean by these digits, 16 at most, as for sessions.
     fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>>;
 }
 

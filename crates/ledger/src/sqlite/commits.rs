@@ -452,7 +452,7 @@ impl Commits for Tx<'_> {
     }
 
     fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>> {
-        let sql = "SELECT id FROM checkpoints WHERE lower(substr(hex(id), -length(?1))) = ?1 ORDER BY at DESC LIMIT 16";
+        let sql = "SELECT id FROM checkpoints WHERE instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 ORDER BY at DESC LIMIT 16";
         let mut query = self.db.prepare(sql)?;
         Ok(query
             .query_map([tail], |row| get(row, 0))?

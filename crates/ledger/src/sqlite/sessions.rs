@@ -224,7 +224,7 @@ impl Sessions for Tx<'_> {
     }
 
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
-        let sql = "SELECT id FROM sessions WHERE lower(substr(hex(id), -length(?1))) = ?1 ORDER BY last_at DESC LIMIT 16";
+        let sql = "SELECT id FROM sessions WHERE instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 ORDER BY last_at DESC LIMIT 16";
         let mut query = self.db.prepare(sql)?;
         Ok(query
             .query_map([tail], |row| get(row, 0))?
