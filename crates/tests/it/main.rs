@@ -11,6 +11,7 @@
 )]
 
 mod authors;
+mod bursts;
 mod commands;
 mod commit_forms;
 mod editors;
