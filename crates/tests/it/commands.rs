@@ -246,3 +246,84 @@ fn files_of_siglum_are_for_their_owner_alone() {
         .mode();
     assert_eq!(mode & 0o077, 0, "{mode:o}");
 }
+
+#[test]
+fn remove_restores_all_hooks_byte_for_byte() {
+    let hooks_as_they_were: &[(&str, &str)] = &[
+        ("none", ":"),
+        (
+            "no line end",
+            "printf '#!/bin/sh\\ntrue' >.git/hooks/commit-msg; chmod +x .git/hooks/commit-msg",
+        ),
+        (
+            "crlf",
+            "printf '#!/bin/sh\\r\\ntrue\\r\\n' >.git/hooks/post-commit; chmod +x .git/hooks/post-commit",
+        ),
+        (
+            "not executable",
+            "printf '#!/bin/sh\\ntrue\\n' >.git/hooks/commit-msg; chmod -x .git/hooks/commit-msg",
+        ),
+        (
+            "a link",
+            "printf '#!/bin/sh\\ntrue\\n' >hook; chmod +x hook; ln -s ../../hook .git/hooks/commit-msg",
+        ),
+        (
+            "odd mode",
+            "printf '#!/bin/sh\\ntrue\\n' >.git/hooks/commit-msg; chmod 0711 .git/hooks/commit-msg",
+        ),
+        (
+            "python",
+            "printf '#!/usr/bin/env python3\\npass\\n' >.git/hooks/commit-msg; chmod +x .git/hooks/commit-msg",
+        ),
+    ];
+    for (what, make) in hooks_as_they_were
+        .iter()
+        .chain(crate::foreign_hooks::MANAGERS)
+    {
+        let world = World::new();
+        let dir = world.root.join("repo");
+        fs::create_dir(&dir).unwrap();
+        let repo = world.at(&dir);
+        repo.sh(&format!(
+            "git init -q -b main . && git commit -q --allow-empty -m base && {make}"
+        ))
+        .ok();
+        let hooks = repo.git(&["rev-parse", "--git-path", "hooks"]);
+        let before = snapshot(&repo.dir.join(&hooks));
+        repo.siglum(&["init", "--yes"]).ok();
+        assert_ne!(snapshot(&repo.dir.join(&hooks)), before, "{what}");
+        repo.siglum(&["remove", "--yes"]).ok();
+        assert_eq!(snapshot(&repo.dir.join(&hooks)), before, "{what}");
+    }
+}
+
+#[test]
+fn remove_restores_settings_byte_for_byte() {
+    for text in [
+        SETTINGS,
+        "{}",
+        "{}\n",
+        "{\"hooks\":{}}",
+        "{\r\n  \"a\": 1\r\n}\r\n",
+    ] {
+        let world = World::new();
+        let repo = plain(&world);
+        write_settings(&world, text);
+        repo.siglum(&["init", "--yes"]).ok();
+        assert_ne!(settings(&world), text);
+        repo.siglum(&["remove", "--global", "--yes"]).ok();
+        assert_eq!(settings(&world), text);
+    }
+}
+
+#[test]
+fn after_remove_nothing_is_recorded_and_what_was_is_kept() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "removed");
+    agent.sh("git commit -q --allow-empty -m before").ok();
+    repo.siglum(&["remove", "--yes"]).ok();
+    agent.sh("git commit -q --allow-empty -m after").ok();
+    assert_eq!(repo.trailers("HEAD"), [""; 0]);
+    assert_eq!(repo.committer("HEAD~"), agent.certain());
+}
