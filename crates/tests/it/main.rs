@@ -23,4 +23,5 @@ mod kills;
 mod people;
 mod places;
 mod real_agents;
+mod statements;
 mod verdicts;
