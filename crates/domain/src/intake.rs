@@ -143,6 +143,10 @@ pub struct Landed {
     pub by: LandedBy,
     /// What could be seen when it had landed, for a commit that nothing announced.
     pub scene: Scene,
+    /// The last moves of HEAD, newest first, from and to; nothing where git does not log them. HEAD
+    /// may have moved on since this commit.
+    #[serde(default)]
+    pub moves: Vec<(Option<Oid>, Oid)>,
 }
 
 /// Commits that git rewrote (an amend, a rebase).

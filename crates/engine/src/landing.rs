@@ -17,9 +17,6 @@ pub(crate) fn land(
     at: Timestamp,
     landed: &Landed,
 ) -> Result<(), LedgerError> {
-    if tx.commit(repository, &landed.commit)?.is_some() {
-        return Ok(());
-    }
     let git = landed
         .scene
         .chain
@@ -29,12 +26,24 @@ pub(crate) fn land(
         Some(git) => tx.intents_of_git(&git)?,
         None => Vec::new(),
     };
-    follow(tx, repository, landed)?;
     let intent = intents
         .into_iter()
         .find(|i| i.repository == repository && i.state == IntentState::Open);
+    let commit = match &intent {
+        Some(intent) => became(intent, landed),
+        None => Some(&landed.commit),
+    };
+    let Some(commit) = commit else { return Ok(()) };
+    // What a sweep knew of it, without its intent, was less.
+    let known = tx.commit(repository, commit)?;
+    if known.is_some_and(|c| c.intent.is_some() || intent.is_none()) {
+        return Ok(());
+    }
     match intent {
-        Some(intent) => close(tx, &intent, &landed.commit, at, SeenBy::Hook),
+        Some(intent) => {
+            follow(tx, repository, landed, intent.scene.head.as_ref(), commit)?;
+            close(tx, &intent, commit, at, SeenBy::Hook)
+        }
         None if landed.by == LandedBy::Merge => Ok(()),
         None if left_by_git(tx, repository, landed)? => Ok(()),
         None => {
@@ -70,28 +79,30 @@ fn left_by_git(
         .any(|i| i.scene.place == landed.place && i.scene.chain.git_process().is_some()))
 }
 
+/// The commit that an intent became. Somebody else may have moved HEAD on since, so it is the one to
+/// which HEAD went from where the intent saw it; where the log of HEAD has no such move, the sweep
+/// finds it by its trailer.
+fn became<'a>(intent: &IntentRecord, landed: &'a Landed) -> Option<&'a Oid> {
+    if landed.moves.is_empty() {
+        return Some(&landed.commit);
+    }
+    let moved = landed
+        .moves
+        .iter()
+        .find(|(from, _)| *from == intent.scene.head);
+    moved.map(|(_, to)| to)
+}
+
 /// A checkout that was looked through up to the commit's parent is looked through with it.
 fn follow(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
     landed: &Landed,
+    parent: Option<&Oid>,
+    commit: &Oid,
 ) -> Result<(), LedgerError> {
-    let git = landed
-        .scene
-        .chain
-        .git_process()
-        .map(|(_, git)| git.identity.key());
-    let parent = match git {
-        Some(git) => tx
-            .intents_of_git(&git)?
-            .into_iter()
-            .find(|i| i.repository == repository)
-            .and_then(|i| i.scene.head),
-        None => None,
-    };
-    let Some(parent) = parent else { return Ok(()) };
-    if swept(tx, &landed.place)? == Some(parent) {
-        tx.set_swept(repository, &landed.place.worktree, &landed.commit)?;
+    if parent.is_some() && swept(tx, &landed.place)?.as_ref() == parent {
+        tx.set_swept(repository, &landed.place.worktree, commit)?;
     }
     Ok(())
 }
@@ -136,6 +147,9 @@ pub(crate) fn unannounced(
     at: Timestamp,
     made: Timestamp,
 ) -> Result<(), LedgerError> {
+    if tx.commit(repository, commit)?.is_some() {
+        return Ok(());
+    }
     let judgement = judge(&scene::unwitnessed(tx, repository, commit, at, made)?);
     put(
         tx,

@@ -4,9 +4,9 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::fold::Entry;
-use siglum_domain::intake::AgentMatter;
+use siglum_domain::intake::{AgentMatter, Intake, Matter};
 use siglum_domain::observation::{Fact, Observation, Side};
-use siglum_ledger::{LedgerError, Transaction};
+use siglum_ledger::{CommitRecord, Durability, Ledger, LedgerError, Transaction, write};
 
 use crate::session::{self, SessionIdentity, side_key};
 
@@ -14,6 +14,51 @@ use crate::session::{self, SessionIdentity, side_key};
 const LOOK_BACK: u64 = 256;
 /// How far from each other the entries of one delivery lie at most.
 const TOGETHER: u64 = 8;
+
+/// How many commits are looked at whose authors an edit that came late may change.
+const COMMITS_BACK: usize = 256;
+
+/// An edit that waited may have been overtaken by its commit, whose authors were then found without
+/// it: they are looked for again.
+pub(crate) fn authors_again(ledger: &mut dyn Ledger, intake: &Intake) -> Result<(), LedgerError> {
+    let Matter::Agent(matter) = &intake.matter else {
+        return Ok(());
+    };
+    let edited: Vec<&str> = matter.observations.iter().filter_map(edited).collect();
+    let (Some(place), false) = (&matter.place, edited.is_empty()) else {
+        return Ok(());
+    };
+    let touched = |c: &CommitRecord| {
+        let changes = c.facts.iter().flat_map(|f| &f.changes);
+        c.at >= intake.at
+            && changes
+                .into_iter()
+                .any(|c| edited.contains(&c.path.as_str()))
+    };
+    write(ledger, Durability::Process, |tx| {
+        let Some(repository) = tx.repository(&place.common_dir)? else {
+            return Ok(());
+        };
+        for commit in tx.commits(Some(repository.id), COMMITS_BACK)? {
+            if touched(&commit) {
+                let (facts, patch) = (None, None);
+                tx.put_commit(&CommitRecord {
+                    facts,
+                    patch,
+                    ..commit
+                })?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn edited(observation: &Observation) -> Option<&str> {
+    match &observation.fact {
+        Fact::FileSeen { path, .. } => Some(path),
+        _ => None,
+    }
+}
 
 /// The content of a file before an edit: completes the edit whose content after is there.
 pub(crate) fn file_before(

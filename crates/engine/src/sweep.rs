@@ -50,8 +50,12 @@ pub fn sweep(
         }
     }
     for intent in open {
-        write(ledger, Durability::Disk, |tx| {
-            tx.close_intent(intent.scene.checkpoint, &IntentState::Expired)
+        let id = intent.scene.checkpoint;
+        write(ledger, Durability::Disk, |tx| match tx.intent(id)? {
+            Some(still) if still.state == IntentState::Open => {
+                tx.close_intent(id, &IntentState::Expired)
+            }
+            _ => Ok(()),
         })?;
     }
     Ok(())
@@ -107,34 +111,29 @@ fn checkout(
         commits.sort();
         commits.dedup();
     }
-    let unknown = read(ledger, |tx| {
-        let mut unknown = Vec::new();
-        for commit in &commits {
-            if tx.commit(repository, commit)?.is_none() {
-                unknown.push((commit.clone(), !tx.moves_to(repository, commit)?.is_empty()));
-            }
-        }
-        Ok(unknown)
-    })?;
+    let Found { unknown, late } = look_up(ledger, repository, &commits, here)?;
     let asked = unknown.iter().filter(|(_, moved)| here || *moved);
-    let facts = git
-        .facts(&asked.map(|(c, _)| c.clone()).collect::<Vec<_>>())?
-        .known;
+    let asked = asked.map(|(c, _)| c).chain(&late);
+    let facts = git.facts(&asked.cloned().collect::<Vec<_>>())?.known;
     let now = world.now();
     for (commit, moved) in unknown {
         let Some(facts) = facts.iter().find(|f| f.commit == commit) else {
             continue;
         };
-        if let Some(found) = matching(open, facts) {
+        if let Some(found) = named(open, facts).or_else(|| fitting(open, facts)) {
             let intent = open.swap_remove(found);
-            write(ledger, Durability::Disk, |tx| {
-                landing::close(tx, &intent, &commit, intent.at, SeenBy::Sweep)
-            })?;
+            close(ledger, &intent, &commit)?;
         } else if moved {
             let fresh = CheckpointId::mint(world.ids);
             write(ledger, Durability::Process, |tx| {
                 landing::unannounced(tx, repository, &commit, fresh, now, facts.committed)
             })?;
+        }
+    }
+    for facts in facts.iter().filter(|f| late.contains(&f.commit)) {
+        if let Some(found) = named(open, facts) {
+            let intent = open.swap_remove(found);
+            close(ledger, &intent, &facts.commit)?;
         }
     }
     write(ledger, Durability::Process, |tx| {
@@ -143,15 +142,57 @@ fn checkout(
     Ok(())
 }
 
-/// The intent that became a commit: the one its trailer names, else the only one with this parent at
-/// this moment.
-fn matching(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
-    if let Some(named) = open
-        .iter()
+/// Commits that the ledger should look at again.
+struct Found {
+    /// Not known yet; whether a tool call moved HEAD there.
+    unknown: Vec<(Oid, bool)>,
+    /// Known without an intent: a hook was late, or there was none.
+    late: Vec<Oid>,
+}
+
+fn look_up(
+    ledger: &mut dyn Ledger,
+    repository: RepositoryId,
+    commits: &[Oid],
+    here: bool,
+) -> Result<Found, EngineError> {
+    let found = read(ledger, |tx| {
+        let (mut unknown, mut late) = (Vec::new(), Vec::new());
+        for commit in commits {
+            match tx.commit(repository, commit)? {
+                None => {
+                    let moved = !tx.moves_to(repository, commit)?.is_empty();
+                    unknown.push((commit.clone(), moved));
+                }
+                Some(known) if here && known.intent.is_none() => late.push(commit.clone()),
+                Some(_) => {}
+            }
+        }
+        Ok(Found { unknown, late })
+    })?;
+    Ok(found)
+}
+
+/// Closes an intent with its commit, unless a hook was quicker.
+fn close(ledger: &mut dyn Ledger, intent: &IntentRecord, commit: &Oid) -> Result<(), EngineError> {
+    write(ledger, Durability::Disk, |tx| {
+        let still = tx.intent(intent.scene.checkpoint)?;
+        if still.is_none_or(|i| i.state != IntentState::Open) {
+            return Ok(());
+        }
+        landing::close(tx, intent, commit, intent.at, SeenBy::Sweep)
+    })?;
+    Ok(())
+}
+
+/// The intent that became a commit by its trailer.
+fn named(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
+    open.iter()
         .position(|i| facts.named.contains(&i.scene.checkpoint))
-    {
-        return Some(named);
-    }
+}
+
+/// The intent that became a commit without a trailer: the only one with this parent at this moment.
+fn fitting(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
     let soon = |at: Timestamp| {
         let later = facts.committed.millis_since(at);
         (-1_000..=SOON_MS).contains(&later)

@@ -1,7 +1,7 @@
 //! Reading small files that others wrote: only regular ones, never more than a bound.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Reads a regular file of at most `limit` bytes. A pipe in its place is not opened, because that
@@ -22,4 +22,19 @@ pub(crate) fn read(path: &Path, limit: u64) -> Option<Vec<u8>> {
 /// Reads a regular file of at most `limit` bytes that is valid UTF-8.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Option<String> {
     String::from_utf8(read(path, limit)?).ok()
+}
+
+/// Reads the last whole lines of a regular file, from at most `limit` bytes.
+pub(crate) fn read_tail(path: &Path, limit: u64) -> Option<String> {
+    let size = fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len();
+    let mut file = File::open(path).ok()?;
+    file.seek(SeekFrom::Start(size.saturating_sub(limit)))
+        .ok()?;
+    let mut content = Vec::new();
+    file.take(limit).read_to_end(&mut content).ok()?;
+    let text = String::from_utf8_lossy(&content).into_owned();
+    if size <= limit {
+        return Some(text);
+    }
+    text.split_once('\n').map(|(_, whole)| whole.to_owned())
 }

@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use siglum_domain::Oid;
 use siglum_domain::intake::Place;
 
 use crate::refs::{self, HeadRead};
@@ -149,6 +150,13 @@ impl Repo {
     #[must_use]
     pub fn head(&self) -> HeadRead {
         refs::head(&self.git_dir, self.common_dir())
+    }
+
+    /// The last moves of HEAD, newest first, from and to; nothing where git does not log them in a
+    /// file.
+    #[must_use]
+    pub fn moves(&self) -> Vec<(Option<Oid>, Oid)> {
+        refs::moves(&self.git_dir)
     }
 
     /// Tells whether a rebase is under way. `git am` is none.

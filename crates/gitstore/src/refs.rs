@@ -53,6 +53,21 @@ pub(crate) fn head(git_dir: &Path, common_dir: &Path) -> HeadRead {
     HeadRead::NeedsGit
 }
 
+/// How much of the log of HEAD is looked at, in bytes.
+const LOG_TAIL: u64 = 4 << 10;
+
+/// The last moves of HEAD, newest first, from and to, as git logs them.
+pub(crate) fn moves(git_dir: &Path) -> Vec<(Option<Oid>, Oid)> {
+    let log = bounded::read_tail(&git_dir.join("logs/HEAD"), LOG_TAIL).unwrap_or_default();
+    let moved = |line: &str| {
+        let mut words = line.split(' ');
+        let from = Oid::new(words.next()?).ok()?;
+        let to = Oid::new(words.next()?).ok()?;
+        Some(((!from.is_zero()).then_some(from), to))
+    };
+    log.lines().rev().filter_map(moved).collect()
+}
+
 /// HEAD and a few families of refs belong to the worktree, all others to the repository.
 fn location(name: &str, git_dir: &Path, common_dir: &Path) -> PathBuf {
     let own = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];

@@ -1,1 +1,329 @@
-//! Stub.
+//! What commands change, and what they leave alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use crate::harness::{Agent, Repo, World};
+
+/// Everything in a directory: names, modes, contents.
+fn snapshot(dir: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let (path, name) = (
+            entry.path(),
+            entry.file_name().to_string_lossy().into_owned(),
+        );
+        let meta = fs::symlink_metadata(&path).unwrap();
+        if meta.is_dir() {
+            for (below, value) in snapshot(&path) {
+                found.insert(format!("{name}/{below}"), value);
+            }
+        }
+        let content = match fs::read_link(&path) {
+            Ok(target) => target.to_string_lossy().into_owned().into_bytes(),
+            Err(_) => fs::read(&path).unwrap_or_default(),
+        };
+        found.insert(name, (meta.permissions().mode(), content));
+    }
+    found
+}
+
+/// A repository without Siglum.
+fn plain(world: &World) -> Repo<'_> {
+    let dir = world.root.join("repo");
+    fs::create_dir(&dir).unwrap();
+    let repo = world.at(&dir);
+    repo.sh("git init -q -b main . && git commit -q --allow-empty -m base")
+        .ok();
+    repo
+}
+
+/// Settings of an agent as people have them.
+const SETTINGS: &str = "{\n  // my own remark\n  \"model\": \"opus\", /* kept */\n\t\"hooks\": {\n    \
+                        \"Stop\": [ { \"hooks\": [ { \"type\": \"command\", \"command\": \"say done\" } ] } ],\n  },\n  \
+                        \"z\": 1, \"a\": [1,\n2],\n}\n";
+
+fn write_settings(world: &World, text: &str) {
+    fs::create_dir_all(world.home().join(".claude")).unwrap();
+    fs::write(world.home().join(".claude/settings.json"), text).unwrap();
+}
+
+fn settings(world: &World) -> String {
+    fs::read_to_string(world.home().join(".claude/settings.json")).unwrap()
+}
+
+#[test]
+fn a_dry_run_shows_everything_and_changes_nothing() {
+    let world = World::new();
+    let repo = plain(&world);
+    write_settings(&world, SETTINGS);
+    let before = snapshot(&world.root);
+    let ran = repo.siglum(&["init", "--dry-run"]);
+    assert_eq!(snapshot(&world.root), before);
+    let shown = ran.ok();
+    for part in [
+        "settings.json",
+        "hooks/prepare-commit-msg",
+        "hooks/post-rewrite",
+        "+++",
+        "hook claude-code",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("-  // my own remark"), "{shown}");
+}
+
+#[test]
+fn without_an_answer_nothing_is_changed() {
+    let world = World::new();
+    let repo = plain(&world);
+    let before = snapshot(&world.root);
+    let ran = repo.siglum(&["init"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("--yes"), "{ran:?}");
+    assert_eq!(snapshot(&world.root), before);
+}
+
+#[test]
+fn init_twice_changes_nothing_the_second_time() {
+    let world = World::new();
+    let repo = plain(&world);
+    write_settings(&world, SETTINGS);
+    repo.siglum(&["init", "--yes"]).ok();
+    let hooks = repo.dir.join(".git/hooks");
+    let before = (snapshot(&hooks), settings(&world));
+    let again = repo.siglum(&["init", "--yes"]);
+    assert_eq!((snapshot(&hooks), settings(&world)), before);
+    assert!(
+        again.stderr.contains("nothing had to be changed"),
+        "{again:?}"
+    );
+    assert!(!again.stdout.contains("+++"), "{again:?}");
+    assert_eq!(world.count("SELECT count(*) FROM repositories"), 1);
+}
+
+#[test]
+fn init_keeps_what_others_wrote_in_the_settings() {
+    let world = World::new();
+    let repo = plain(&world);
+    write_settings(&world, SETTINGS);
+    repo.siglum(&["init", "--yes"]).ok();
+    let after = settings(&world);
+    for part in [
+        "// my own remark",
+        "/* kept */",
+        "say done",
+        "\"z\": 1, \"a\": [1,\n2],",
+    ] {
+        assert!(after.contains(part), "{part}: {after}");
+    }
+    assert_eq!(after.matches("hook claude-code").count(), 11, "{after}");
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_left_alone() {
+    for text in [
+        "{ \"hooks\": ",
+        "[]",
+        "{ \"hooks\": 7 }",
+        "{ \"hooks\": { \"Stop\": {} } }",
+    ] {
+        let world = World::new();
+        let repo = plain(&world);
+        write_settings(&world, text);
+        let before = snapshot(&world.root);
+        let ran = repo.siglum(&["init", "--yes"]);
+        assert_eq!(ran.code, Some(1), "{text}: {ran:?}");
+        assert!(ran.stderr.contains("settings.json"), "{ran:?}");
+        assert_eq!(snapshot(&world.root), before, "{text}");
+    }
+}
+
+#[test]
+fn settings_that_are_a_link_are_written_through() {
+    let world = World::new();
+    let repo = plain(&world);
+    write_settings(&world, "{}\n");
+    let (link, real) = (
+        world.home().join(".claude/settings.json"),
+        world.home().join("dotfiles.json"),
+    );
+    fs::rename(&link, &real).unwrap();
+    symlink("../dotfiles.json", &link).unwrap();
+    repo.siglum(&["init", "--yes"]).ok();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(
+        fs::read_to_string(&real)
+            .unwrap()
+            .contains("hook claude-code")
+    );
+}
+
+#[test]
+fn init_outside_of_a_repository_says_what_to_do() {
+    let world = World::new();
+    let ran = world.siglum(&world.root, &["init", "--yes"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.contains("not inside a git repository"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("hint:"), "{ran:?}");
+}
+
+#[test]
+fn init_everywhere_records_sessions_without_switching_repositories_on() {
+    let world = World::new();
+    world
+        .siglum(&world.root, &["init", "--global", "--yes"])
+        .ok();
+    let repo = plain(&world);
+    let mut agent = Agent::start(&repo, "everywhere");
+    agent.write("file", "one\n");
+    agent.sh("git add -A && git commit -q -m x").ok();
+    assert_eq!(world.count("SELECT count(*) FROM sessions"), 1);
+    assert_eq!(
+        repo.trailers("HEAD"),
+        [""; 0],
+        "no hook of git is in this repository"
+    );
+}
+
+#[test]
+fn init_in_one_worktree_is_for_all() {
+    let world = World::new();
+    let repo = plain(&world);
+    repo.git(&["worktree", "add", "-q", "../side"]);
+    let side = repo.beside("../side");
+    side.siglum(&["init", "--yes"]).ok();
+    let mut agent = Agent::start(&repo, "main");
+    agent.sh("git commit -q --allow-empty -m x").ok();
+    repo.check("the other worktree", "HEAD", &agent.certain());
+}
+
+#[test]
+fn why_without_siglum_or_without_a_commit_says_what_to_do() {
+    let world = World::new();
+    let repo = plain(&world);
+    let ran = repo.siglum(&["why"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("siglum init"), "{ran:?}");
+    repo.siglum(&["init", "--yes"]).ok();
+    let ran = repo.siglum(&["why", "no-such-commit"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert_eq!(
+        repo.committer("HEAD"),
+        "unknown unknown",
+        "older than Siglum"
+    );
+    let ran = repo.siglum(&["why", "--no-such-flag"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let ran = repo.siglum(&["-C", "/no/such/directory", "why"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
+#[test]
+fn files_of_siglum_are_for_their_owner_alone() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "private");
+    agent.write("file", "one\n");
+    agent.sh("git add -A && git commit -q -m x").ok();
+    for (name, (mode, _)) in snapshot(&world.siglum_home()) {
+        let open = mode & 0o077;
+        let link = mode & 0o170_000 == 0o120_000;
+        let inside = name.contains('/');
+        assert!(
+            link || inside || open == 0 || mode & 0o040_000 != 0,
+            "{name}: {mode:o}"
+        );
+    }
+    let mode = fs::metadata(world.siglum_home())
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o077, 0, "{mode:o}");
+}
+
+#[test]
+fn remove_restores_all_hooks_byte_for_byte() {
+    let hooks_as_they_were: &[(&str, &str)] = &[
+        ("none", ":"),
+        (
+            "no line end",
+            "printf '#!/bin/sh\\ntrue' >.git/hooks/commit-msg; chmod +x .git/hooks/commit-msg",
+        ),
+        (
+            "crlf",
+            "printf '#!/bin/sh\\r\\ntrue\\r\\n' >.git/hooks/post-commit; chmod +x .git/hooks/post-commit",
+        ),
+        (
+            "not executable",
+            "printf '#!/bin/sh\\ntrue\\n' >.git/hooks/commit-msg; chmod -x .git/hooks/commit-msg",
+        ),
+        (
+            "a link",
+            "printf '#!/bin/sh\\ntrue\\n' >hook; chmod +x hook; ln -s ../../hook .git/hooks/commit-msg",
+        ),
+        (
+            "odd mode",
+            "printf '#!/bin/sh\\ntrue\\n' >.git/hooks/commit-msg; chmod 0711 .git/hooks/commit-msg",
+        ),
+        (
+            "python",
+            "printf '#!/usr/bin/env python3\\npass\\n' >.git/hooks/commit-msg; chmod +x .git/hooks/commit-msg",
+        ),
+    ];
+    for (what, make) in hooks_as_they_were
+        .iter()
+        .chain(crate::foreign_hooks::MANAGERS)
+    {
+        let world = World::new();
+        let dir = world.root.join("repo");
+        fs::create_dir(&dir).unwrap();
+        let repo = world.at(&dir);
+        repo.sh(&format!(
+            "git init -q -b main . && git commit -q --allow-empty -m base && {make}"
+        ))
+        .ok();
+        let hooks = repo.git(&["rev-parse", "--git-path", "hooks"]);
+        let before = snapshot(&repo.dir.join(&hooks));
+        repo.siglum(&["init", "--yes"]).ok();
+        assert_ne!(snapshot(&repo.dir.join(&hooks)), before, "{what}");
+        repo.siglum(&["remove", "--yes"]).ok();
+        assert_eq!(snapshot(&repo.dir.join(&hooks)), before, "{what}");
+    }
+}
+
+#[test]
+fn remove_restores_settings_byte_for_byte() {
+    for text in [
+        SETTINGS,
+        "{}",
+        "{}\n",
+        "{\"hooks\":{}}",
+        "{\r\n  \"a\": 1\r\n}\r\n",
+    ] {
+        let world = World::new();
+        let repo = plain(&world);
+        write_settings(&world, text);
+        repo.siglum(&["init", "--yes"]).ok();
+        assert_ne!(settings(&world), text);
+        repo.siglum(&["remove", "--global", "--yes"]).ok();
+        assert_eq!(settings(&world), text);
+    }
+}
+
+#[test]
+fn after_remove_nothing_is_recorded_and_what_was_is_kept() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "removed");
+    agent.sh("git commit -q --allow-empty -m before").ok();
+    repo.siglum(&["remove", "--yes"]).ok();
+    agent.sh("git commit -q --allow-empty -m after").ok();
+    assert_eq!(repo.trailers("HEAD"), [""; 0]);
+    assert_eq!(repo.committer("HEAD~"), agent.certain());
+}

@@ -114,7 +114,7 @@ fn a_hooks_path_inside_the_repository() {
 }
 
 /// What hook managers leave in a repository, as far as hooks are concerned.
-const MANAGERS: &[(&str, &str)] = &[
+pub(crate) const MANAGERS: &[(&str, &str)] = &[
     (
         "husky 9",
         "mkdir -p .husky/_ && git config core.hooksPath .husky/_ && \

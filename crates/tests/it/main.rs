@@ -11,6 +11,7 @@
 )]
 
 mod authors;
+mod bursts;
 mod commands;
 mod commit_forms;
 mod editors;
@@ -22,4 +23,5 @@ mod kills;
 mod people;
 mod places;
 mod real_agents;
+mod statements;
 mod verdicts;

@@ -1,1 +1,1 @@
-//!
+//! Black-box tests; everything is in `it/`, and `played-agent` is the agent that they play.

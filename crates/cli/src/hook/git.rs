@@ -152,6 +152,7 @@ fn landed(delivery: &mut Delivery, repo: &Repo, by: LandedBy) {
         commit,
         by,
         scene,
+        moves: repo.moves(),
     });
     delivery.send(key, matter, Some(repo));
 }

@@ -64,6 +64,7 @@ pub(super) fn landed(scene: &Scene, commit: &Oid, by: LandedBy, seconds: i64) ->
         commit: commit.clone(),
         by,
         scene: scene.clone(),
+        moves: Vec::new(),
     };
     intake(format!("landed:{commit}"), seconds, Matter::Landed(landed))
 }

@@ -303,11 +303,6 @@ impl Agent {
         self.ran(&step)
     }
 
-    /// Goes to work in another directory.
-    pub(crate) fn go_to(&mut self, dir: &Path) {
-        self.cwd = dir.to_owned();
-    }
-
     /// The answer of `why` for a commit of this session that two signs prove.
     pub(crate) fn certain(&self) -> String {
         format!("{} certain", self.native)

@@ -7,7 +7,6 @@ mod terminal;
 mod world;
 
 pub(crate) use agent::Agent;
-pub(crate) use answer::Why;
 pub(crate) use repo::Repo;
 pub(crate) use terminal::Terminal;
 pub(crate) use world::{Ran, World, kill, until};

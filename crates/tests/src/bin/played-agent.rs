@@ -17,7 +17,7 @@
 )]
 
 use std::io::{BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ struct Player {
 
 impl Player {
     fn play(&mut self, step: &Value) -> Value {
-        let cwd = step["cwd"].as_str().map(PathBuf::from);
+        let cwd = step["cwd"].as_str().map(Path::new);
         if let Some(payload) = step.get("hook") {
             if let Some(session) = payload["session_id"].as_str() {
                 session.clone_into(&mut self.session);
@@ -62,7 +62,7 @@ impl Player {
         panic!("no such step: {step}");
     }
 
-    fn shell(&self, command: &str, role: &str, cwd: Option<PathBuf>) -> Command {
+    fn shell(&self, command: &str, role: &str, cwd: Option<&Path>) -> Command {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(command);
         shell
@@ -79,11 +79,11 @@ impl Player {
     }
 
     /// Runs every hook of the settings whose event and matcher fit.
-    fn hooks(&self, payload: &Value, cwd: Option<PathBuf>) -> Value {
+    fn hooks(&self, payload: &Value, cwd: Option<&Path>) -> Value {
         let commands = commands(payload);
         let mut last = json!({ "code": 0, "stdout": "", "stderr": "" });
         for command in &commands {
-            let mut shell = self.shell(command, "harness", cwd.clone());
+            let mut shell = self.shell(command, "harness", cwd);
             last = answer(&mut shell, payload.to_string().as_bytes());
         }
         last["ran"] = json!(commands.len());

@@ -1,0 +1,96 @@
+//! What people say beside the evidence, and what commands show of the record.
+
+use crate::harness::{Agent, World};
+
+#[test]
+fn links_are_attached_shown_and_detached() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "linked");
+    agent.sh("git commit -q --allow-empty -m x").ok();
+    repo.siglum(&["link", "add", "linked", "issue=42", "label=team=core"])
+        .ok();
+    repo.siglum(&["link", "add", "linked", "issue=42"]).ok();
+    let links = repo.why("HEAD").0["committer"]["links"].to_string();
+    assert_eq!(links.matches("42").count(), 1, "{links}");
+    repo.siglum(&["link", "remove", "linked", "issue=42"]).ok();
+    let links = repo.why("HEAD").0["committer"]["links"].to_string();
+    assert!(!links.contains("42") && links.contains("core"), "{links}");
+    for bad in [
+        "issue=0",
+        "issue=1.0",
+        "issue=",
+        "role=",
+        "no-such=1",
+        "pr=-1",
+    ] {
+        let ran = repo.siglum(&["link", "add", "linked", bad]);
+        assert_eq!(ran.code, Some(2), "{bad}: {ran:?}");
+    }
+    assert_eq!(
+        repo.siglum(&["link", "add", "nobody", "issue=1"]).code,
+        Some(3)
+    );
+}
+
+#[test]
+fn an_adoption_stands_beside_the_verdict_and_can_be_taken_back() {
+    let world = World::new();
+    let repo = world.repo();
+    let _agent = Agent::start(&repo, "adopter");
+    repo.sh("git commit -q --allow-empty -m x").ok();
+    repo.siglum(&["adopt", "HEAD", "adopter"]).ok();
+    let why = repo.why("HEAD");
+    assert_eq!(why.committer(), "unknown unknown", "{why}");
+    assert!(
+        why.0["claim"]["session"]
+            .as_str()
+            .unwrap()
+            .starts_with("ses_")
+    );
+    repo.siglum(&["adopt", "HEAD", "--undo"]).ok();
+    assert!(repo.why("HEAD").0["claim"].is_null());
+}
+
+#[test]
+fn a_session_that_was_ended_by_hand_goes_on_when_it_is_heard_of() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "ended");
+    let open = "SELECT count(*) FROM sessions WHERE ended_at IS NULL";
+    repo.siglum(&["session", "end", "ended"]).ok();
+    assert_eq!(world.count(open), 0);
+    agent.prompt("Go on.");
+    assert_eq!(world.count(open), 1);
+    agent.sh("git commit -q --allow-empty -m x").ok();
+    repo.check("after it went on", "HEAD", &agent.certain());
+}
+
+#[test]
+fn the_checkpoint_of_a_trailer_can_be_shown() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "shown");
+    agent.sh("git commit -q --allow-empty -m x").ok();
+    let trailer = repo.trailers("HEAD").remove(0);
+    let shown = world
+        .json(&repo.dir, &["checkpoint", "show", &trailer])
+        .to_string();
+    assert!(
+        shown.contains(&repo.id("HEAD")) && shown.contains("\"session\":\"ses_"),
+        "{shown}"
+    );
+    let tail = &trailer[trailer.len() - 8..];
+    repo.siglum(&["show", tail]).ok();
+    assert_eq!(repo.siglum(&["show", "00000000"]).code, Some(3));
+}
+
+#[test]
+fn doctor_shows_what_was_declined() {
+    let world = World::new();
+    let repo = world.repo();
+    repo.sh("echo '{' | \"$SIGLUM_HOME/bin/siglum\" hook claude-code")
+        .ok();
+    let told = world.siglum(&repo.dir, &["doctor", "--json"]);
+    assert!(told.stdout.contains("not_json"), "{told:?}");
+}
