@@ -33,7 +33,6 @@ pub struct Ui {
     pub json: bool,
     quiet: bool,
     width: usize,
-    terminal: bool,
 }
 
 /// What every JSON answer is wrapped in.
@@ -64,18 +63,12 @@ impl Ui {
             json,
             quiet,
             width,
-            terminal,
         }
     }
 
     /// The width of the terminal in columns; without end where output is piped.
     pub const fn width(&self) -> usize {
         self.width
-    }
-
-    /// Whether a person reads standard output.
-    pub const fn is_terminal(&self) -> bool {
-        self.terminal
     }
 
     /// Whether text is coloured.

@@ -67,10 +67,6 @@ impl Table {
         self.rows.push(cells);
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     pub(super) fn lines(&self, ui: &Ui) -> Vec<String> {
         let columns = self.heading.len();
         let width_of = |at: usize| {

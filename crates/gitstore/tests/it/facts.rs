@@ -177,24 +177,6 @@ fn revisions_lists_and_the_reflog() {
     ] {
         assert_eq!(git.resolve(bad).unwrap(), None, "{bad}");
     }
-    let names = [
-        &oids[2].as_str()[..7],
-        "HEAD",
-        "0000000",
-        "a\nb",
-        oids[0].as_str(),
-    ];
-    let resolved = git.resolve_ids(&names).unwrap();
-    assert_eq!(
-        resolved,
-        [
-            Some(oids[2].clone()),
-            None,
-            None,
-            None,
-            Some(oids[0].clone())
-        ]
-    );
     assert_eq!(
         git.commits_since(Some(&oids[0]), &oids[2], 9).unwrap(),
         [oids[2].clone(), oids[1].clone()]
@@ -341,4 +323,23 @@ fn a_git_directory_elsewhere() {
     assert_eq!(git.head().unwrap().as_ref(), Some(&one));
     assert_eq!(git.hooks_path().unwrap(), elsewhere.join("hooks"));
     assert_eq!(git.blame("f", None, None).unwrap().len(), 1);
+}
+
+#[test]
+fn abbreviated_ids_in_one_go() {
+    let sandbox = Sandbox::new();
+    let tree = sandbox.init("a", &[]);
+    let (first, second) = (tree.commit("f", "1", "1"), tree.commit("f", "2", "2"));
+    let names = [
+        &second.as_str()[..7],
+        "HEAD",
+        "0000000",
+        "a\nb",
+        first.as_str(),
+    ];
+    let resolved = tree.gitstore().resolve_ids(&names).unwrap();
+    assert_eq!(
+        resolved,
+        [Some(second.clone()), None, None, None, Some(first.clone())]
+    );
 }
