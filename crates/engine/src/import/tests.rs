@@ -75,7 +75,7 @@ impl Machine {
         std::fs::write(project.join(format!("{SESSION}.jsonl")), text).unwrap();
     }
 
-    fn line(&self, at: i64, kind: &str, content: Value, result: Value) -> Value {
+    fn line(&self, at: i64, kind: &str, content: &Value, result: &Value) -> Value {
         let time = Timestamp::from_seconds(MADE + at).to_string();
         json!({"type": kind, "sessionId": SESSION, "cwd": self.repo(), "timestamp": time,
             "uuid": format!("u{at}"), "promptId": "p", "isSidechain": false, "version": "2.1.329",
@@ -91,8 +91,8 @@ impl Machine {
         let told =
             json!({"type": "create", "filePath": path, "content": content, "originalFile": null});
         [
-            self.line(at, "assistant", call, Value::Null),
-            self.line(at + 1, "user", answer, told),
+            self.line(at, "assistant", &call, &Value::Null),
+            self.line(at + 1, "user", &answer, &told),
         ]
     }
 
@@ -102,12 +102,12 @@ impl Machine {
         let call = json!([{"type": "tool_use", "id": id, "name": "Bash", "input": input}]);
         let answer = json!([{"type": "tool_result", "tool_use_id": id, "content": output}]);
         [
-            self.line(at, "assistant", call, Value::Null),
+            self.line(at, "assistant", &call, &Value::Null),
             self.line(
                 at + 2,
                 "user",
-                answer,
-                json!({"stdout": output, "stderr": ""}),
+                &answer,
+                &json!({"stdout": output, "stderr": ""}),
             ),
         ]
     }
@@ -151,7 +151,7 @@ fn commits_are_linked_by_content_and_by_what_commands_name() {
     // The same content at another path is nobody's, and so is content from before the edit.
     let elsewhere = machine.commit("c", "left by the agent\n", 600);
     let prompt = json!("Write a and b");
-    let mut lines = vec![machine.line(1, "user", prompt, Value::Null)];
+    let mut lines = vec![machine.line(1, "user", &prompt, &Value::Null)];
     lines.extend(machine.write_call(10, "a", "by the agent\n"));
     lines.extend(machine.shell_call(19, &format!("[main {}] a", named.short())));
     lines.extend(machine.write_call(30, "b", "left by the agent\n"));
