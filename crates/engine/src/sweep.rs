@@ -7,7 +7,7 @@ use std::path::Path;
 
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
-use siglum_gitstore::{HeadRead, discover};
+use siglum_gitstore::{Git, HeadRead, ReflogEntry, discover};
 use siglum_ledger::{
     Durability, IntentRecord, IntentState, Ledger, RepositoryRecord, SeenBy, read, write,
 };
@@ -111,7 +111,8 @@ fn checkout(
         commits.sort();
         commits.dedup();
     }
-    let Found { unknown, late } = look_up(ledger, repository, &commits, here)?;
+    let Found { mut unknown, late } = look_up(ledger, repository, &commits, here)?;
+    forget_foreign_moves(&git, &mut unknown)?;
     let asked = unknown.iter().filter(|(_, moved)| here || *moved);
     let asked = asked.map(|(c, _)| c).chain(&late);
     let facts = git.facts(&asked.cloned().collect::<Vec<_>>())?.known;
@@ -139,6 +140,22 @@ fn checkout(
     write(ledger, Durability::Process, |tx| {
         tx.set_swept(repository, worktree, &head)
     })?;
+    Ok(())
+}
+
+/// A tool call that pulled, reset or checked out a commit moved HEAD to it and did not make it: git's
+/// own list of the moves tells them apart. Where git keeps none, nothing is forgotten.
+fn forget_foreign_moves(git: &Git, unknown: &mut [(Oid, bool)]) -> Result<(), EngineError> {
+    const MAKING: [&str; 4] = ["commit", "cherry-pick", "revert", "rebase"];
+    if !unknown.iter().any(|(_, moved)| *moved) {
+        return Ok(());
+    }
+    let moves = git.reflog(LOOK_BACK)?;
+    for (commit, moved) in unknown.iter_mut().filter(|(_, moved)| *moved) {
+        let mut told = moves.iter().filter(|m| m.new == *commit).peekable();
+        let made = |m: &ReflogEntry| MAKING.iter().any(|word| m.message.starts_with(word));
+        *moved = told.peek().is_none() || told.any(made);
+    }
     Ok(())
 }
 

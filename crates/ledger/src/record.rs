@@ -415,7 +415,7 @@ pub struct Segment {
     pub stream: String,
     /// The offset of its first line in the agent's own file.
     pub first: u64,
-    /// The offset behind its last line.
+    /// An offset behind the start of its last line, and before the start of any later one.
     pub past: u64,
     /// The lines with the offset of each in the agent's own file.
     pub lines: Vec<(u64, String)>,
