@@ -9,7 +9,7 @@ use siglum_domain::commit::CommitFacts;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
 use siglum_gitstore::{Git, HeadRead, ReflogEntry, discover};
 use siglum_ledger::{
-    Durability, IntentRecord, IntentState, Ledger, RepositoryRecord, SeenBy, read, write,
+    Durability, HeadMove, IntentRecord, IntentState, Ledger, RepositoryRecord, SeenBy, read, write,
 };
 
 use crate::{EngineError, World, landing};
@@ -112,7 +112,7 @@ fn checkout(
         commits.dedup();
     }
     let Found { mut unknown, late } = look_up(ledger, repository, &commits, here)?;
-    forget_foreign_moves(&git, &mut unknown)?;
+    disown_foreign_moves(ledger, repository, &git, &mut unknown)?;
     let asked = unknown.iter().filter(|(_, moved)| here || *moved);
     let asked = asked.map(|(c, _)| c).chain(&late);
     let facts = git.facts(&asked.cloned().collect::<Vec<_>>())?.known;
@@ -144,17 +144,34 @@ fn checkout(
 }
 
 /// A tool call that pulled, reset or checked out a commit moved HEAD to it and did not make it: git's
-/// own list of the moves tells them apart. Where git keeps none, nothing is forgotten.
-fn forget_foreign_moves(git: &Git, unknown: &mut [(Oid, bool)]) -> Result<(), EngineError> {
+/// own list of the moves tells them apart, and what the call's output names counts no more. Where
+/// git keeps no list, the move stands.
+fn disown_foreign_moves(
+    ledger: &mut dyn Ledger,
+    repository: RepositoryId,
+    git: &Git,
+    unknown: &mut [(Oid, bool)],
+) -> Result<(), EngineError> {
     const MAKING: [&str; 4] = ["commit", "cherry-pick", "revert", "rebase"];
     if !unknown.iter().any(|(_, moved)| *moved) {
         return Ok(());
     }
-    let moves = git.reflog(LOOK_BACK)?;
+    let list = git.reflog(LOOK_BACK)?;
     for (commit, moved) in unknown.iter_mut().filter(|(_, moved)| *moved) {
-        let mut told = moves.iter().filter(|m| m.new == *commit).peekable();
+        let mut told = list.iter().filter(|m| m.new == *commit).peekable();
         let made = |m: &ReflogEntry| MAKING.iter().any(|word| m.message.starts_with(word));
         *moved = told.peek().is_none() || told.any(made);
+        if !*moved {
+            write(ledger, Durability::Process, |tx| {
+                for foreign in tx.moves_to(repository, commit)? {
+                    tx.put_move(&HeadMove {
+                        named: false,
+                        ..foreign
+                    })?;
+                }
+                Ok(())
+            })?;
+        }
     }
     Ok(())
 }

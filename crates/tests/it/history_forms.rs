@@ -101,7 +101,11 @@ fn commits_that_came_from_elsewhere_are_not_the_one_who_pulls() {
     agent
         .sh("git pull -q ../upstream main && git rev-parse --short HEAD")
         .ok();
-    repo.check("pulled in the second it was made", "HEAD", "unknown unknown");
+    repo.check(
+        "pulled in the second it was made",
+        "HEAD",
+        "unknown unknown",
+    );
     repo.sh("cd ../upstream && git commit -q --allow-empty -m up2")
         .ok();
     agent.sh("git commit -q --allow-empty -m own && git pull -q --no-rebase --no-edit ../upstream main").ok();
