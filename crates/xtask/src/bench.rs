@@ -2,13 +2,15 @@
 
 use crate::{Failure, programs, workspace};
 
-/// Builds the release program and runs the benchmarks with these arguments.
+/// Builds the release program, and all programs of the bench, and runs the benchmarks with these arguments.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     programs::run(&mut programs::cargo(&[
         "build",
         "--release",
         "-p",
         "siglum",
+        "-p",
+        "siglum-bench",
     ]))?;
     let program = workspace::target_dir()?.join("release").join("siglum");
     let mut bench = programs::cargo(&["run", "--release", "-p", "siglum-bench", "--"]);
