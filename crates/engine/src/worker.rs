@@ -239,21 +239,20 @@ pub fn fold_sessions(ledger: &mut dyn Ledger, most: usize) -> Result<usize, Ledg
                 return Ok(());
             };
             let view = fold::session(&tx.entries(*session, 0, 0)?);
-            tx.put_summary(*session, &summary(&record, &view), record.head)
+            // A transcript has no word for the end of a session that was never seen running.
+            let unseen =
+                record.origin == SessionOrigin::Import && tx.bindings(*session)?.is_empty();
+            let over = unseen || record.ended_at.is_some();
+            tx.put_summary(*session, &summary(&view, over), record.head)
         })?;
     }
     Ok(sessions.len())
 }
 
-fn summary(record: &SessionRecord, view: &fold::SessionView) -> Summary {
-    // A transcript has no word for the end of a session.
-    let over = record.origin == SessionOrigin::Import || record.ended_at.is_some();
+fn summary(view: &fold::SessionView, over: bool) -> Summary {
+    let state = if over { "ended" } else { view.state.word() };
     Summary {
-        state: if over {
-            "ended".to_owned()
-        } else {
-            view.state.word().to_owned()
-        },
+        state: state.to_owned(),
         title: view.title.clone(),
         models: view.models.iter().cloned().collect(),
         turns: view.prompted_turns() as u64,
