@@ -19,7 +19,7 @@ fn working() -> (Stage, SessionId) {
 }
 
 fn commit(stage: &mut Stage, commit: &Oid) -> Option<CommitRecord> {
-    let repository = stage.repository();
+    let repository = stage.repository().id;
     stage.read(|tx| tx.commit(repository, commit))
 }
 
@@ -134,7 +134,7 @@ fn an_amend_keeps_its_checkpoint_and_a_rebase_copies_what_was_known() {
         None,
         "of what was never known nothing is"
     );
-    let repository = stage.repository();
+    let repository = stage.repository().id;
     let from = stage.read(|tx| tx.rewritten_from(repository, &oid(4)));
     assert_eq!(from, [oid(3)]);
 }

@@ -9,7 +9,7 @@ fn an_edit_is_put_when_its_content_before_comes_late() {
     let mut stage = Stage::new();
     stage.hear(says("one", vec![file("t", "p", 2, Side::After, Some(2))]));
     stage.hear(says("one", vec![file("t", "p", 1, Side::Before, Some(1))]));
-    let repository = stage.repository();
+    let repository = stage.repository().id;
     let edits = stage.read(|tx| tx.edits(repository, "a.rs", at(9)));
     let blobs: Vec<_> = edits
         .iter()
@@ -27,7 +27,7 @@ fn a_move_of_head_is_noted_when_head_before_comes_late() {
     ];
     let one = stage.hear(says("one", after));
     stage.hear(says("one", vec![head("t", "p", 3, Side::Before, 1)]));
-    let repository = stage.repository();
+    let repository = stage.repository().id;
     let moves = stage.read(|tx| tx.moves_to(repository, &oid(2)));
     let found: Vec<_> = moves.iter().map(|m| (m.session, m.named, m.at)).collect();
     assert_eq!(found, [(one, true, at(4))]);
@@ -40,7 +40,7 @@ fn a_call_that_returned_does_not_run_when_its_start_comes_late() {
     stage.hear(says("one", vec![done]));
     stage.hear(says("one", vec![call("t", "p", 3, ToolClass::Shell)]));
     stage.hear(says("one", vec![call("u", "p", 3, ToolClass::Shell)]));
-    let running = stage.read(|tx| tx.running_calls("/work/main", at(0)));
+    let running = stage.read(|tx| tx.running_calls("/home/dev/main", at(0)));
     let events: Vec<_> = running.iter().map(|c| c.event.as_str()).collect();
     assert_eq!(events, ["tool:u"]);
 }
@@ -50,5 +50,8 @@ fn no_call_runs_in_a_session_that_ended_before_its_start_came() {
     let mut stage = Stage::new();
     stage.hear(says("one", vec![ended(9)]));
     stage.hear(says("one", vec![call("t", "p", 3, ToolClass::Shell)]));
-    assert_eq!(stage.read(|tx| tx.running_calls("/work/main", at(0))), []);
+    assert_eq!(
+        stage.read(|tx| tx.running_calls("/home/dev/main", at(0))),
+        []
+    );
 }

@@ -124,7 +124,7 @@ fn told(stage: &mut Stage) -> BTreeMap<String, String> {
             );
         }
     }
-    let running = stage.read(|tx| tx.running_calls("/work/main", at(-9)));
+    let running = stage.read(|tx| tx.running_calls("/home/dev/main", at(-9)));
     told.insert("running".to_owned(), format!("{}", running.len()));
     let declines = stage.read(|tx| tx.declines(at(0), 99));
     told.insert("declines".to_owned(), format!("{declines:?}"));

@@ -44,7 +44,7 @@ fn a_session_is_as_old_as_what_was_seen_first() {
     assert_eq!((record.created_at, record.last_at), (at(3), at(9)));
     assert_eq!(record.conversation.as_str(), "one");
     assert_eq!(record.origin, SessionOrigin::Live);
-    assert_eq!(record.worktree.as_deref(), Some("/work/main"));
+    assert_eq!(record.worktree.as_deref(), Some("/home/dev/main"));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn head_that_stands_as_before_is_not_recorded() {
     assert_eq!(count, 3, "without HEAD after the call");
     stage.hear(says("one", shell("moved", 2)));
     assert_eq!(stage.session(one).head, count + 4);
-    let repository = stage.repository();
+    let repository = stage.repository().id;
     let moves = stage.read(|tx| tx.moves_to(repository, &oid(2)));
     let found: Vec<_> = moves.iter().map(|m| (m.session, m.named)).collect();
     assert_eq!(found, [(one, true)]);
@@ -169,7 +169,7 @@ fn an_edit_is_put_with_both_versions() {
     stage.hear(says("one", vec![file("u", "p", 3, Side::After, Some(3))]));
     stage.hear(says("one", vec![file("v", "p", 4, Side::Before, None)]));
     stage.hear(says("one", vec![file("v", "p", 5, Side::After, Some(4))]));
-    let repository = stage.repository();
+    let repository = stage.repository().id;
     let edits = stage.read(|tx| tx.edits(repository, "a.rs", at(9)));
     let blob =
         |v: &Option<siglum_domain::observation::FileVersion>| v.as_ref().map(|v| v.blob.clone());
@@ -189,6 +189,6 @@ fn an_edit_is_put_with_both_versions() {
     assert!(
         edits
             .iter()
-            .all(|e| e.session == one && e.worktree == "/work/main")
+            .all(|e| e.session == one && e.worktree == "/home/dev/main")
     );
 }

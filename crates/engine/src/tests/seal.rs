@@ -74,7 +74,10 @@ fn a_killed_agent_is_ended_and_sealed() {
     let record = stage.session(one);
     assert_eq!(record.ended_at, Some(at(3)), "when it was last heard of");
     assert_eq!(sealed(&mut stage, one), record.head);
-    assert_eq!(stage.read(|tx| tx.running_calls("/work/main", at(0))), []);
+    assert_eq!(
+        stage.read(|tx| tx.running_calls("/home/dev/main", at(0))),
+        []
+    );
     assert_eq!(stage.read(|tx| tx.checkpoints(Some(one), None, 9)).len(), 1);
     let before = stage.session(one);
     stage.slice();

@@ -1,7 +1,7 @@
 //! A ledger, a clock, ids, and what agents and git say.
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use siglum_domain::intake::{AgentMatter, Intake, Matter, Place, VERSION};
 use siglum_domain::observation::{
@@ -9,13 +9,12 @@ use siglum_domain::observation::{
 };
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
-use siglum_domain::{
-    AgentName, IdSource, LedgerId, NativeId, Oid, Redacted, RepositoryId, SessionId, Timestamp,
-};
+use siglum_domain::{AgentName, IdSource, LedgerId, NativeId, Oid, Redacted, SessionId, Timestamp};
 use siglum_gitstore::ObjectStore;
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{
-    LedgerError, SessionListing, SessionRecord, Spool, SqliteLedger, Transaction, read,
+    LedgerError, RepositoryRecord, SessionListing, SessionRecord, Spool, SqliteLedger, Transaction,
+    read,
 };
 use uuid::Uuid;
 
@@ -118,8 +117,11 @@ impl Stage {
         self.read(|tx| tx.sessions(&siglum_ledger::SessionFilter::default()))
     }
 
-    pub(super) fn repository(&mut self) -> RepositoryId {
-        self.read(|tx| tx.repositories())[0].id
+    /// The repository that is there, else the first one.
+    pub(super) fn repository(&mut self) -> RepositoryRecord {
+        let mut all = self.read(|tx| tx.repositories());
+        let there = all.iter().position(|r| Path::new(&r.common_dir).is_dir());
+        all.swap_remove(there.unwrap_or(0))
     }
 }
 
@@ -140,12 +142,12 @@ pub(super) fn oid(n: u8) -> Oid {
 }
 
 pub(super) fn place() -> Place {
-    place_at("/work/main")
+    place_at("/home/dev/main")
 }
 
 pub(super) fn place_at(worktree: &str) -> Place {
     Place {
-        common_dir: "/work/main/.git".to_owned(),
+        common_dir: "/home/dev/main/.git".to_owned(),
         worktree: worktree.to_owned(),
     }
 }
@@ -169,7 +171,7 @@ pub(super) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
         explicit: None,
         process: None,
         above: Vec::new(),
-        cwd: Some("/work/main".to_owned()),
+        cwd: Some("/home/dev/main".to_owned()),
         place: Some(place()),
         transcript: None,
         observations,

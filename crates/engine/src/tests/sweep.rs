@@ -81,7 +81,7 @@ impl Repo {
 
 impl Stage {
     fn sweep(&mut self) {
-        let repository = self.read(|tx| tx.repositories()).remove(0);
+        let repository = self.repository();
         self.play(|world, ledger| sweep(world, ledger, &repository).unwrap());
     }
 
@@ -90,7 +90,7 @@ impl Stage {
     }
 
     fn commit(&mut self, commit: &Oid) -> Option<CommitRecord> {
-        let repository = self.repository();
+        let repository = self.repository().id;
         self.read(|tx| tx.commit(repository, commit))
     }
 }

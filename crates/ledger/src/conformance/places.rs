@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
 fn noted(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let linked = || siglum_domain::intake::Place {
-        worktree: "/work/linked".to_owned(),
+        worktree: "/home/dev/linked".to_owned(),
         ..place(1)
     };
     let ids = desk.write(|tx| {
@@ -41,7 +41,10 @@ fn noted(shelf: &dyn Shelf) -> Outcome {
     let wanted = RepositoryRecord {
         id: one,
         common_dir: place(1).common_dir,
-        worktrees: vec![("/work/linked".to_owned(), None), (place(1).worktree, None)],
+        worktrees: vec![
+            ("/home/dev/linked".to_owned(), None),
+            (place(1).worktree, None),
+        ],
     };
     let found = desk.read(|tx| tx.repository(&place(1).common_dir))?;
     same!(found, Some(wanted), "the repository");

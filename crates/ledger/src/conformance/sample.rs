@@ -59,8 +59,8 @@ pub(super) fn long_oid(n: u8) -> Oid {
 
 pub(super) fn place(n: u128) -> Place {
     Place {
-        common_dir: format!("/work/r{n}/.git"),
-        worktree: format!("/work/r{n}"),
+        common_dir: format!("/home/dev/r{n}/.git"),
+        worktree: format!("/home/dev/r{n}"),
     }
 }
 

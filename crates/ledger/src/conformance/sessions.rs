@@ -27,9 +27,9 @@ fn round_trip(shelf: &dyn Shelf) -> Outcome {
         parent: Some((session_id(1), Relation::Fork)),
         ended_at: Some(at(50)),
         last_at: at(49),
-        cwd: Some("/work/ü b".to_owned()),
+        cwd: Some("/home/dev/ü b".to_owned()),
         repository: Some(repository_id(2)),
-        worktree: Some("/work/r2".to_owned()),
+        worktree: Some("/home/dev/r2".to_owned()),
         ..session(4, home)
     };
     let bare = SessionRecord {
@@ -106,8 +106,8 @@ fn alias_of_agent(shelf: &dyn Shelf) -> Outcome {
 fn touched(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
-    let first = (repository_id(2), "/work/r2");
-    let later = (repository_id(1), "/work/r1");
+    let first = (repository_id(2), "/home/dev/r2");
+    let later = (repository_id(1), "/home/dev/r1");
     desk.write(|tx| {
         tx.touch(session_id(3), at(40), Some(first), Some("/first"))?;
         tx.touch(session_id(3), at(20), Some(later), Some("/later"))?;
@@ -122,7 +122,7 @@ fn touched(shelf: &dyn Shelf) -> Outcome {
     let place = (found.repository, found.worktree, found.cwd);
     let wanted = (
         Some(repository_id(2)),
-        Some("/work/r2".to_owned()),
+        Some("/home/dev/r2".to_owned()),
         Some("/first".to_owned()),
     );
     same!(place, wanted, "its place");
