@@ -182,3 +182,32 @@ fn the_same_file_in_two_worktrees_has_two_histories() {
     assert_eq!(repo.why("main").authors(), one("here", 2));
     assert_eq!(repo.why("side").authors(), one("there", 2));
 }
+
+#[test]
+fn a_line_of_a_file_has_its_own_answer() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut first = Agent::start(&repo, "first");
+    first.write("file", "a\nb\n");
+    first.sh("git add -A && git commit -q -m one").ok();
+    let mut second = Agent::start(&repo, "second");
+    second.edit("file", "b\n", "new\nb\n");
+    second.sh("git commit -q -a -m two").ok();
+    std::fs::write(repo.dir.join("file"), "top\na\nnew\nb\nlast\n").unwrap();
+    repo.sh("git commit -q -a -m by-nobody").ok();
+    let who = |line: u32| {
+        let why = repo.why(&format!("file:{line}"));
+        let author = &why.0["line"]["author"];
+        let natives = author["native_ids"].as_array().unwrap();
+        let name = natives.first().map_or("unknown", |n| n.as_str().unwrap());
+        format!("{name} {}", why.0["subject"].as_str().unwrap())
+    };
+    let found: Vec<String> = (1..=5).map(who).collect();
+    let nobody = "unknown by-nobody";
+    assert_eq!(
+        found,
+        [nobody, "first one", "second two", "first one", nobody]
+    );
+    assert_eq!(repo.siglum(&["why", "file:6"]).code, Some(1));
+    assert_eq!(repo.siglum(&["why", "nofile:1"]).code, Some(3));
+}

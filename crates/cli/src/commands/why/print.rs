@@ -1,234 +1,24 @@
-//! `siglum why`: who made a commit, who wrote its lines, and how that is known.
+//! The form of an answer that people read.
 
-use serde::Serialize;
-use siglum_domain::evidence::{Committer, Evidence, Verdict};
-use siglum_domain::provenance::Span;
-use siglum_domain::{NativeId, SessionId};
-use siglum_engine::why::{self, Author, SessionCard, Why};
+use siglum_domain::SessionId;
+use siglum_domain::evidence::{Committer, Verdict};
+use siglum_engine::why::{SessionCard, Why};
+use siglum_gitstore::BlameLine;
 use siglum_ledger::SeenBy;
 
+use super::committer;
+use super::line::writer;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Style, Ui};
 
-/// The schema of the JSON answer.
-pub const SCHEMA: &str = "siglum.why/1";
-
-/// Say who made a commit, who wrote its lines, and how that is known
-#[derive(clap::Args)]
-pub struct Args {
-    /// The commit, in any form that git takes
-    #[arg(value_name = "COMMIT", default_value = "HEAD")]
-    pub commit: String,
-}
-
-pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, repository) = cx.settled()?;
-    let commit = cx.commit(&args.commit)?;
-    let repository = cx.recorded(repository)?;
-    let world = cx.world()?;
-    let Some(answer) = why::why(&world, &mut ledger, &repository, &commit)? else {
-        return Err(CommandError::not_found(format!(
-            "git has no commit {commit} any more"
-        )));
-    };
-    if cx.ui.json {
-        cx.ui.json(SCHEMA, Json::of(&answer))
-    } else {
-        print(cx, &answer)
-    }
-}
-
-/// The JSON form of an answer.
-#[derive(Serialize, schemars::JsonSchema)]
-pub struct Json {
-    commit: String,
-    subject: String,
-    git_author: String,
-    committed_at: String,
-    checkpoint: Option<String>,
-    seen_by: Option<String>,
-    committer: Party,
-    candidates: Vec<Party>,
-    parents: Vec<Party>,
-    authors: Vec<Party>,
-    claim: Option<Claim>,
-    prompt: Option<Prompt>,
-    rewritten_from: Vec<String>,
-    same_patch: Vec<String>,
-}
-
-/// Somebody who has a part in a commit.
-#[derive(Serialize, schemars::JsonSchema)]
-struct Party {
-    /// `session`, `human` or `unknown`.
-    kind: String,
-    session: Option<String>,
-    conversation_id: Option<String>,
-    agent: Option<String>,
-    native_ids: Vec<String>,
-    title: Option<String>,
-    links: Vec<Link>,
-    resume: Option<String>,
-    /// `certain`, `likely`, `ambiguous` or `unknown`.
-    verdict: String,
-    evidence: Vec<Sign>,
-    /// The files with their lines, for authors.
-    files: Vec<File>,
-    /// How many lines, for authors.
-    lines: u64,
-}
-
-/// A fact attached to a session.
-#[derive(Serialize, schemars::JsonSchema)]
-struct Link {
-    field: String,
-    value: String,
-}
-
-/// One piece of evidence.
-#[derive(Serialize, schemars::JsonSchema)]
-struct Sign {
-    session: Option<String>,
-    /// `observed`, `derived`, `inferred` or `claimed`.
-    basis: String,
-    /// Whether it counted for the answer.
-    counted: bool,
-    text: String,
-}
-
-/// Lines of one file: pairs of first and last, both inclusive, from 1.
-#[derive(Serialize, schemars::JsonSchema)]
-struct File {
-    path: String,
-    lines: Vec<(u32, u32)>,
-}
-
-/// A statement of a person.
-#[derive(Serialize, schemars::JsonSchema)]
-struct Claim {
-    session: String,
-    by: String,
-    at: String,
-}
-
-/// What was asked.
-#[derive(Serialize, schemars::JsonSchema)]
-struct Prompt {
-    turn: String,
-    text: String,
-}
-
-impl Json {
-    fn of(why: &Why) -> Self {
-        let (kind, session) = committer(why);
-        let judgement = &why.judgement;
-        let others = |ids: &[SessionId]| {
-            ids.iter()
-                .map(|id| party(why, "session", Some(*id), Verdict::Unknown, &[]))
-                .collect()
-        };
-        Self {
-            commit: why.facts.commit.to_string(),
-            subject: why.facts.subject.clone(),
-            git_author: why.facts.author.clone(),
-            committed_at: why.facts.committed.to_string(),
-            checkpoint: why.checkpoint.map(|c| c.to_string()),
-            seen_by: why.seen_by.map(|s| format!("{s:?}").to_lowercase()),
-            committer: party(why, kind, session, judgement.verdict, &judgement.evidence),
-            candidates: others(&judgement.candidates),
-            parents: others(&judgement.outer),
-            authors: why.authors.iter().map(|a| author(why, a)).collect(),
-            claim: why.claim.as_ref().map(|c| Claim {
-                session: c.session.to_string(),
-                by: c.by.clone(),
-                at: c.at.to_string(),
-            }),
-            prompt: why.prompt.as_ref().map(|(turn, text)| Prompt {
-                turn: turn.to_string(),
-                text: text.clone(),
-            }),
-            rewritten_from: why.rewritten_from.iter().map(ToString::to_string).collect(),
-            same_patch: why.same_patch.iter().map(ToString::to_string).collect(),
-        }
-    }
-}
-
-const fn committer(why: &Why) -> (&'static str, Option<SessionId>) {
-    match why.judgement.committer {
-        Committer::Session { session } => ("session", Some(session)),
-        Committer::Human => ("human", None),
-        Committer::Unknown => ("unknown", None),
-    }
-}
-
-fn party(
-    why: &Why,
-    kind: &str,
-    session: Option<SessionId>,
-    verdict: Verdict,
-    evidence: &[Evidence],
-) -> Party {
-    let card = session.and_then(|id| why.sessions.get(&id));
-    let sign = |e: &Evidence| Sign {
-        session: e.session.map(|s| s.to_string()),
-        basis: e.basis.to_string(),
-        counted: e.counted,
-        text: e.text.clone(),
-    };
-    Party {
-        kind: kind.to_owned(),
-        session: session.map(|s| s.to_string()),
-        conversation_id: card.map(|c| c.conversation().to_string()),
-        agent: card.map(|c| c.agent().to_string()),
-        native_ids: card
-            .map(|c| c.natives.iter().map(NativeId::to_string).collect())
-            .unwrap_or_default(),
-        title: card.and_then(|c| c.title.clone()),
-        links: card
-            .map(|c| {
-                c.links
-                    .iter()
-                    .map(|l| Link {
-                        field: l.field().to_owned(),
-                        value: l.value(),
-                    })
-                    .collect()
-            })
-            .unwrap_or_default(),
-        resume: card.and_then(|c| c.resume.clone()),
-        verdict: verdict.to_string(),
-        evidence: evidence.iter().map(sign).collect(),
-        files: Vec::new(),
-        lines: 0,
-    }
-}
-
-fn author(why: &Why, author: &Author) -> Party {
-    let kind = if author.session.is_some() {
-        "session"
-    } else {
-        "unknown"
-    };
-    let ranges = |spans: &[Span]| spans.iter().map(|s| (s.first, s.last)).collect();
-    let files = author
-        .files
-        .iter()
-        .map(|(path, spans)| File {
-            path: path.clone(),
-            lines: ranges(spans),
-        })
-        .collect();
-    Party {
-        files,
-        lines: author.lines(),
-        ..party(why, kind, author.session, author.verdict, &author.evidence)
-    }
-}
-
-fn print(cx: &Cx, why: &Why) -> Result<(), CommandError> {
+/// Writes an answer, about one line of it first if one was asked for.
+pub(super) fn print(cx: &Cx, why: &Why, line: Option<&BlameLine>) -> Result<(), CommandError> {
     let ui = &cx.ui;
+    if let Some(line) = line {
+        written_by(ui, why, line)?;
+    }
     ui.line(format!(
         "{}  {}",
         ui.paint(Style::Id, why.facts.commit.short()),
@@ -260,6 +50,27 @@ fn print(cx: &Cx, why: &Why) -> Result<(), CommandError> {
         ui.line(format!("{}  {resume}", heading(ui, "Resume")))?;
     }
     Ok(())
+}
+
+/// Who wrote the line that was asked for.
+fn written_by(ui: &Ui, why: &Why, line: &BlameLine) -> Result<(), CommandError> {
+    let found = writer(why, line);
+    let who = match found.and_then(|author| author.session) {
+        Some(id) => describe(ui, id, why.sessions.get(&id)),
+        None => "nobody was seen writing it".to_owned(),
+    };
+    let sure = found.map_or(Verdict::Unknown, |author| author.verdict);
+    ui.line(format!(
+        "{}  {who}  [{}]",
+        heading(ui, "Line"),
+        verdict(ui, sure)
+    ))?;
+    let came = format!(
+        "            {}:{} came with this commit",
+        line.path, line.line
+    );
+    ui.line(ui.paint(Style::Dim, came))?;
+    ui.line("")
 }
 
 fn heading(ui: &Ui, word: &str) -> String {
