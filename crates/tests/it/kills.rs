@@ -141,6 +141,7 @@ impl Day<'_> {
             _ => format!("git add -A && git commit -q -m '{subject}'"),
         };
         let rebases = command.contains("rebase");
+        let rewrites = rebases || command.contains("--amend");
         let file = format!("file-{}", dice.roll(4));
         let content = format!("{}\n", self.number);
         let work = || {
@@ -160,6 +161,11 @@ impl Day<'_> {
         };
         let killed = with_a_kill(self.world, dice, work);
         tidy(&repo);
+        if killed.is_some() && rewrites {
+            // What was made undisturbed has another id now, and its making was disturbed.
+            let recent = repo.git(&["log", "-3", "--format=%s"]);
+            self.undisturbed.retain(|s| recent.lines().all(|r| r != s));
+        }
         match killed {
             Some(name) => *self.killed.entry(name).or_default() += 1,
             None if !rebases && by_agent => self.undisturbed.push(subject),
