@@ -85,7 +85,7 @@ fn describe(ui: &Ui, id: SessionId, card: Option<&SessionCard>) -> String {
     let title = card
         .title
         .as_ref()
-        .map(|t| format!("  \"{}\"", ui::one_line(t, 60)))
+        .map(|t| format!("  \"{}\"", ui::one_line(t, title_width(ui))))
         .unwrap_or_default();
     let links = card
         .links
@@ -103,6 +103,11 @@ fn describe(ui: &Ui, id: SessionId, card: Option<&SessionCard>) -> String {
         ui.paint(Style::Agent, card.agent().as_str()),
         ui.paint(Style::Id, id.short())
     )
+}
+
+/// What is left of a line for a title, beside the agent, the id and the verdict.
+fn title_width(ui: &Ui) -> usize {
+    ui.width().saturating_sub(50).clamp(20, 60)
 }
 
 fn verdict(ui: &Ui, verdict: Verdict) -> String {
