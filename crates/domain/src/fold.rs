@@ -387,10 +387,12 @@ fn tool(call: &mut ToolCall, o: &Observation) {
         Fact::HeadSeen {
             side: Side::Before,
             commit,
+            ..
         } => call.heads.0.clone_from(commit),
         Fact::HeadSeen {
             side: Side::After,
             commit,
+            ..
         } => call.heads.1.clone_from(commit),
         _ => {}
     }

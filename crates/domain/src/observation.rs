@@ -131,6 +131,16 @@ pub enum Side {
     After,
 }
 
+/// How HEAD came to a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    /// The commit was made here: a commit, merge, cherry-pick, revert or rebase.
+    Made,
+    /// The commit was there: a pull, fast-forward, reset, checkout or clone.
+    Moved,
+}
+
 /// The content of one file at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileVersion {
@@ -243,6 +253,9 @@ pub enum Fact {
         side: Side,
         /// The commit; absent in a repository without one.
         commit: Option<Oid>,
+        /// How HEAD came there last, where git's own list of its moves tells.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arrival: Option<Arrival>,
     },
     /// A sub-agent began.
     SubagentStarted {

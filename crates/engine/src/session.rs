@@ -1,7 +1,7 @@
 //! Resolving a hook's claims into one session, and writing down what it saw.
 
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::observation::{Fact, Observation, Side, Source, StartKind, ToolClass};
+use siglum_domain::observation::{Arrival, Fact, Observation, Side, Source, StartKind, ToolClass};
 use siglum_domain::{
     CheckpointId, ConversationId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId,
     Timestamp, TurnId,
@@ -290,6 +290,7 @@ fn stayed(
     let Fact::HeadSeen {
         side: Side::After,
         commit,
+        ..
     } = &observation.fact
     else {
         return Ok(false);
@@ -422,6 +423,8 @@ pub(crate) fn edit(
     })
 }
 
+/// A call moved HEAD. One that pulled, reset or checked out the commit did not make it, whatever it
+/// says.
 pub(crate) fn head_move(
     tx: &mut dyn Transaction,
     identity: SessionIdentity,
@@ -431,6 +434,7 @@ pub(crate) fn head_move(
     let (
         Fact::HeadSeen {
             commit: Some(after),
+            arrival,
             ..
         },
         Some(repository),
@@ -460,7 +464,7 @@ pub(crate) fn head_move(
         commit: after.clone(),
         session: identity.session,
         event: observation.event.clone(),
-        named: delivery.iter().any(says),
+        named: *arrival != Some(Arrival::Moved) && delivery.iter().any(says),
         at: observation.at,
     })
 }

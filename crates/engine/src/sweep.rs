@@ -7,9 +7,9 @@ use std::path::Path;
 
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
-use siglum_gitstore::{Git, HeadRead, ReflogEntry, discover};
+use siglum_gitstore::{HeadRead, discover};
 use siglum_ledger::{
-    Durability, HeadMove, IntentRecord, IntentState, Ledger, RepositoryRecord, SeenBy, read, write,
+    Durability, IntentRecord, IntentState, Ledger, RepositoryRecord, SeenBy, read, write,
 };
 
 use crate::{EngineError, World, landing};
@@ -111,8 +111,7 @@ fn checkout(
         commits.sort();
         commits.dedup();
     }
-    let Found { mut unknown, late } = look_up(ledger, repository, &commits, here)?;
-    disown_foreign_moves(ledger, repository, &git, &mut unknown)?;
+    let Found { unknown, late } = look_up(ledger, repository, &commits, here)?;
     let asked = unknown.iter().filter(|(_, moved)| here || *moved);
     let asked = asked.map(|(c, _)| c).chain(&late);
     let facts = git.facts(&asked.cloned().collect::<Vec<_>>())?.known;
@@ -140,39 +139,6 @@ fn checkout(
     write(ledger, Durability::Process, |tx| {
         tx.set_swept(repository, worktree, &head)
     })?;
-    Ok(())
-}
-
-/// A tool call that pulled, reset or checked out a commit moved HEAD to it and did not make it: git's
-/// own list of the moves tells them apart, and what the call's output names counts no more. Where
-/// git keeps no list, the move stands.
-fn disown_foreign_moves(
-    ledger: &mut dyn Ledger,
-    repository: RepositoryId,
-    git: &Git,
-    unknown: &mut [(Oid, bool)],
-) -> Result<(), EngineError> {
-    const MAKING: [&str; 4] = ["commit", "cherry-pick", "revert", "rebase"];
-    if !unknown.iter().any(|(_, moved)| *moved) {
-        return Ok(());
-    }
-    let list = git.reflog(LOOK_BACK)?;
-    for (commit, moved) in unknown.iter_mut().filter(|(_, moved)| *moved) {
-        let mut told = list.iter().filter(|m| m.new == *commit).peekable();
-        let made = |m: &ReflogEntry| MAKING.iter().any(|word| m.message.starts_with(word));
-        *moved = told.peek().is_none() || told.any(made);
-        if !*moved {
-            write(ledger, Durability::Process, |tx| {
-                for foreign in tx.moves_to(repository, commit)? {
-                    tx.put_move(&HeadMove {
-                        named: false,
-                        ..foreign
-                    })?;
-                }
-                Ok(())
-            })?;
-        }
-    }
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use siglum_domain::Oid;
 use siglum_domain::intake::Place;
+use siglum_domain::observation::Arrival;
 
 use crate::refs::{self, HeadRead};
 use crate::{bounded, config};
@@ -157,6 +158,13 @@ impl Repo {
     #[must_use]
     pub fn moves(&self) -> Vec<(Option<Oid>, Oid)> {
         refs::moves(&self.git_dir)
+    }
+
+    /// How HEAD came to this commit, by git's list of its moves; nothing where the list does not
+    /// name it, or does not say.
+    #[must_use]
+    pub fn arrival(&self, commit: &Oid) -> Option<Arrival> {
+        refs::arrival(&self.git_dir, commit)
     }
 
     /// Tells whether a rebase is under way. `git am` is none.

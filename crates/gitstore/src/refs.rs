@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::Oid;
+use siglum_domain::observation::Arrival;
 
 use crate::bounded;
 
@@ -55,6 +56,33 @@ pub(crate) fn head(git_dir: &Path, common_dir: &Path) -> HeadRead {
 
 /// How much of the log of HEAD is looked at, in bytes.
 const LOG_TAIL: u64 = 4 << 10;
+
+/// How HEAD came to a commit, by the messages of the log: made here if any of them says so.
+pub(crate) fn arrival(git_dir: &Path, commit: &Oid) -> Option<Arrival> {
+    let log = bounded::read_tail(&git_dir.join("logs/HEAD"), LOG_TAIL).unwrap_or_default();
+    let to_commit = log
+        .lines()
+        .filter(|line| line.split(' ').nth(1) == Some(commit.as_str()));
+    let told = to_commit.filter_map(|line| said(line.split_once('\t')?.1));
+    told.reduce(|a, b| if a == b { a } else { Arrival::Made })
+}
+
+/// What the message of a move says: `commit (amend): …`, `pull: Fast-forward`, `reset: moving to …`.
+fn said(message: &str) -> Option<Arrival> {
+    const MAKING: [&str; 4] = ["commit", "cherry-pick", "revert", "rebase"];
+    const MOVING: [&str; 6] = ["pull", "merge", "reset", "checkout", "clone", "switch"];
+    let begins = |words: &[&str]| words.iter().any(|word| message.starts_with(word));
+    if message.starts_with("rebase (finish)") {
+        return None;
+    }
+    if message.starts_with("rebase (start)") {
+        return Some(Arrival::Moved);
+    }
+    if begins(&MAKING) || message.contains(": Merge made by") {
+        return Some(Arrival::Made);
+    }
+    begins(&MOVING).then_some(Arrival::Moved)
+}
 
 /// The last moves of HEAD, newest first, from and to, as git logs them.
 pub(crate) fn moves(git_dir: &Path) -> Vec<(Option<Oid>, Oid)> {
@@ -128,4 +156,39 @@ fn packed(common_dir: &Path, name: &str) -> RefText {
             &line[..line.len() - name.len() - 1],
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_says_whether_it_made_the_commit() {
+        let check = |message: &str, expected| assert_eq!(said(message), expected, "{message}");
+        for made in [
+            "commit: x",
+            "commit (initial): x",
+            "commit (amend): x",
+            "cherry-pick: x",
+            "revert: x",
+            "rebase (pick): x",
+            "merge side: Merge made by the 'ort' strategy.",
+            "pull up main: Merge made by the 'ort' strategy.",
+        ] {
+            check(made, Some(Arrival::Made));
+        }
+        for moved in [
+            "pull up main: Fast-forward",
+            "merge side: Fast-forward",
+            "reset: moving to HEAD~1",
+            "checkout: moving from a to b",
+            "clone: from up",
+            "rebase (start): checkout main",
+        ] {
+            check(moved, Some(Arrival::Moved));
+        }
+        for silent in ["", "rebase (finish): returning to refs/heads/a", "anything"] {
+            check(silent, None);
+        }
+    }
 }

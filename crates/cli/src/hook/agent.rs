@@ -266,12 +266,21 @@ fn see_head(delivery: &Delivery, reduced: &mut Reduced, repo: &Repo) {
         HeadRead::Unborn => None,
         HeadRead::NeedsGit => return,
     };
+    let arrival = match side {
+        Side::Before => None,
+        Side::After => commit.as_ref().and_then(|commit| repo.arrival(commit)),
+    };
+    let fact = Fact::HeadSeen {
+        side,
+        commit,
+        arrival,
+    };
     note(
         delivery,
         reduced,
         &event,
         side_key("head", &event, side),
-        Fact::HeadSeen { side, commit },
+        fact,
     );
 }
 

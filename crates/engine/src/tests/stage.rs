@@ -333,6 +333,7 @@ pub(super) fn head(id: &str, turn: &str, seconds: i64, side: Side, commit: u8) -
     let fact = Fact::HeadSeen {
         side,
         commit: Some(oid(commit)),
+        arrival: None,
     };
     let event = event::tool(id);
     seen(
