@@ -126,16 +126,60 @@ pub(crate) fn close(
     tx.close_intent(scene.checkpoint, &IntentState::Landed(commit.clone()))?;
     let mut case = scene::case(tx, intent.repository, scene, intent.at)?;
     scene::tool_output(tx, intent.repository, commit, &mut case)?;
+    let checkpoint = checkpoint_of(tx, intent)?;
+    withdraw_other(tx, intent.repository, commit, checkpoint)?;
     put(
         tx,
         intent.repository,
         commit,
-        Some(scene.checkpoint),
+        Some(checkpoint),
         Some(scene.checkpoint),
         judge(&case),
         at,
         seen_by,
     )
+}
+
+/// The checkpoint that the commit of an intent is. An amend whose message names one that never came
+/// to be, because its hooks were killed, is that one.
+fn checkpoint_of(
+    tx: &mut dyn Transaction,
+    intent: &IntentRecord,
+) -> Result<CheckpointId, LedgerError> {
+    let own = intent.scene.checkpoint;
+    let Some(named) = intent
+        .scene
+        .named
+        .filter(|_| intent.scene.message == "commit")
+    else {
+        return Ok(own);
+    };
+    let announced = tx
+        .intent(named)?
+        .is_some_and(|i| i.repository == intent.repository);
+    let missing = announced && tx.checkpoint(named)?.is_none();
+    Ok(if missing { named } else { own })
+}
+
+/// A checkpoint that a sweep gave the commit before its intent was known is replaced.
+fn withdraw_other(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    commit: &Oid,
+    checkpoint: CheckpointId,
+) -> Result<(), LedgerError> {
+    let known = tx.commit(repository, commit)?.and_then(|c| c.checkpoint);
+    let Some(other) = known.filter(|other| *other != checkpoint) else {
+        return Ok(());
+    };
+    let of_commit = tx
+        .checkpoint(other)?
+        .is_some_and(|c| c.commit.as_ref() == Some(commit));
+    if of_commit {
+        tx.withdraw_checkpoint(other)
+    } else {
+        Ok(())
+    }
 }
 
 /// A commit that no hook of git announced or saw landing, and when git says that it was made.

@@ -397,6 +397,8 @@ pub trait Commits {
 
     /// Stores a checkpoint with its pins; more pins are added to one that is there.
     fn put_checkpoint(&mut self, record: &CheckpointRecord) -> Result<()>;
+    /// Takes a checkpoint back, with its pins, that no message names and another one replaces.
+    fn withdraw_checkpoint(&mut self, id: CheckpointId) -> Result<()>;
     /// One checkpoint.
     fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<CheckpointRecord>>;
     /// Checkpoints, newest first; of a session, of a repository, or of all.

@@ -6,6 +6,7 @@ use crate::record::*;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new("checkpoints join their pins", checkpoints),
+    Check::new("a checkpoint that is taken back is gone alone", withdrawn),
     Check::new("checkpoints are found newest first", checkpoints_found),
     Check::new("a tail finds the checkpoints that end in it", tails),
 ];
@@ -44,6 +45,30 @@ fn checkpoints(shelf: &dyn Shelf) -> Outcome {
     }
     let none = desk.read(|tx| tx.checkpoint(checkpoint_id(9)))?;
     same!(none, None, "a checkpoint that nobody made");
+    Ok(())
+}
+
+fn withdrawn(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let record = |n| CheckpointRecord {
+        pins: vec![(session_id(1), 4)],
+        ..checkpoint(n, CheckpointKind::Commit)
+    };
+    desk.write(|tx| {
+        for n in [1, 2, 3] {
+            tx.put_checkpoint(&record(n))?;
+        }
+        Ok(())
+    })?;
+    desk.write(|tx| tx.withdraw_checkpoint(checkpoint_id(1)))?;
+    desk.write(|tx| tx.withdraw_checkpoint(checkpoint_id(3)))?;
+    let left = desk.read(|tx| tx.checkpoints(Some(session_id(1)), None, 9))?;
+    same!(left, [record(2)], "the checkpoints of the session");
+    for gone in [1, 3] {
+        let found = desk.read(|tx| tx.checkpoint(checkpoint_id(gone)))?;
+        same!(found, None, "the checkpoint");
+    }
     Ok(())
 }
 

@@ -433,6 +433,16 @@ impl Commits for Tx<'_> {
         Ok(())
     }
 
+    fn withdraw_checkpoint(&mut self, id: CheckpointId) -> Result<()> {
+        self.db
+            .prepare_cached("DELETE FROM pins WHERE checkpoint = ?1")?
+            .execute([Col(id)])?;
+        self.db
+            .prepare_cached("DELETE FROM checkpoints WHERE id = ?1")?
+            .execute([Col(id)])?;
+        Ok(())
+    }
+
     fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<CheckpointRecord>> {
         Ok(self.checkpoint_rows("WHERE k.id = ?1", [Col(id)])?.pop())
     }

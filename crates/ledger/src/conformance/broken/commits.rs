@@ -31,6 +31,7 @@ broken! { Commits, COMMITS, LIMITED;
     Find authors(repository: RepositoryId, commit: &Oid) -> Option<Vec<FileAuthors>>;
     List authored(session: SessionId) -> Vec<(RepositoryId, Oid, u64)>;
     Own put_checkpoint(record: &CheckpointRecord) -> ();
+    Write withdraw_checkpoint(id: CheckpointId) -> ();
     Find checkpoint(id: CheckpointId) -> Option<CheckpointRecord>;
     Own checkpoints(session: Option<SessionId>, repository: Option<RepositoryId>; limit) -> Vec<CheckpointRecord>;
     List checkpoints_by_tail(tail: &str) -> Vec<CheckpointId>;
