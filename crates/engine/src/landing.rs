@@ -34,9 +34,17 @@ pub(crate) fn land(
         None => Some(&landed.commit),
     };
     let Some(commit) = commit else { return Ok(()) };
-    // What a sweep knew of it, without its intent, was less.
-    let known = tx.commit(repository, commit)?;
-    if known.is_some_and(|c| c.intent.is_some() || intent.is_none()) {
+    // What a sweep knew of it, without its intent or by another one, was less.
+    let less = |known: &CommitRecord| {
+        intent.as_ref().is_some_and(|i| {
+            let by_another = known.intent != Some(i.scene.checkpoint);
+            known.intent.is_none() || (known.seen_by == SeenBy::Sweep && by_another)
+        })
+    };
+    if tx
+        .commit(repository, commit)?
+        .is_some_and(|known| !less(&known))
+    {
         return Ok(());
     }
     match intent {

@@ -197,8 +197,11 @@ fn fitting(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
         let later = facts.committed.millis_since(at);
         (-1_000..=SOON_MS).contains(&later)
     };
+    // Its own trailer would name it: what the message names was there before.
+    let named = facts.named.last().copied();
     let fits = |i: &IntentRecord| {
-        i.scene.agents.is_empty()
+        i.scene.named == named
+            && i.scene.agents.is_empty()
             && i.scene.variables.is_empty()
             && i.scene.head.as_ref() == facts.parents.first()
             && soon(i.at)

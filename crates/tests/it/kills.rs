@@ -231,8 +231,13 @@ impl Day<'_> {
                 let sql = "SELECT group_concat(a.native) FROM checkpoints c LEFT JOIN pins p ON p.checkpoint = c.id \
                            LEFT JOIN aliases a ON a.session = p.session WHERE hex(c.id) = ?1 GROUP BY c.id";
                 let natives = store.query_row(sql, [&id], |row| row.get::<_, Option<String>>(0));
-                let natives =
-                    natives.unwrap_or_else(|_| panic!("{commit} {subject}: {trailer} dangles"));
+                let natives = natives.unwrap_or_else(|_| {
+                    let intent = "SELECT state || ' ' || coalesce(\"commit\", '') FROM intents WHERE hex(checkpoint) = ?1";
+                    let intent = store.query_row(intent, [&id], |row| row.get::<_, String>(0));
+                    let known = "SELECT seen_by || ' ' || hex(checkpoint) || ' ' || coalesce(hex(intent), '') FROM commits WHERE \"commit\" = ?1";
+                    let known = store.query_row(known, [commit], |row| row.get::<_, String>(0));
+                    panic!("{commit} {subject}: {trailer} dangles; intent {intent:?}, commit {known:?}")
+                });
                 if let Some(natives) = natives {
                     assert_eq!(natives, who, "{commit} {subject}");
                 }
