@@ -82,22 +82,28 @@ fn keep_promise(
     facts: &CommitFacts,
 ) -> Result<(), LedgerError> {
     for named in &facts.named {
-        let ours = tx
-            .intent(*named)?
-            .is_some_and(|i| i.repository == repository);
-        if ours && tx.checkpoint(*named)?.is_none() {
-            let sessions = tx
-                .commit(repository, &facts.commit)?
-                .map(|c| landing::concerned(&c.judgement))
-                .unwrap_or_default();
-            landing::pin(
-                tx,
-                *named,
-                repository,
-                &facts.commit,
-                &sessions,
-                facts.committed,
-            )?;
+        let intent = tx.intent(*named)?;
+        let ours = intent.is_some_and(|i| i.repository == repository);
+        let Some(known) = tx.commit(repository, &facts.commit)? else {
+            return Ok(());
+        };
+        if !ours || tx.checkpoint(*named)?.is_some() {
+            continue;
+        }
+        let sessions = landing::concerned(&known.judgement);
+        let (commit, at) = (&facts.commit, facts.committed);
+        landing::pin(tx, *named, repository, commit, &sessions, at)?;
+        // What the message shows is the checkpoint, and not one that no message names.
+        if known
+            .checkpoint
+            .is_none_or(|own| !facts.named.contains(&own))
+        {
+            landing::withdraw_other(tx, repository, commit, *named)?;
+            let checkpoint = Some(*named);
+            tx.put_commit(&CommitRecord {
+                checkpoint,
+                ..known
+            })?;
         }
     }
     Ok(())

@@ -34,17 +34,9 @@ pub(crate) fn land(
         None => Some(&landed.commit),
     };
     let Some(commit) = commit else { return Ok(()) };
-    // What a sweep knew of it, without its intent or by another one, was less.
-    let less = |known: &CommitRecord| {
-        intent.as_ref().is_some_and(|i| {
-            let by_another = known.intent != Some(i.scene.checkpoint);
-            known.intent.is_none() || (known.seen_by == SeenBy::Sweep && by_another)
-        })
-    };
-    if tx
-        .commit(repository, commit)?
-        .is_some_and(|known| !less(&known))
-    {
+    // What a sweep knew of it, without its intent, was less.
+    let known = tx.commit(repository, commit)?;
+    if known.is_some_and(|c| c.intent.is_some() || intent.is_none()) {
         return Ok(());
     }
     match intent {
@@ -134,7 +126,7 @@ pub(crate) fn close(
     tx.close_intent(scene.checkpoint, &IntentState::Landed(commit.clone()))?;
     let mut case = scene::case(tx, intent.repository, scene, intent.at)?;
     scene::tool_output(tx, intent.repository, commit, &mut case)?;
-    let checkpoint = checkpoint_of(tx, intent)?;
+    let checkpoint = checkpoint_of(tx, intent, commit)?;
     withdraw_other(tx, intent.repository, commit, checkpoint)?;
     put(
         tx,
@@ -153,6 +145,7 @@ pub(crate) fn close(
 fn checkpoint_of(
     tx: &mut dyn Transaction,
     intent: &IntentRecord,
+    commit: &Oid,
 ) -> Result<CheckpointId, LedgerError> {
     let own = intent.scene.checkpoint;
     let Some(named) = intent
@@ -165,12 +158,13 @@ fn checkpoint_of(
     let announced = tx
         .intent(named)?
         .is_some_and(|i| i.repository == intent.repository);
-    let missing = announced && tx.checkpoint(named)?.is_none();
-    Ok(if missing { named } else { own })
+    let there = tx.checkpoint(named)?.map(|c| c.commit);
+    let free = there.is_none_or(|of| of.as_ref() == Some(commit));
+    Ok(if announced && free { named } else { own })
 }
 
-/// A checkpoint that a sweep gave the commit before its intent was known is replaced.
-fn withdraw_other(
+/// A checkpoint that the commit got before a better one was known is replaced.
+pub(crate) fn withdraw_other(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
     commit: &Oid,
