@@ -58,7 +58,7 @@ fn write_down(
         Matter::Intent(seen) => {
             let repository = tx.note_place(&seen.place, RepositoryId::mint(ids), intake.at)?;
             tx.put_intent(repository, intake.at, seen)?;
-            let case = scene::case(tx, repository, seen, intake.at)?;
+            let case = scene::case(tx, seen, intake.at)?;
             Ok(Delivered::Intent(siglum_domain::evidence::judge(&case)))
         }
         Matter::Landed(landed) => {

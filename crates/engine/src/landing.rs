@@ -47,7 +47,7 @@ pub(crate) fn land(
         None if landed.by == LandedBy::Merge => Ok(()),
         None if left_by_git(tx, repository, landed)? => Ok(()),
         None => {
-            let case = scene::case(tx, repository, &landed.scene, at)?;
+            let case = scene::case(tx, &landed.scene, at)?;
             let checkpoint = landed.scene.checkpoint;
             put(
                 tx,
@@ -124,7 +124,7 @@ pub(crate) fn close(
 ) -> Result<(), LedgerError> {
     let scene = &intent.scene;
     tx.close_intent(scene.checkpoint, &IntentState::Landed(commit.clone()))?;
-    let mut case = scene::case(tx, intent.repository, scene, intent.at)?;
+    let mut case = scene::case(tx, scene, intent.at)?;
     scene::tool_output(tx, intent.repository, commit, &mut case)?;
     let checkpoint = checkpoint_of(tx, intent, commit)?;
     withdraw_other(tx, intent.repository, commit, checkpoint)?;

@@ -16,11 +16,9 @@ const CALL_AT_MOST_MS: i64 = 24 * 60 * 60 * 1000;
 /// Looks up what the ledger knows of the processes and names in a scene.
 pub(crate) fn case(
     tx: &mut dyn Transaction,
-    repository: RepositoryId,
     scene: &Scene,
     at: Timestamp,
 ) -> Result<Case, LedgerError> {
-    let _ = repository;
     let mut case = Case {
         witnessed: true,
         at,

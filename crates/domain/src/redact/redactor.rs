@@ -78,11 +78,6 @@ impl Redactor {
         text
     }
 
-    /// Appends the redacted form of `raw` to `out`.
-    pub fn redact_line_into(&self, raw: &str, out: &mut String) {
-        out.push_str(&self.redact_cow(raw));
-    }
-
     fn cuts(&self, text: &str) -> Vec<Cut> {
         let mut cuts = Vec::new();
         for (rule, hit) in self.keywords.hits(text) {
