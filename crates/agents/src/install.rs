@@ -1,4 +1,38 @@
-//! What can be said about our hooks in an agent's settings.
+//! An agent's settings, and what can be said about our hooks in them.
+
+use std::path::PathBuf;
+
+/// One settings file of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it holds; absent: there is no such file.
+    pub text: Option<String>,
+}
+
+/// What settings files are to hold, one text per file; none where there is to be no such file.
+pub type SettingsTexts = Vec<Option<String>>;
+
+/// Why a settings file was left alone.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {error}", path.display())]
+pub struct SettingsError {
+    /// Which file.
+    pub path: PathBuf,
+    /// What is wrong in it.
+    pub error: InstallError,
+}
+
+impl SettingsFile {
+    /// Says that something is wrong in this file.
+    pub(crate) fn error(&self, error: InstallError) -> SettingsError {
+        SettingsError {
+            path: self.path.clone(),
+            error,
+        }
+    }
+}
 
 /// What of our hooks the settings of an agent hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +50,9 @@ pub enum InstallState {
 /// Why settings were left alone. The texts name the place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InstallError {
+    /// The file is there and cannot be read.
+    #[error("settings cannot be read: {0}")]
+    Unreadable(String),
     /// The file is not JSON, not even with comments.
     #[error("settings are not valid JSON: {0}")]
     NotJson(String),

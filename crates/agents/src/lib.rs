@@ -10,16 +10,21 @@
 #![warn(missing_docs)]
 
 mod claude_code;
+mod command_hooks;
+mod draft;
 mod hook;
 mod install;
 mod json;
 mod known;
+mod listing;
+mod paths;
 mod spec;
 mod transcript;
 
-pub use claude_code::Reader;
 pub use hook::{BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced};
-pub use install::{InstallError, InstallState};
+pub use install::{InstallError, InstallState, SettingsError, SettingsFile, SettingsTexts};
 pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
 pub use spec::{AGENTS, AgentSpec, find};
-pub use transcript::{CommitMention, ReadLine, Sighting, TranscriptEdit, TranscriptFile};
+pub use transcript::{
+    CommitMention, ReadLine, Sighting, TranscriptEdit, TranscriptFile, TranscriptReader,
+};

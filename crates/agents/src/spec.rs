@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::NativeId;
 
-use crate::claude_code::{self, Reader};
+use crate::claude_code;
 use crate::hook::{HookCall, ReduceError, Reduced};
-use crate::install::{InstallError, InstallState};
-use crate::transcript::TranscriptFile;
+use crate::install::{InstallState, SettingsError, SettingsFile, SettingsTexts};
+use crate::transcript::{TranscriptFile, TranscriptReader};
 
 /// Everything that the rest of the program needs to know about one agent.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ pub struct AgentSpec {
     pub reduce: fn(&HookCall<'_>) -> Result<Reduced, ReduceError>,
     /// Makes a reader for a transcript: its stream, the sub-agent it belongs to, the session that
     /// lines without one belong to.
-    pub transcript: fn(String, Option<String>, NativeId) -> Reader,
+    pub transcript: fn(String, Option<String>, NativeId) -> Box<dyn TranscriptReader>,
     /// The readable text of one stored line of a transcript.
     pub passage_text: fn(&str) -> Option<String>,
     /// Lists the transcripts in the agent's own directory.
@@ -45,18 +45,18 @@ pub struct AgentSpec {
     pub project_dir: fn(&Path, &str) -> Option<PathBuf>,
     /// The working directory that the head of a transcript names.
     pub first_cwd: fn(&[u8]) -> Option<String>,
-    /// The settings file in the agent's own directory.
-    pub settings: fn(&Path) -> PathBuf,
-    /// The settings with our hooks: text before (absent: no file), stable shim → text after.
-    pub plan_install: fn(Option<&str>, &str) -> Result<String, InstallError>,
-    /// The settings without our hooks: text before, stable shim → text after, or nothing if only an
-    /// empty object is left in a file that install made.
-    pub plan_remove: fn(&str, &str) -> Result<Option<String>, InstallError>,
-    /// What of our hooks the settings hold.
-    pub inspect: fn(&str, &str) -> Result<InstallState, InstallError>,
-    /// How many days the agent keeps transcripts by its settings (absent: no file); nothing where it
-    /// deletes none.
-    pub retention_days: fn(Option<&str>) -> Option<u32>,
+    /// The settings files in the agent's own directory that our hooks concern, the main one first.
+    pub settings: fn(&Path) -> Vec<PathBuf>,
+    /// The settings with our hooks: files before, stable shim → texts after, one per file; none where
+    /// there is no such file.
+    pub plan_install: fn(&[SettingsFile], &str) -> Result<SettingsTexts, SettingsError>,
+    /// The settings without our hooks: files before, stable shim → texts after, one per file; none
+    /// where nothing is left in a file that install made.
+    pub plan_remove: fn(&[SettingsFile], &str) -> Result<SettingsTexts, SettingsError>,
+    /// What of our hooks the settings hold: files, stable shim.
+    pub inspect: fn(&[SettingsFile], &str) -> Result<InstallState, SettingsError>,
+    /// How many days the agent keeps transcripts by its settings; nothing where it deletes none.
+    pub retention_days: fn(&[SettingsFile]) -> Option<u32>,
     /// The command that resumes a session.
     pub resume: fn(&NativeId) -> String,
 }

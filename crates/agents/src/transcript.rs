@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use siglum_domain::observation::Observation;
+use siglum_domain::redact::Redactor;
 use siglum_domain::{NativeId, Timestamp};
 
 /// One observation and whose it is.
@@ -119,4 +120,36 @@ pub struct TranscriptFile {
     pub modified: Timestamp,
     /// Its size.
     pub bytes: u64,
+}
+
+/// Reads the lines of one transcript in order, and keeps what it must know between them.
+pub trait TranscriptReader: fmt::Debug + Send {
+    /// Names the checkout that paths are made relative to; without it, no paths are told.
+    fn set_worktree(&mut self, worktree: PathBuf);
+
+    /// Goes on where another reader of the same transcript stopped: with its [`turn`](Self::turn)
+    /// and its [`is_own`](Self::is_own), at its [`held_from`](Self::held_from) or else at the end of
+    /// what it read.
+    fn resume(&mut self, turn: Option<String>, own: bool);
+
+    /// Reads one complete line, which starts at `offset` in the agent's own file.
+    fn line<'a>(&mut self, offset: u64, raw: &'a str, redactor: &Redactor) -> ReadLine<'a>;
+
+    /// Takes what is held back as the session's own: for a transcript that will not grow.
+    fn finish(&mut self) -> Vec<Sighting>;
+
+    /// The agent's name for the turn that the last line belongs to.
+    fn turn(&self) -> Option<&str>;
+
+    /// Whether copied history, if there was any, is over.
+    fn is_own(&self) -> bool;
+
+    /// Where the first line starts whose sightings are still held back.
+    fn held_from(&self) -> Option<u64>;
+
+    /// How many lines were not of the form that the agent writes.
+    fn skipped(&self) -> u64;
+
+    /// Another reader in the same state.
+    fn copy(&self) -> Box<dyn TranscriptReader>;
 }

@@ -6,9 +6,10 @@
 )]
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use siglum_agents::AgentSpec;
+use siglum_agents::{AgentSpec, InstallError, SettingsError, SettingsFile};
 
 /// A variable as text; empty and unreadable ones are absent.
 pub fn text(name: &str) -> Option<String> {
@@ -36,4 +37,24 @@ pub fn git() -> PathBuf {
 pub fn agent_dir(agent: &AgentSpec) -> PathBuf {
     let told = agent.config_variable.and_then(path);
     told.unwrap_or_else(|| (agent.default_dir)(&home()))
+}
+
+/// The agent's settings files as they are now, the main one first.
+///
+/// # Errors
+/// One of them is there and cannot be read.
+pub fn settings(agent: &AgentSpec) -> Result<Vec<SettingsFile>, SettingsError> {
+    let read = |path: PathBuf| match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(SettingsFile {
+            path,
+            text: Some(text),
+        }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(SettingsFile { path, text: None }),
+        Err(error) => Err(SettingsError {
+            path,
+            error: InstallError::Unreadable(error.to_string()),
+        }),
+    };
+    let paths = (agent.settings)(&agent_dir(agent));
+    paths.into_iter().map(read).collect()
 }

@@ -1,19 +1,14 @@
 //! Finding transcripts. Links are not followed, and the walk is bounded.
 
 use std::fs::{self, DirEntry};
-use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::path::Path;
 
-use siglum_domain::{NativeId, Timestamp};
+use siglum_domain::NativeId;
 
 use super::path::projects;
 use super::wire::Cwd;
+use crate::listing::{FILE_LIMIT, directories, files, stem, transcript};
 use crate::transcript::TranscriptFile;
-
-/// Most entries that are looked at in one directory.
-const DIRECTORY_LIMIT: usize = 50_000;
-/// Most transcripts that are listed.
-const FILE_LIMIT: usize = 200_000;
 
 /// Lists the transcripts in the agent's own directory, by path.
 pub(super) fn discover(agent_dir: &Path) -> Vec<TranscriptFile> {
@@ -45,74 +40,21 @@ pub(super) fn discover(agent_dir: &Path) -> Vec<TranscriptFile> {
     found
 }
 
-fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> {
-    fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .take(DIRECTORY_LIMIT)
-        .flatten()
-}
-
-fn directories(directory: &Path) -> Vec<PathBuf> {
-    let inner =
-        entries(directory).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    inner.map(|entry| entry.path()).collect()
-}
-
-fn files(directory: &Path) -> Vec<DirEntry> {
-    entries(directory)
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-        .collect()
-}
-
 fn session_file(entry: &DirEntry) -> Option<TranscriptFile> {
-    let stem = stem(entry)?;
+    let stem = stem(entry, ".jsonl")?;
     let session = NativeId::new(stem.as_str()).ok()?;
-    file(entry, stem, session, None)
+    transcript(entry, stem, session, None)
 }
 
 fn subagent_file(entry: &DirEntry, session: &NativeId) -> Option<TranscriptFile> {
-    let stem = stem(entry)?;
+    let stem = stem(entry, ".jsonl")?;
     let subagent = NativeId::new(stem.strip_prefix("agent-")?).ok()?;
-    file(
+    transcript(
         entry,
         stem,
         session.clone(),
         Some(subagent.as_str().to_owned()),
     )
-}
-
-fn stem(entry: &DirEntry) -> Option<String> {
-    entry
-        .file_name()
-        .to_str()?
-        .strip_suffix(".jsonl")
-        .map(str::to_owned)
-}
-
-fn file(
-    entry: &DirEntry,
-    stream: String,
-    session: NativeId,
-    subagent: Option<String>,
-) -> Option<TranscriptFile> {
-    let meta = entry.metadata().ok()?;
-    let age = meta
-        .modified()
-        .ok()
-        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let nanos = age
-        .and_then(|age| i64::try_from(age.as_nanos()).ok())
-        .unwrap_or(0);
-    let modified = Timestamp::from_nanos(nanos);
-    Some(TranscriptFile {
-        path: entry.path(),
-        stream,
-        session,
-        subagent,
-        modified,
-        bytes: meta.len(),
-    })
 }
 
 /// The working directory that the first complete line with one names.
@@ -160,7 +102,11 @@ mod tests {
             shown,
             [("agent-a1", "s1", Some("a1"), 0), ("s1", "s1", None, 3)]
         );
-        assert!(found.iter().all(|f| f.modified > Timestamp::default()));
+        assert!(
+            found
+                .iter()
+                .all(|f| f.modified > siglum_domain::Timestamp::default())
+        );
     }
 
     #[cfg(unix)]

@@ -1,10 +1,12 @@
 //! The recordings, for tests.
 
+use std::path::PathBuf;
+
 use siglum_domain::NativeId;
 use siglum_domain::redact::Redactor;
 
-use super::Reader;
-use crate::transcript::{CommitMention, Sighting, TranscriptEdit};
+use super::transcript::Reader;
+use crate::transcript::{CommitMention, Sighting, TranscriptEdit, TranscriptReader as _};
 
 pub(super) const HOOKS: &str = include_str!("fixtures/2.1.329/hooks.jsonl");
 pub(super) const WRITE_COMMIT: &str = include_str!("fixtures/2.1.329/write_commit.jsonl");
@@ -46,4 +48,16 @@ pub(super) fn read(text: &str, reader: &mut Reader) -> Vec<Sighting> {
     }
     seen.extend(reader.finish());
     seen
+}
+
+impl Reader {
+    pub(super) fn in_worktree(mut self, worktree: PathBuf) -> Self {
+        self.set_worktree(worktree);
+        self
+    }
+
+    pub(super) fn resumed(mut self, turn: Option<String>, own: bool) -> Self {
+        self.resume(turn, own);
+        self
+    }
 }

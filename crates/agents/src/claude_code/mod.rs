@@ -4,11 +4,12 @@
 //! Learned from 2.1.329, whose recordings are in `fixtures`.
 
 mod discover;
-mod install;
+mod hooks;
 mod passage;
 mod path;
 mod prompt;
 mod reduce;
+mod retention;
 mod spec;
 mod tools;
 mod transcript;
@@ -17,5 +18,6 @@ mod wire;
 #[cfg(test)]
 mod fixture;
 
+#[cfg(test)]
+pub(crate) use hooks::HOOKS;
 pub(crate) use spec::SPEC;
-pub use transcript::Reader;

@@ -2,7 +2,10 @@
 
 use siglum_domain::NativeId;
 
-use super::{Reader, discover, install, passage, path, reduce};
+use super::hooks::HOOKS;
+use super::transcript::Reader;
+use super::{discover, passage, path, reduce, retention};
+use crate::command_hooks::quote;
 use crate::known::CLAUDE_CODE;
 use crate::spec::AgentSpec;
 
@@ -18,31 +21,21 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     config_variable: Some("CLAUDE_CONFIG_DIR"),
     default_dir: path::default_dir,
     reduce: reduce::reduce,
-    transcript: Reader::new,
+    transcript: |stream, subagent, session| Box::new(Reader::new(stream, subagent, session)),
     passage_text: passage::passage_text,
     discover: discover::discover,
     project_dir: path::project_dir,
     first_cwd: discover::first_cwd,
-    settings: path::settings,
-    plan_install: install::plan_install,
-    plan_remove: install::plan_remove,
-    inspect: install::inspect,
-    retention_days: install::retention_days,
+    settings: |dir| vec![path::settings(dir)],
+    plan_install: |files, shim| HOOKS.install_first(files, shim),
+    plan_remove: |files, shim| HOOKS.remove_first(files, shim),
+    inspect: |files, shim| HOOKS.inspect_first(files, shim),
+    retention_days: |files| retention::retention_days(files.first()?.text.as_deref()),
     resume,
 };
 
 fn resume(native: &NativeId) -> String {
-    let id = native.as_str();
-    let plain = !id.starts_with('-')
-        && id
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
-    let id = if plain {
-        id.to_owned()
-    } else {
-        install::quote(id)
-    };
-    format!("claude --resume {id}")
+    format!("claude --resume {}", quote(native.as_str()))
 }
 
 #[cfg(test)]

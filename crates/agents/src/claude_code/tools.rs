@@ -1,12 +1,13 @@
 //! Claude Code's tools: what they do, and what of their input is kept.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use siglum_domain::observation::ToolClass;
 
 use super::wire::ToolInput;
 use crate::json::Field;
+use crate::paths::normal;
 
 /// Longest value that a summary of an input keeps, in bytes of JSON.
 const SHORT: usize = 160;
@@ -40,28 +41,6 @@ pub(super) fn edited(input: Field<'_>, cwd: Option<&str>) -> Option<PathBuf> {
         .or_else(|| input.notebook_path.text())?;
     let usable = !path.is_empty() && path.len() <= 4096 && !path.contains('\0');
     usable.then(|| normal(&Path::new(cwd.unwrap_or_default()).join(&*path)))
-}
-
-/// The path relative to the worktree, if it lies in it.
-pub(super) fn relative(path: &Path, worktree: Option<&Path>) -> PathBuf {
-    let inside = worktree.and_then(|root| path.strip_prefix(normal(root)).ok());
-    inside
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(path)
-        .to_owned()
-}
-
-/// Resolves `.` and `..` by name alone.
-fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(out.pop()),
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// The input as short JSON: long values become their size, and so does all content of an edit.
@@ -123,23 +102,5 @@ mod tests {
         );
         check(ToolClass::Other, "null", "{}");
         check(ToolClass::Other, "[1]", "{}");
-    }
-
-    #[test]
-    fn paths_are_relative_to_the_worktree_they_lie_in() {
-        let root = Some(Path::new("/repo/"));
-        for (path, expected) in [
-            ("/repo/a/b", "a/b"),
-            ("/repo/x/../a", "a"),
-            ("/repo/../etc/passwd", "/etc/passwd"),
-            ("/repository/a", "/repository/a"),
-            ("/repo", "/repo"),
-        ] {
-            assert_eq!(
-                relative(&normal(Path::new(path)), root),
-                PathBuf::from(expected),
-                "{path}"
-            );
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write as _};
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
-use siglum_agents::{AGENTS, AgentSpec};
+use siglum_agents::{AGENTS, AgentSpec, SettingsError, SettingsFile};
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_engine::import;
 use siglum_gitstore::Repo;
@@ -44,6 +44,16 @@ pub struct SettingsChange {
 }
 
 impl SettingsChange {
+    /// The changes from files to what they are to hold.
+    pub fn all(files: Vec<SettingsFile>, after: Vec<Option<String>>) -> Vec<Self> {
+        let changes = files.into_iter().zip(after).map(|(file, after)| Self {
+            path: file.path,
+            before: file.text,
+            after,
+        });
+        changes.filter(|c| c.before != c.after).collect()
+    }
+
     /// Writes it whole or not at all, keeping the mode of the file, and only if the file is still
     /// what it was when the change was shown.
     pub fn apply(&self) -> Result<(), CommandError> {
@@ -138,25 +148,18 @@ fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
         present
     };
     for agent in agents {
-        let path = (agent.settings)(&env::agent_dir(agent));
-        let before = match fs::read_to_string(&path) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(CommandError::failed(format!("{}: {error}", path.display()))),
-        };
-        let after = (agent.plan_install)(before.as_deref(), &shim).map_err(|error| {
-            CommandError::failed(format!("{}: {error}", path.display()))
-                .hint("Mend the file, then run `siglum init` again; nothing was changed.")
-        })?;
-        if before.as_deref() != Some(after.as_str()) {
-            changes.push(SettingsChange {
-                path,
-                before,
-                after: Some(after),
-            });
-        }
+        let files = env::settings(agent).map_err(|error| refused(&error, "init"))?;
+        let after = (agent.plan_install)(&files, &shim).map_err(|error| refused(&error, "init"))?;
+        changes.extend(SettingsChange::all(files, after));
     }
     Ok(changes)
+}
+
+/// Settings that cannot be edited are left alone, and everything else with them.
+pub fn refused(error: &SettingsError, command: &str) -> CommandError {
+    CommandError::failed(error.to_string()).hint(format!(
+        "Mend the file, then run `siglum {command}` again; nothing was changed."
+    ))
 }
 
 /// Shows changes as a diff.

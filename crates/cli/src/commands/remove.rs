@@ -6,13 +6,13 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use siglum_agents::{AGENTS, AgentSpec};
+use siglum_agents::AGENTS;
 use siglum_engine::worker;
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_ledger::read;
 
-use super::init::{SettingsChange, agreed, show};
+use super::init::{SettingsChange, agreed, refused, show};
 use crate::clock::Ids;
 use crate::cx::Cx;
 use crate::env;
@@ -210,27 +210,14 @@ fn hooks_plan(
 
 fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
     let shim = cx.home.shim().to_string_lossy().into_owned();
-    let change = |agent: &AgentSpec| settings_change(agent, &shim).transpose();
-    AGENTS.iter().filter_map(change).collect()
-}
-
-fn settings_change(agent: &AgentSpec, shim: &str) -> Result<Option<SettingsChange>, CommandError> {
-    let path = (agent.settings)(&env::agent_dir(agent));
-    let before = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(CommandError::failed(format!("{}: {error}", path.display()))),
-    };
-    let after = (agent.plan_remove)(&before, shim).map_err(|error| {
-        CommandError::failed(format!("{}: {error}", path.display()))
-            .hint("Mend the file, then run `siglum remove` again; nothing was changed.")
-    })?;
-    let change = SettingsChange {
-        path,
-        before: Some(before),
-        after,
-    };
-    Ok((change.before != change.after).then_some(change))
+    let mut changes = Vec::new();
+    for agent in AGENTS {
+        let files = env::settings(agent).map_err(|error| refused(&error, "remove"))?;
+        let after =
+            (agent.plan_remove)(&files, &shim).map_err(|error| refused(&error, "remove"))?;
+        changes.extend(SettingsChange::all(files, after));
+    }
+    Ok(changes)
 }
 
 fn present(cx: &Cx, going: &Going) -> Result<(), CommandError> {

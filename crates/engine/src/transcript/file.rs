@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use rustix::fs::OFlags;
-use siglum_agents::{AgentSpec, CommitMention, Reader};
+use siglum_agents::{AgentSpec, CommitMention, TranscriptReader};
 use siglum_domain::intake::{AgentMatter, Place};
 use siglum_ledger::{Durability, Ledger, LedgerError, TranscriptRecord, read, write};
 
@@ -30,7 +30,7 @@ pub struct Progress {
     /// Commits that the output of a command names.
     pub mentions: Vec<CommitMention>,
     /// The reader, to go on with; without it the next slice knows nothing of open tool calls.
-    pub reader: Option<Reader>,
+    pub reader: Option<Box<dyn TranscriptReader>>,
 }
 
 /// Reads one slice of a transcript, with the reader of the slice before, if there was one.
@@ -42,7 +42,7 @@ pub fn read_on(
     ledger: &mut dyn Ledger,
     agent: &AgentSpec,
     record: &TranscriptRecord,
-    reader: Option<Reader>,
+    reader: Option<Box<dyn TranscriptReader>>,
 ) -> Result<Progress, EngineError> {
     let path = PathBuf::from(&record.path);
     let failed = |source| EngineError::Read {
@@ -125,7 +125,7 @@ pub(super) struct Slice<'a> {
     /// The session of the transcript, as a matter without observations.
     pub(super) matter: AgentMatter,
     /// The reader of the slice before.
-    pub(super) reader: Option<Reader>,
+    pub(super) reader: Option<Box<dyn TranscriptReader>>,
 }
 
 fn tail(file: &mut File, at: u64) -> std::io::Result<String> {

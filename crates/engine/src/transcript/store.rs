@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use siglum_agents::{AgentSpec, CommitMention, ReadLine, Reader, Sighting};
+use siglum_agents::{AgentSpec, CommitMention, ReadLine, Sighting, TranscriptReader};
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::{NativeId, Timestamp};
 use siglum_ledger::{
@@ -22,7 +22,7 @@ pub(super) struct Store<'a> {
     record: &'a TranscriptRecord,
     slice: &'a Slice<'a>,
     owners: Owners<'a>,
-    reader: Reader,
+    reader: Box<dyn TranscriptReader>,
     lines: Vec<(u64, String)>,
     size: usize,
     mentions: Vec<CommitMention>,
@@ -37,18 +37,16 @@ impl<'a> Store<'a> {
         record: &'a TranscriptRecord,
         slice: &'a Slice<'a>,
     ) -> Self {
-        let reader = slice.reader.clone().unwrap_or_else(|| {
-            let new = (agent.transcript)(
-                record.stream.clone(),
-                record.subagent.clone(),
-                record.native.clone(),
-            );
-            let resumed = new.resumed(record.turn.clone(), record.own);
-            match &slice.matter.place {
-                Some(place) => resumed.in_worktree(PathBuf::from(&place.worktree)),
-                None => resumed,
+        let fresh = || {
+            let (stream, native) = (record.stream.clone(), record.native.clone());
+            let mut reader = (agent.transcript)(stream, record.subagent.clone(), native);
+            reader.resume(record.turn.clone(), record.own);
+            if let Some(place) = &slice.matter.place {
+                reader.set_worktree(PathBuf::from(&place.worktree));
             }
-        });
+            reader
+        };
+        let reader = slice.reader.as_ref().map_or_else(fresh, |r| r.copy());
         let owners = Owners {
             world,
             matter: &slice.matter,
@@ -99,7 +97,7 @@ impl<'a> Store<'a> {
     }
 
     /// What is left for the caller.
-    pub(super) fn end(self) -> (Vec<CommitMention>, Reader) {
+    pub(super) fn end(self) -> (Vec<CommitMention>, Box<dyn TranscriptReader>) {
         (self.mentions, self.reader)
     }
 

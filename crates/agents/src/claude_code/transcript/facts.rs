@@ -9,6 +9,7 @@ use crate::claude_code::reduce::compact_event;
 use crate::claude_code::wire::{Block, Compact, Line, Message, ToolInput, Usage};
 use crate::claude_code::{prompt, tools};
 use crate::json::Field;
+use crate::paths;
 
 /// Longest prompt that is kept in the observation, in bytes.
 const PROMPT_INLINE: usize = 4 * 1024;
@@ -327,7 +328,7 @@ fn edited(
         .worktree
         .as_deref()
         .filter(|_| class == ToolClass::Edit)?;
-    let path = tools::relative(&tools::edited(input, None)?, Some(root));
+    let path = paths::relative(&tools::edited(input, None)?, Some(root));
     Some(redactor.redact_cow(&path.to_string_lossy()).into_owned())
 }
 

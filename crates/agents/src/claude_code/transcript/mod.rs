@@ -18,4 +18,4 @@ mod result_tests;
 #[cfg(test)]
 mod tests;
 
-pub use reader::Reader;
+pub(super) use reader::Reader;

@@ -13,14 +13,14 @@ use super::filter::is_irrelevant;
 use super::results::Held;
 use crate::claude_code::wire::Line;
 use crate::json::Field;
-use crate::transcript::{ReadLine, Sighting};
+use crate::transcript::{ReadLine, Sighting, TranscriptReader};
 
 /// Most sightings that are held back.
 const HELD_LIMIT: usize = 4096;
 
 /// Reads the lines of one transcript in order.
 #[derive(Debug, Clone)]
-pub struct Reader {
+pub(in crate::claude_code) struct Reader {
     pub(super) stream: String,
     pub(super) worktree: Option<PathBuf>,
     pub(super) compacted_by: Option<String>,
@@ -47,7 +47,11 @@ pub(super) struct Owner {
 impl Reader {
     /// Starts at the beginning of a transcript. Lines that name no session belong to `session`.
     #[must_use]
-    pub fn new(stream: String, subagent: Option<String>, session: NativeId) -> Self {
+    pub(in crate::claude_code) fn new(
+        stream: String,
+        subagent: Option<String>,
+        session: NativeId,
+    ) -> Self {
         Self {
             stream,
             own: subagent.is_some(),
@@ -63,80 +67,6 @@ impl Reader {
             held: Vec::new(),
             held_from: None,
             skipped: 0,
-        }
-    }
-
-    /// Names the checkout that paths are made relative to; without it, no paths are told.
-    #[must_use]
-    pub fn in_worktree(mut self, worktree: PathBuf) -> Self {
-        self.worktree = Some(worktree);
-        self
-    }
-
-    /// Goes on where another reader of the same transcript stopped: with its [`turn`](Self::turn)
-    /// and its [`is_own`](Self::is_own), at its [`held_from`](Self::held_from) or else at the end of
-    /// what it read.
-    #[must_use]
-    pub fn resumed(mut self, turn: Option<String>, own: bool) -> Self {
-        self.turn = turn;
-        self.own |= own;
-        self
-    }
-
-    /// The agent's name for the turn that the last line belongs to.
-    #[must_use]
-    pub fn turn(&self) -> Option<&str> {
-        self.turn.as_deref()
-    }
-
-    /// Whether copied history, if there was any, is over.
-    #[must_use]
-    pub fn is_own(&self) -> bool {
-        self.own
-    }
-
-    /// Where the first line starts whose sightings are still held back.
-    #[must_use]
-    pub fn held_from(&self) -> Option<u64> {
-        self.held_from
-    }
-
-    /// How many lines were no JSON objects.
-    #[must_use]
-    pub fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    /// Takes what is held back as the session's own: for a transcript that will not grow. An edit
-    /// whose call was not read is dropped: it is not known whose it is.
-    pub fn finish(&mut self) -> Vec<Sighting> {
-        self.held_from = None;
-        self.held_edits = Held::default();
-        std::mem::take(&mut self.held)
-    }
-
-    /// Reads one complete line, which starts at `offset` in the agent's own file.
-    pub fn line<'a>(&mut self, offset: u64, raw: &'a str, redactor: &Redactor) -> ReadLine<'a> {
-        let raw = raw.trim_ascii_end();
-        if raw.is_empty() || is_irrelevant(raw) {
-            return ReadLine::default();
-        }
-        let Ok(line) = serde_json::from_str::<Line<'a>>(raw) else {
-            self.skipped += 1;
-            return ReadLine::default();
-        };
-        let at = line.timestamp.text().and_then(|text| text.parse().ok());
-        self.last_at = at.unwrap_or(self.last_at);
-        let mut out = ReadLine {
-            at,
-            ..ReadLine::default()
-        };
-        self.read(offset, &line, redactor, &mut out);
-        ReadLine {
-            cwd: place(line.cwd),
-            git_branch: place(line.git_branch),
-            version: place(line.version),
-            ..out
         }
     }
 
@@ -260,6 +190,68 @@ impl Reader {
             facts::survives_copying(&sighting.observation.fact).then_some(sighting)
         };
         held.into_iter().filter_map(give).collect()
+    }
+}
+
+impl TranscriptReader for Reader {
+    fn set_worktree(&mut self, worktree: PathBuf) {
+        self.worktree = Some(worktree);
+    }
+
+    fn resume(&mut self, turn: Option<String>, own: bool) {
+        self.turn = turn;
+        self.own |= own;
+    }
+
+    fn line<'a>(&mut self, offset: u64, raw: &'a str, redactor: &Redactor) -> ReadLine<'a> {
+        let raw = raw.trim_ascii_end();
+        if raw.is_empty() || is_irrelevant(raw) {
+            return ReadLine::default();
+        }
+        let Ok(line) = serde_json::from_str::<Line<'a>>(raw) else {
+            self.skipped += 1;
+            return ReadLine::default();
+        };
+        let at = line.timestamp.text().and_then(|text| text.parse().ok());
+        self.last_at = at.unwrap_or(self.last_at);
+        let mut out = ReadLine {
+            at,
+            ..ReadLine::default()
+        };
+        self.read(offset, &line, redactor, &mut out);
+        ReadLine {
+            cwd: place(line.cwd),
+            git_branch: place(line.git_branch),
+            version: place(line.version),
+            ..out
+        }
+    }
+
+    /// An edit whose call was not read is dropped: it is not known whose it is.
+    fn finish(&mut self) -> Vec<Sighting> {
+        self.held_from = None;
+        self.held_edits = Held::default();
+        std::mem::take(&mut self.held)
+    }
+
+    fn turn(&self) -> Option<&str> {
+        self.turn.as_deref()
+    }
+
+    fn is_own(&self) -> bool {
+        self.own
+    }
+
+    fn held_from(&self) -> Option<u64> {
+        self.held_from
+    }
+
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    fn copy(&self) -> Box<dyn TranscriptReader> {
+        Box::new(self.clone())
     }
 }
 

@@ -11,6 +11,7 @@ use super::Reader;
 use crate::claude_code::fixture::{
     COMPACT, EDIT, FORK_CHILD, RESUME, SUBAGENT, SUBAGENT_PARENT, WRITE_COMMIT, native, outcomes,
 };
+use crate::transcript::TranscriptReader as _;
 
 const PARENT: &str = "82d22249-95b9-4a69-be00-56b628d51d90";
 const CHILD: &str = "2cb3f475-b8ea-48c1-bf3d-3e24a9b14eb6";

@@ -17,7 +17,7 @@ use crate::claude_code::fixture::{
 };
 use crate::claude_code::reduce::reduce;
 use crate::hook::HookCall;
-use crate::transcript::Sighting;
+use crate::transcript::{Sighting, TranscriptReader as _};
 
 const PARENT: &str = "82d22249-95b9-4a69-be00-56b628d51d90";
 const CHILD: &str = "2cb3f475-b8ea-48c1-bf3d-3e24a9b14eb6";

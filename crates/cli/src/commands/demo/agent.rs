@@ -45,8 +45,10 @@ impl Agent {
     fn new(sandbox: Sandbox) -> Result<Self, CommandError> {
         let spec = siglum_agents::find("claude-code")
             .ok_or_else(|| CommandError::failed("Claude Code is not among the agents"))?;
-        let settings = (spec.settings)(&env::agent_dir(spec));
-        let settings = serde_json::from_slice(&fs::read(settings)?)?;
+        let settings = env::settings(spec)
+            .map_err(|error| CommandError::failed(error.to_string()))?
+            .swap_remove(0);
+        let settings = serde_json::from_str(settings.text.as_deref().unwrap_or_default())?;
         let session = Session {
             id: String::new(),
             transcript: String::new(),

@@ -1,8 +1,6 @@
 //! What holds for this repository and for the agents on this machine.
 
-use std::fs;
-
-use siglum_agents::{AGENTS, AgentSpec, InstallState};
+use siglum_agents::{AGENTS, AgentSpec, InstallState, SettingsFile};
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, HookCondition};
 
@@ -92,18 +90,18 @@ const fn complaint(state: HookCondition) -> Option<&'static str> {
 
 fn settings(cx: &Cx, agent: &AgentSpec) -> Vec<Check> {
     let dir = env::agent_dir(agent);
-    let path = (agent.settings)(&dir);
-    if !dir.is_dir() && !path.exists() {
+    let files = match env::settings(agent) {
+        Ok(files) => files,
+        Err(error) => return vec![Check::problem(agent.name, error.to_string())],
+    };
+    if !dir.is_dir() && files.iter().all(|file| file.text.is_none()) {
         return vec![Check::note(
             agent.name,
             format!("{} was not used here yet", agent.title),
         )];
     }
-    let text = fs::read_to_string(&path).ok();
-    let shown = Cx::tilde(&path);
-    let state = text.as_deref().map_or(Ok(InstallState::Missing), |text| {
-        (agent.inspect)(text, &cx.home.shim().to_string_lossy())
-    });
+    let shown = Cx::tilde(&files[0].path);
+    let state = (agent.inspect)(&files, &cx.home.shim().to_string_lossy());
     let hooks = match state {
         Ok(InstallState::Current) => Check::ok(agent.name, format!("all hooks are in {shown}")),
         Ok(InstallState::Missing) => Check::problem(
@@ -122,16 +120,16 @@ fn settings(cx: &Cx, agent: &AgentSpec) -> Vec<Check> {
         )
         .remedy("`siglum init` corrects them, after showing it."),
         Err(error) => {
-            Check::problem(agent.name, format!("{shown}: {error}")).remedy("Mend the file by hand.")
+            Check::problem(agent.name, error.to_string()).remedy("Mend the file by hand.")
         }
     };
     let mut checks = vec![hooks];
-    checks.extend(retention(agent, text.as_deref()));
+    checks.extend(retention(agent, &files));
     checks
 }
 
 /// How long the agent keeps what Siglum has not read yet.
-fn retention(agent: &AgentSpec, settings: Option<&str>) -> Option<Check> {
+fn retention(agent: &AgentSpec, settings: &[SettingsFile]) -> Option<Check> {
     let days = (agent.retention_days)(settings)?;
     let text = format!(
         "{} deletes transcripts after {}; what Siglum has read, redacted, stays",

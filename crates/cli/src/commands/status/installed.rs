@@ -1,6 +1,5 @@
 //! What of Siglum is in place: in this repository and in the settings of agents.
 
-use std::fs;
 use std::path::Path;
 
 use siglum_agents::{AGENTS, AgentSpec, InstallState};
@@ -63,13 +62,12 @@ pub fn look(cx: &Cx) -> Result<Installed, CommandError> {
 }
 
 fn of_agent(agent: &'static AgentSpec, shim: &Path) -> (&'static AgentSpec, String, bool) {
-    let path = (agent.settings)(&env::agent_dir(agent));
-    let shown = Cx::tilde(&path);
-    let state = match fs::read_to_string(&path) {
-        Ok(text) => (agent.inspect)(&text, &shim.to_string_lossy()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(InstallState::Missing),
-        Err(error) => return (agent, format!("{shown}: {error}"), false),
+    let files = match env::settings(agent) {
+        Ok(files) => files,
+        Err(error) => return (agent, error.to_string(), false),
     };
+    let shown = Cx::tilde(&files[0].path);
+    let state = (agent.inspect)(&files, &shim.to_string_lossy());
     match state {
         Ok(InstallState::Current) => (agent, format!("hooks in place in {shown}"), true),
         Ok(InstallState::Missing) => (agent, format!("no hooks in {shown}"), false),
@@ -80,7 +78,7 @@ fn of_agent(agent: &'static AgentSpec, shim: &Path) -> (&'static AgentSpec, Stri
         Ok(InstallState::OtherShim(other)) => {
             (agent, format!("hooks in {shown} call {other}"), false)
         }
-        Err(error) => (agent, format!("{shown}: {error}"), false),
+        Err(error) => (agent, error.to_string(), false),
     }
 }
 

@@ -7,14 +7,14 @@ use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::hooks::{Json, Layout};
+use super::render::{Json, Layout};
 use crate::install::InstallError;
 
 /// The blank after the bracket of a container that was empty before.
 const MARK: &str = " ";
 
 /// Parses a text that may have comments and trailing commas; an empty one has no value.
-pub(super) fn parse(text: &str) -> Result<Option<Value<'_>>, InstallError> {
+pub(crate) fn parse(text: &str) -> Result<Option<Value<'_>>, InstallError> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Value<'_>>, InstallError> {
 }
 
 /// The member that counts: of a repeated name, the last one.
-pub(super) fn member<'v, 'a>(object: &'v Object<'a>, name: &str) -> Option<&'v ObjectProp<'a>> {
+pub(crate) fn member<'v, 'a>(object: &'v Object<'a>, name: &str) -> Option<&'v ObjectProp<'a>> {
     object
         .properties
         .iter()

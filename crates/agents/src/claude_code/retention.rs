@@ -2,13 +2,13 @@
 
 use jsonc_parser::ast::Value;
 
-use super::document::{member, parse};
+use crate::command_hooks::{member, parse};
 
 /// Days, where the settings say nothing.
 const DEFAULT_DAYS: u32 = 30;
 
 /// How many days transcripts are kept by these settings (absent: no file).
-pub(in crate::claude_code) fn retention_days(settings: Option<&str>) -> Option<u32> {
+pub(super) fn retention_days(settings: Option<&str>) -> Option<u32> {
     let Some(Ok(Some(Value::Object(root)))) = settings.map(parse) else {
         return Some(DEFAULT_DAYS);
     };

@@ -1,29 +1,28 @@
-//! The hook command, which is frozen: `<stable shim> hook claude-code`.
+//! The hook command, which is frozen: `<stable shim> hook <agent>`.
 
 use crate::install::InstallError;
 
-/// What follows the program.
-const SUFFIX: &str = " hook claude-code";
 /// What our program is called, wherever it lies.
 const PROGRAMS: &[&str] = &["siglum", "siglum.exe"];
 
 /// The command for a shim.
-pub(super) fn command(shim: &str) -> Result<String, InstallError> {
+pub(super) fn command(shim: &str, agent: &str) -> Result<String, InstallError> {
     if shim.is_empty() || shim.chars().any(char::is_control) {
         return Err(InstallError::Shim);
     }
-    Ok(format!("{}{SUFFIX}", quote(shim)))
+    Ok(format!("{} hook {agent}", quote(shim)))
 }
 
 /// The program of a hook command, if the command is one of ours.
-pub(super) fn our_program(command: &str, shim: &str) -> Option<String> {
-    let program = unquote(command.trim().strip_suffix(SUFFIX)?.trim_end())?;
+pub(super) fn our_program(command: &str, shim: &str, agent: &str) -> Option<String> {
+    let program = command.trim().strip_suffix(agent)?.strip_suffix(" hook ")?;
+    let program = unquote(program.trim_end())?;
     let base = program.rsplit(['/', '\\']).next().unwrap_or_default();
     (program == shim || PROGRAMS.contains(&base)).then_some(program)
 }
 
 /// Writes a word so that a POSIX shell reads it as it is.
-pub(in crate::claude_code) fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
         return word.to_owned();
@@ -81,22 +80,22 @@ mod tests {
             assert_eq!(unquote(&quote(word)).as_deref(), Some(word));
         }
         assert_eq!(
-            command("/usr/bin/siglum").as_deref(),
+            command("/usr/bin/siglum", "claude-code").as_deref(),
             Ok("/usr/bin/siglum hook claude-code")
         );
         assert_eq!(
-            command("/a b/siglum").as_deref(),
-            Ok("'/a b/siglum' hook claude-code")
+            command("/a b/siglum", "codex").as_deref(),
+            Ok("'/a b/siglum' hook codex")
         );
-        assert_eq!(command("a\nb"), Err(InstallError::Shim));
-        assert_eq!(command(""), Err(InstallError::Shim));
+        assert_eq!(command("a\nb", "codex"), Err(InstallError::Shim));
+        assert_eq!(command("", "codex"), Err(InstallError::Shim));
     }
 
     #[test]
     fn our_commands_are_told_from_others() {
         let check = |command: &str, expected: Option<&str>| {
             assert_eq!(
-                our_program(command, "/opt/shim").as_deref(),
+                our_program(command, "/opt/shim", "claude-code").as_deref(),
                 expected,
                 "{command}"
             );

@@ -4,30 +4,40 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{inspect, plan_install, plan_remove};
+use crate::claude_code::HOOKS;
 use crate::install::{InstallError, InstallState};
 
 const SHIM: &str = "/home/dev/.local/share/siglum/bin/siglum";
 
 fn install(before: &str) -> String {
-    plan_install(Some(before), SHIM).expect("installable")
+    HOOKS.plan_install(Some(before), SHIM).expect("installable")
 }
 
 fn check(before: &str) {
     let after = install(before);
-    assert_eq!(inspect(&after, SHIM), Ok(InstallState::Current), "{after}");
+    assert_eq!(
+        HOOKS.inspect(&after, SHIM),
+        Ok(InstallState::Current),
+        "{after}"
+    );
     assert_eq!(
         install(&after),
         after,
         "installing twice is installing once"
     );
     assert_eq!(
-        plan_remove(&after, SHIM).as_ref().map(Option::as_deref),
+        HOOKS
+            .plan_remove(&after, SHIM)
+            .as_ref()
+            .map(Option::as_deref),
         Ok(Some(before)),
         "\n{after}"
     );
     assert_eq!(
-        plan_remove(before, SHIM).as_ref().map(Option::as_deref),
+        HOOKS
+            .plan_remove(before, SHIM)
+            .as_ref()
+            .map(Option::as_deref),
         Ok(Some(before))
     );
 }
@@ -77,11 +87,13 @@ fn removing_undoes_installing_byte_for_byte() {
 #[test]
 fn a_file_that_we_made_goes_away() {
     for before in [None, Some(""), Some(" \n")] {
-        let after = plan_install(before, SHIM).expect("installable");
-        assert_eq!(inspect(&after, SHIM), Ok(InstallState::Current));
-        assert_eq!(plan_remove(&after, SHIM), Ok(None));
+        let after = HOOKS.plan_install(before, SHIM).expect("installable");
+        assert_eq!(HOOKS.inspect(&after, SHIM), Ok(InstallState::Current));
+        assert_eq!(HOOKS.plan_remove(&after, SHIM), Ok(None));
         assert_eq!(
-            plan_install(Some(&after), "/new/siglum").map(|text| plan_remove(&text, "/new/siglum")),
+            HOOKS
+                .plan_install(Some(&after), "/new/siglum")
+                .map(|text| HOOKS.plan_remove(&text, "/new/siglum")),
             Ok(Ok(None))
         );
     }
@@ -89,7 +101,9 @@ fn a_file_that_we_made_goes_away() {
 
 #[test]
 fn the_hooks_look_like_this() {
-    let after = plan_install(None, "/a b/siglum").expect("installable");
+    let after = HOOKS
+        .plan_install(None, "/a b/siglum")
+        .expect("installable");
     let head: String = after.split_inclusive('\n').take(40).collect();
     assert_snapshot!(head, @r#"
     {
@@ -201,7 +215,12 @@ fn foreign_settings_keep_their_layout() {
 
 #[test]
 fn what_is_no_settings_file_is_left_alone() {
-    let check = |text: &str| plan_install(Some(text), SHIM).expect_err(text).to_string();
+    let check = |text: &str| {
+        HOOKS
+            .plan_install(Some(text), SHIM)
+            .expect_err(text)
+            .to_string()
+    };
     assert_snapshot!(check("{\"a\": }"), @r#"settings are not valid JSON: Unexpected close brace on line 1 column 7"#);
     assert_snapshot!(check("{\n  \"a\": 1\n"), @r#"settings are not valid JSON: Unterminated object on line 1 column 1"#);
     assert_snapshot!(check("{'a': 1}"), @r#"settings are not valid JSON: Single-quoted strings are not allowed on line 1 column 2"#);
@@ -210,31 +229,33 @@ fn what_is_no_settings_file_is_left_alone() {
     assert_snapshot!(check("{\"hooks\": []}"), @r#"settings have an unexpected form: `hooks` is not an object"#);
     assert_snapshot!(check("{\"hooks\": {\"Stop\": {}}}"), @r#"settings have an unexpected form: `hooks.Stop` is not an array"#);
     assert_snapshot!(check(&"[".repeat(100_000)), @r#"settings are not valid JSON: Maximum nesting depth exceeded on line 1 column 513"#);
-    assert!(plan_remove("{\"a\": }", SHIM).is_err());
+    assert!(HOOKS.plan_remove("{\"a\": }", SHIM).is_err());
     assert!(matches!(
-        inspect("{\"hooks\": 1}", SHIM),
+        HOOKS.inspect("{\"hooks\": 1}", SHIM),
         Err(InstallError::Form { .. })
     ));
-    assert_eq!(plan_install(Some("{}"), ""), Err(InstallError::Shim));
+    assert_eq!(HOOKS.plan_install(Some("{}"), ""), Err(InstallError::Shim));
 }
 
 #[test]
 fn the_state_is_told() {
-    assert_eq!(inspect("", SHIM), Ok(InstallState::Missing));
+    assert_eq!(HOOKS.inspect("", SHIM), Ok(InstallState::Missing));
     assert_eq!(
-        inspect(
+        HOOKS.inspect(
             "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"command\":\"x\"}]}]}}",
             SHIM
         ),
         Ok(InstallState::Missing)
     );
-    let other = plan_install(None, "/old dir/siglum").expect("installable");
+    let other = HOOKS
+        .plan_install(None, "/old dir/siglum")
+        .expect("installable");
     assert_eq!(
-        inspect(&other, SHIM),
+        HOOKS.inspect(&other, SHIM),
         Ok(InstallState::OtherShim("/old dir/siglum".to_owned()))
     );
     let stop = "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"siglum hook claude-code\"}]}]}}";
-    let Ok(InstallState::Partial(lacking)) = inspect(stop, "siglum") else {
+    let Ok(InstallState::Partial(lacking)) = HOOKS.inspect(stop, "siglum") else {
         panic!("partial")
     };
     assert_eq!(lacking.len(), 10);
@@ -246,8 +267,9 @@ fn another_shim_and_an_old_matcher_are_replaced_and_foreign_hooks_stay() {
     let before = "{\"hooks\":{\"PreToolUse\":[{\"matcher\":\"Bash\",\"hooks\":[{\"type\":\"command\",\"command\":\"/old/siglum hook claude-code\"},{\"type\":\"command\",\"command\":\"guard\"}]}]}}";
     let after = install(before);
     assert!(!after.contains("/old/"), "{after}");
-    assert_eq!(inspect(&after, SHIM), Ok(InstallState::Current));
-    let left = plan_remove(&after, SHIM)
+    assert_eq!(HOOKS.inspect(&after, SHIM), Ok(InstallState::Current));
+    let left = HOOKS
+        .plan_remove(&after, SHIM)
         .expect("removable")
         .expect("something");
     assert_eq!(
@@ -256,9 +278,12 @@ fn another_shim_and_an_old_matcher_are_replaced_and_foreign_hooks_stay() {
     );
     let narrow = install("{}").replace("Bash|Write", "Write");
     assert!(
-        matches!(inspect(&narrow, SHIM), Ok(InstallState::Partial(events)) if events.len() == 3)
+        matches!(HOOKS.inspect(&narrow, SHIM), Ok(InstallState::Partial(events)) if events.len() == 3)
     );
-    assert_eq!(inspect(&install(&narrow), SHIM), Ok(InstallState::Current));
+    assert_eq!(
+        HOOKS.inspect(&install(&narrow), SHIM),
+        Ok(InstallState::Current)
+    );
 }
 
 #[test]
@@ -267,7 +292,8 @@ fn settings_that_the_agent_wrote_anew_can_be_cleaned() {
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]},"model":"opus"}"#;
     let value: Value = serde_json::from_str(&install(before)).expect("JSON");
     let pretty = serde_json::to_string_pretty(&value).expect("JSON");
-    let left = plan_remove(&pretty, SHIM)
+    let left = HOOKS
+        .plan_remove(&pretty, SHIM)
         .expect("removable")
         .expect("something");
     assert_eq!(
@@ -366,11 +392,11 @@ proptest! {
 
     #[test]
     fn no_text_is_too_strange(text in ".{0,200}", cut in 0_usize..2000) {
-        let _ = plan_install(Some(&text), SHIM);
-        let _ = plan_remove(&text, SHIM);
-        let mut cut_off = plan_install(None, SHIM).expect("installable");
+        let _ = HOOKS.plan_install(Some(&text), SHIM);
+        let _ = HOOKS.plan_remove(&text, SHIM);
+        let mut cut_off = HOOKS.plan_install(None, SHIM).expect("installable");
         cut_off.truncate(cut);
-        let _ = plan_install(Some(&cut_off), SHIM);
-        let _ = inspect(&cut_off, SHIM);
+        let _ = HOOKS.plan_install(Some(&cut_off), SHIM);
+        let _ = HOOKS.inspect(&cut_off, SHIM);
     }
 }

@@ -1,58 +1,42 @@
-//! The hooks that are registered, and how they look as JSON.
-
-/// Which tool calls are reported.
-const TOOLS: &str = "Bash|Write|Edit|MultiEdit|NotebookEdit|Task|Agent";
-/// How long the agent waits for the hook at most, in seconds.
-const TIMEOUT: u32 = 10;
+//! One event that is hooked, and how it looks as JSON.
 
 /// One event that we hook.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hooked {
-    pub(super) event: &'static str,
-    pub(super) matcher: Option<&'static str>,
+pub(crate) struct Hooked {
+    /// The agent's name for it.
+    pub(crate) event: &'static str,
+    /// Which tool calls are reported, by the agent's own pattern; none for all, and for other events.
+    pub(crate) matcher: Option<&'static str>,
 }
-
-const fn plain(event: &'static str) -> Hooked {
-    Hooked {
-        event,
-        matcher: None,
-    }
-}
-
-const fn tool(event: &'static str) -> Hooked {
-    Hooked {
-        event,
-        matcher: Some(TOOLS),
-    }
-}
-
-/// The events that we hook, in the order in which they are written.
-pub(super) const HOOKED: &[Hooked] = &[
-    plain("SessionStart"),
-    plain("SessionEnd"),
-    plain("UserPromptSubmit"),
-    tool("PreToolUse"),
-    tool("PostToolUse"),
-    tool("PostToolUseFailure"),
-    plain("Stop"),
-    plain("SubagentStart"),
-    plain("SubagentStop"),
-    plain("PreCompact"),
-    plain("PostCompact"),
-];
 
 impl Hooked {
+    /// An event that is reported whenever it happens.
+    pub(crate) const fn plain(event: &'static str) -> Self {
+        Self {
+            event,
+            matcher: None,
+        }
+    }
+
+    /// An event of tool calls that is reported for the tools that match.
+    pub(crate) const fn tool(event: &'static str, tools: &'static str) -> Self {
+        Self {
+            event,
+            matcher: Some(tools),
+        }
+    }
+
     /// Tells whether a group with this matcher sees everything that we want to see.
     pub(super) fn is_matched_by(self, matcher: Option<&str>) -> bool {
         matches!(matcher, None | Some("" | "*")) || matcher == self.matcher
     }
 
     /// The group for this event.
-    pub(super) fn group(self, command: &str) -> Json {
+    pub(super) fn group(self, command: &str, timeout: u32) -> Json {
         let hook = Json::Object(vec![
             ("type", Json::Text("command".to_owned())),
             ("command", Json::Text(command.to_owned())),
-            ("timeout", Json::Number(TIMEOUT)),
+            ("timeout", Json::Number(timeout)),
         ]);
         let matcher = self
             .matcher
