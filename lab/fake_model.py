@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A scripted model server on loopback, for driving a real coding agent without an account.
+"""A scripted model server on loopback, for driving real coding agents without an account.
 
-Speaks as much of the Anthropic protocol as Claude Code needs: POST /v1/messages (streamed and
-plain), POST /v1/messages/count_tokens, GET /v1/models and /healthz.
+Speaks as much of three protocols (dialects.py) as the agents need, streamed and plain, and answers
+requests to count tokens, to list models, and GET /healthz.
 
 A reply comes from a JSON scenario. The newest user message with a marker `[[scenario:NAME]]`
 names it, the step is found by counting the tool results after that message. The server keeps no
@@ -20,9 +20,11 @@ import re
 import sys
 import threading
 import time
-import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import dialects
+from dialects import new_id
 
 SCENARIOS = Path(os.environ.get("LAB_SCENARIOS") or Path(__file__).resolve().parent / "scenarios")
 LOG_DIR = Path(os.environ.get("LAB_LOG_DIR", "."))
@@ -30,7 +32,8 @@ LOG_BODIES = os.environ.get("LAB_LOG_BODIES") == "1"
 
 MARK = re.compile(r"\[\[(scenario|cwd|run):([^\]]*)\]\]")
 # How the agent asks for a compaction summary (such a request still declares tools).
-SUMMARY = re.compile(r"(detailed|concise|structured) summary|<summary>|compact(ing|ion)", re.I)
+SUMMARY = re.compile(r"(detailed|concise|structured) summary|CONTEXT CHECKPOINT|<summary>|"
+                     r"state_snapshot|compact(ing|ion)", re.I)
 SECRET_HEADER = re.compile(r"authorization|api-key|cookie|token", re.I)
 HOLD_LIMIT_S = 120
 
@@ -48,31 +51,6 @@ def log(record):
 
 # ---- what a request says
 
-def text_of(content):
-    """Text of a string, a part, or a list of parts."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    if isinstance(content, dict):
-        return content.get("text") or text_of(content.get("content"))
-    return "\n".join(filter(None, map(text_of, content)))
-
-
-def events_of(body):
-    """The messages as (role, text), with role "result" for tool results."""
-    events = []
-    for message in body.get("messages", []):
-        parts = message.get("content")
-        if isinstance(parts, str):
-            events.append((message["role"], parts))
-            continue
-        for part in parts or []:
-            if part.get("type") == "tool_result":
-                events.append(("result", text_of(part.get("content"))))
-            elif part.get("type") == "text":
-                events.append((message["role"], part.get("text", "")))
-    return events
-
-
 def markers(events):
     """-> (index of the message with the scenario's marker or None, marker values)"""
     start, found = None, {}
@@ -85,9 +63,17 @@ def markers(events):
 
 # ---- what the scenario answers
 
-OPS = {"shell": ["Bash"], "write": ["Write"], "edit": ["Edit"], "read": ["Read"],
-       "subagent": ["Agent", "Task"]}
-ARGUMENTS = {"path": "file_path", "old": "old_string", "new": "new_string", "agent": "subagent_type"}
+# What a call of a scenario is called by the agents, in order of preference.
+OPS = {"shell": ["Bash", "run_shell_command", "exec_command", "shell_command", "shell"],
+       "write": ["Write", "write_file", "apply_patch"], "edit": ["Edit", "replace", "apply_patch"],
+       "read": ["Read", "read_file"],
+       "subagent": ["Agent", "Task", "spawn_agent", "invoke_agent"]}
+ARGUMENTS = {"command": ["command", "cmd"], "path": ["file_path", "path", "absolute_path"],
+             "old": ["old_string"], "new": ["new_string"],
+             "prompt": ["prompt", "message", "task", "objective"],
+             "agent": ["subagent_type", "agent_type", "agent_name"]}
+# The kind of sub-agent that does anything, where it has another name than in the scenarios.
+KINDS = {"spawn_agent": "default", "invoke_agent": "generalist"}
 
 
 def example(schema):
@@ -101,7 +87,7 @@ def example(schema):
         if schema.get(key):
             return example(schema[key][0])
     kind = schema.get("type") or "string"
-    kind = kind[0] if isinstance(kind, list) else kind
+    kind = (kind[0] if isinstance(kind, list) else kind).lower()
     if kind == "object":
         known = schema.get("properties") or {}
         return {k: example(known.get(k)) for k in schema.get("required") or []}
@@ -121,22 +107,57 @@ def fill(value, values):
     return value
 
 
+def patch_of(call):
+    """An edit as a patch in the form of Codex."""
+    def lines(sign, text):
+        return "".join(f"{sign}{line}\n" for line in text.splitlines())
+
+    if "content" in call:
+        body = f"*** Add File: {call['path']}\n" + lines("+", call["content"])
+    else:
+        body = f"*** Update File: {call['path']}\n@@\n" + lines("-", call["old"]) + lines("+", call["new"])
+    return f"*** Begin Patch\n{body}*** End Patch\n"
+
+
+def script_of(call):
+    """A call as the JavaScript that a model of Codex writes in place of a tool call."""
+    inner = f'exec_command({json.dumps({"cmd": call["command"]})})' if call["op"] == "shell" else \
+        f"apply_patch({json.dumps(patch_of(call))})"
+    return "exec", f"const r = await tools.{inner}; text(r);"
+
+
 def bind(call, tools):
     """A call of the scenario as (tool name, input) for the tools this request declares."""
     if "name" in call:                                        # literal, perhaps optional
         known = call["name"] in tools or not call.get("optional")
         return (call["name"], call.get("input", {})) if known else None
+    if tools.get("exec", {}).get("x-javascript") and call["op"] in ("shell", "write", "edit"):
+        return script_of(call)
     name = next((n for n in OPS[call["op"]] if n in tools), None)
-    if name is None:
-        return None
-    schema = tools[name] or {}
-    known = schema.get("properties") or {}
-    given = {ARGUMENTS.get(k, k): v for k, v in call.items() if k not in ("op", "args")}
-    given = {k: v for k, v in given.items() if not known or k in known}
+    if name == "apply_patch":
+        return name, patch_of(call) if tools[name].get("x-freeform") else {"input": patch_of(call)}
+    if name is None and call["op"] == "write":                # no tool that writes: by the shell
+        text = call["content"].rstrip("\n")
+        command = f"cat > '{call['path']}' <<'LAB_EOF'\n{text}\nLAB_EOF"
+        return bind({"op": "shell", "command": command}, tools)
+    return (name, arguments(call, name, tools[name])) if name else None
+
+
+def arguments(call, tool, schema):
+    known, given = schema.get("properties") or {}, {}
+    for key, value in call.items():
+        if key in ("op", "args"):
+            continue
+        names = ARGUMENTS.get(key, [key])
+        name = next((n for n in names if n in known), None if known else names[0])
+        if name and key == "agent":
+            value = KINDS.get(tool, value)
+        if name:
+            given[name] = value
     given.update(call.get("args") or {})
     for key in schema.get("required") or []:
         given.setdefault(key, example(known.get(key)))
-    return name, given
+    return given
 
 
 def load_scenario(name):
@@ -189,7 +210,7 @@ def decide(events, tools, schema):
     info = {"scenario": values.get("scenario"), "run": values.get("run"), "cwd": values.get("cwd")}
     text, info["why"] = canned(events, tools, schema, values)
     if text is not None:
-        return {"text": text, "calls": []}, info
+        return {"text": text, "calls": [], "tools": tools}, info
     results = sum(1 for role, _ in events[start + 1:] if role == "result")
     script = load_scenario(values["scenario"])
     step, seen = step_of(script, results, (info["run"], info["scenario"]))
@@ -199,46 +220,16 @@ def decide(events, tools, schema):
         wanted = []
     calls = [bound for bound in (bind(call, tools) for call in wanted) if bound]
     info.update(step=step, results=results, unbound=len(wanted) - len(calls))
-    return {**turn, "calls": calls, "text": turn.get("text", "" if calls else "Done.")}, info
+    return {**turn, "calls": calls, "tools": tools,
+            "text": turn.get("text", "" if calls else "Done.")}, info
 
 
-# ---- how it is written
+# ---- how it is answered
 
-def new_id(prefix):
-    return prefix + uuid.uuid4().hex[:24]
-
-
-def message_of(turn, model, events):
-    content = [{"type": "text", "text": turn["text"]}] if turn["text"] else []
-    content += [{"type": "tool_use", "id": new_id("toolu_"), "name": name, "input": given}
-                for name, given in turn["calls"]]
-    usage = turn.get("usage") or {}
-    return {"id": new_id("msg_"), "type": "message", "role": "assistant", "model": model,
-            "content": content, "stop_reason": "tool_use" if turn["calls"] else "end_turn",
-            "stop_sequence": None,
-            "usage": {"input_tokens": usage.get("input", 100 + 50 * len(events)),
-                      "output_tokens": usage.get("output", 20),
-                      "cache_creation_input_tokens": usage.get("cache_write", 10),
-                      "cache_read_input_tokens": usage.get("cache_read", 3 * len(events))}}
-
-
-def stream_of(message):
-    yield {"type": "message_start", "message": dict(message, content=[], stop_reason=None)}
-    for i, block in enumerate(message["content"]):
-        is_text = block["type"] == "text"
-        empty = dict(block, text="") if is_text else dict(block, input={})
-        yield {"type": "content_block_start", "index": i, "content_block": empty}
-        whole = block["text"] if is_text else json.dumps(block["input"])
-        for at in range(0, len(whole), 24):
-            part = whole[at:at + 24]
-            delta = {"type": "text_delta", "text": part} if is_text else \
-                {"type": "input_json_delta", "partial_json": part}
-            yield {"type": "content_block_delta", "index": i, "delta": delta}
-        yield {"type": "content_block_stop", "index": i}
-    yield {"type": "message_delta",
-           "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
-           "usage": {"output_tokens": message["usage"]["output_tokens"]}}
-    yield {"type": "message_stop"}
+def tokens_of(turn, events):
+    told = turn.get("usage") or {}
+    return {"input": told.get("input", 100 + 50 * len(events)), "output": told.get("output", 20),
+            "cache_write": told.get("cache_write", 10), "cache_read": told.get("cache_read", 3 * len(events))}
 
 
 def injected_error(turn, info):
@@ -296,7 +287,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("request-id", new_id("req_"))
         self.end_headers()
         for event in events:
-            raw = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+            name = f"event: {event['type']}\n" if "type" in event else ""
+            raw = f"{name}data: {json.dumps(event)}\n\n".encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))
             self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")
@@ -314,9 +306,9 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/healthz":
             return self.send_json({"ok": True, "pid": os.getpid()})
         if path.endswith("/models"):
-            return self.send_json({"has_more": False, "data": [
-                {"id": "fake-model", "type": "model", "display_name": "fake-model",
-                 "created_at": "2025-01-01T00:00:00Z"}]})
+            dialect = dialects.Gemini if "v1beta" in path else \
+                dialects.Anthropic if "anthropic-version" in self.headers else dialects.Responses
+            return self.send_json(dialect.models)
         return self.send_json({"error": {"type": "not_found_error", "message": "not found"}}, 404)
 
     def do_POST(self):
@@ -326,28 +318,29 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError:
             return self.send_json({"error": {"message": "bad json"}}, 400)
         try:
-            if path.endswith("/v1/messages"):
-                self.messages(body)
-            elif path.endswith("/count_tokens"):
-                self.send_json({"input_tokens": max(1, len(json.dumps(body)) // 4)})
+            dialect = next((d for d in dialects.DIALECTS if d.path.search(path)), None)
+            if dialect:
+                self.answer(dialect, body)
+            elif path.endswith(("/count_tokens", ":countTokens")):
+                count = max(1, len(json.dumps(body)) // 4)
+                self.send_json({"input_tokens": count, "totalTokens": count})
             else:
                 log({"method": "POST", "path": self.path, "why": "other"})
                 self.send_json({})
         except (BrokenPipeError, ConnectionResetError):
             log({"path": self.path, "why": "client gone"})
 
-    def messages(self, body):
-        form = body.get("output_format") or (body.get("output_config") or {}).get("format") or {}
-        tools = {t["name"]: t.get("input_schema") for t in body.get("tools") or [] if "name" in t}
-        events = events_of(body)
-        turn, info = decide(events, tools, form.get("schema"))
-        message = message_of(turn, body.get("model") or "", events)
+    def answer(self, dialect, body):
+        events, tools, schema = dialect.read(body)
+        turn, info = decide(events, tools, schema)
+        tokens = tokens_of(turn, events)
+        message = dialect.write(turn, body.get("model") or "fake-model", tokens)
         with _lock:
             _count["requests"] += 1
             number = _count["requests"]
         status = injected_error(turn, info)
-        log({"seq": number, "path": self.path, "model": message["model"], **info, "status": status or 200,
-             "message_id": message["id"], "usage": message["usage"], "events": len(events),
+        log({"seq": number, "path": self.path, "api": dialect.__name__.lower(), **info, "status": status or 200,
+             "message_id": message["id"], "tokens": tokens, "events": len(events),
              "calls": [name for name, _ in turn["calls"]], "metadata": body.get("metadata"),
              "headers": self.headers_for_log()})
         if LOG_BODIES:
@@ -356,7 +349,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.send_json({"type": "error", "error": {"type": "overloaded_error",
                                                               "message": "injected"}}, status)
         hold(turn)
-        return self.send_stream(stream_of(message)) if body.get("stream") else self.send_json(message)
+        streamed = body.get("stream") or "streamGenerateContent" in self.path
+        return self.send_stream(dialect.stream(message)) if streamed else self.send_json(message)
 
 
 def main():

@@ -13,7 +13,9 @@ STEP is KIND:SCENARIO, KIND one of
     prompt    resume, with a literal prompt          (prompt:/compact)
 
 Environment
-    LAB_CLAUDE    the agent's program (`cargo xtask lab path` prints it)
+    LAB_CLAUDE, LAB_CODEX, LAB_GEMINI
+                  the agents' programs (`cargo xtask lab path` prints them)
+    LAB_MODEL     the model that Codex is told to use (default gpt-5.5, which edits by patches)
     LAB_NODE      directory of a `node`, put first in PATH
     LAB_ROOT      runs are kept below it (default: a new temporary directory)
     LAB_NETNS     1 = a network namespace with loopback only (default), 0 = the host's network
@@ -142,12 +144,12 @@ def run_step(agent, run, server, number, step, session):
     if kind.startswith("id="):
         kind, session = "id", kind[3:]
     prompt = what if kind == "prompt" else prompt_for(run, what)
-    command = agent.command(run.program, kind, prompt, session)
+    command = agent.command(run, kind, prompt, session)
     log = run.dir / f"step{number}"
     log.with_suffix(".cmd").write_text(shlex.join(command) + "\n")
     start = time.time()
     with open(log.with_suffix(".out"), "wb") as out, open(log.with_suffix(".err"), "wb") as err:
-        process = subprocess.Popen(command, cwd=run.work, env={**run.env(), **agent.env(server)},
+        process = subprocess.Popen(command, cwd=run.work, env={**run.env(), **agent.env(run, server)},
                                    stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                    start_new_session=True)
         code = wait_for(process)
@@ -163,7 +165,7 @@ def run_steps(name, steps):
     agent, run = agents.AGENTS[name](), Run(name)
     server, session = FakeModel(run.dir / "server"), None
     try:
-        agent.configure(run)
+        agent.configure(run, server)
         for number, step in enumerate(steps, 1):
             session = run_step(agent, run, server, number, step, session)
     finally:

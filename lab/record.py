@@ -98,7 +98,7 @@ def record(plan, out, sink, seen):
     server = lab.FakeModel(run.dir / "server")
     pairs, session = replacements(run), None
     try:
-        agent.configure(run)
+        agent.configure(run, server)
         for n, (name, step) in enumerate(plan, 1):
             parent, session = session, lab.run_step(agent, run, server, n, step, session)
             if step.startswith("fork:"):

@@ -41,6 +41,41 @@ def check_turns(server):
     assert "git commit" in json.loads("".join(parts))["command"], parts
 
 
+def check_responses(server):
+    """Codex: a shell tool, and files by freeform patches."""
+    tools = [{"type": "function", "name": "exec_command", "parameters": {
+                 "type": "object", "properties": {"cmd": {"type": "string"}}, "required": ["cmd"]}},
+             {"type": "custom", "name": "apply_patch"}]
+    asked = {"type": "message", "role": "user", "content": [
+        {"type": "input_text", "text": "go [[scenario:write_commit]] [[cwd:/w]] [[run:self]]"}]}
+    first = json.loads(post(server, "/v1/responses", model="m", input=[asked], tools=tools))
+    call = first["output"][1]
+    assert call["type"] == "custom_tool_call" and "*** Add File: /w/hello.txt\n+" in call["input"], call
+    result = {"type": "custom_tool_call_output", "call_id": call["call_id"], "output": "ok"}
+    text = post(server, "/v1/responses", model="m", input=[asked, call, result], tools=tools, stream=True)
+    events = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
+    assert [e["sequence_number"] for e in events] == list(range(len(events))), events
+    last = events[-1]["response"]
+    assert "git commit" in json.loads(last["output"][1]["arguments"])["cmd"], last
+    assert last["usage"]["input_tokens_details"]["cached_tokens"] == 6, last["usage"]
+
+
+def check_gemini(server):
+    """Gemini CLI: declared functions, answers without ids."""
+    tools = [{"functionDeclarations": [{"name": "run_shell_command", "parametersJsonSchema": SHELL},
+                                       {"name": "write_file", "parametersJsonSchema": WRITE}]}]
+    asked = {"role": "user", "parts": [{"text": "go [[scenario:write_commit]] [[cwd:/w]] [[run:self]]"}]}
+    path = "/v1beta/models/m:streamGenerateContent?alt=sse"
+    text = post(server, path, contents=[asked], tools=tools)
+    first = json.loads(text.removeprefix("data: "))
+    said, call = first["candidates"][0]["content"]["parts"]
+    assert said["text"] and call["functionCall"]["args"]["file_path"] == "/w/hello.txt", first
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "write_file", "response": {"output": "ok"}}}]}
+    second = json.loads(post(server, "/v1beta/models/m:generateContent", contents=[asked, result], tools=tools))
+    assert "git commit" in second["candidates"][0]["content"]["parts"][1]["functionCall"]["args"]["command"]
+    assert second["usageMetadata"]["promptTokenCount"] == 206, second["usageMetadata"]
+
+
 def check_canned(server):
     assert ask(server, "hello")["content"][0]["text"] == "ok"
     schema = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
@@ -63,6 +98,8 @@ def main():
     server = lab.FakeModel(logs)
     try:
         check_turns(server)
+        check_responses(server)
+        check_gemini(server)
         check_canned(server)
         check_error(server)
     finally:

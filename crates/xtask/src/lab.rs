@@ -6,14 +6,45 @@ use std::process::Command;
 use crate::{Failure, debian, programs, workspace};
 
 const NODE: &str = "26.10.0";
-const CLAUDE: &str = "2.1.329";
+
+/// An agent as npm knows it.
+struct Package {
+    /// The name of its folder and of its variable.
+    agent: &'static str,
+    name: &'static str,
+    version: &'static str,
+    /// Its program below `node_modules`; `{arch}` and `{triple}` stand for this machine.
+    program: &'static str,
+}
+
+const AGENTS: [Package; 3] = [
+    Package {
+        agent: "claude",
+        name: "@anthropic-ai/claude-code",
+        version: "2.1.329",
+        program: "@anthropic-ai/claude-code-linux-{arch}/claude",
+    },
+    Package {
+        agent: "codex",
+        name: "@openai/codex",
+        version: "0.169.0",
+        program: "@openai/codex-linux-{arch}/vendor/{triple}-unknown-linux-musl/bin/codex",
+    },
+    Package {
+        agent: "gemini",
+        name: "@google/gemini-cli",
+        version: "0.61.0",
+        program: "@google/gemini-cli/bundle/gemini.js",
+    },
+];
 
 /// Where the lab's parts are.
 pub(crate) struct Lab {
-    /// The agent's program.
-    pub(crate) claude: PathBuf,
+    /// The agents' programs.
+    agents: Vec<(&'static Package, PathBuf)>,
     /// The directory of `node`.
-    pub(crate) node: PathBuf,
+    node: PathBuf,
+    cache: PathBuf,
 }
 
 /// Runs a `cargo xtask lab` command.
@@ -42,15 +73,14 @@ pub(crate) fn install() -> Result<Lab, Failure> {
             None,
         )?;
     }
-    if !lab.claude.is_file() {
-        let package = format!("@anthropic-ai/claude-code@{CLAUDE}");
-        npm(
-            &cache.join(format!("claude-{CLAUDE}")),
-            &package,
-            Some(&lab.node),
-        )?;
+    for (package, program) in &lab.agents {
+        if !program.is_file() {
+            let wanted = format!("{}@{}", package.name, package.version);
+            npm(&package.folder(&lab.cache), &wanted, Some(&lab.node))?;
+        }
     }
-    for path in [&lab.claude, &lab.node.join("node")] {
+    let programs = lab.agents.iter().map(|(_, program)| program.clone());
+    for path in programs.chain([lab.node.join("node")]) {
         if !path.is_file() {
             return Err(Failure::new(format!(
                 "npm did not bring {}",
@@ -66,34 +96,54 @@ pub(crate) fn python(lab: &Lab, file: &str) -> Command {
     let mut command = programs::program("python3");
     command
         .arg(workspace::root().join("lab").join(file))
-        .env("LAB_CLAUDE", &lab.claude)
         .env("LAB_NODE", &lab.node);
+    for (package, program) in &lab.agents {
+        command.env(format!("LAB_{}", package.agent.to_uppercase()), program);
+    }
     command
+}
+
+impl Package {
+    fn folder(&self, cache: &Path) -> PathBuf {
+        cache.join(format!("{}-{}", self.agent, self.version))
+    }
 }
 
 impl Lab {
     fn at(cache: &Path) -> Result<Self, Failure> {
-        let arch = match std::env::consts::ARCH {
-            "x86_64" => "x64",
-            "aarch64" => "arm64",
-            other => return Err(Failure::new(format!("no package of the agent for {other}"))),
+        let (arch, triple) = match std::env::consts::ARCH {
+            "x86_64" => ("x64", "x86_64"),
+            "aarch64" => ("arm64", "aarch64"),
+            other => {
+                return Err(Failure::new(format!(
+                    "no package of the agents for {other}"
+                )));
+            }
         };
-        let claude =
-            format!("claude-{CLAUDE}/node_modules/@anthropic-ai/claude-code-linux-{arch}/claude");
-        let node = format!("node-{NODE}/node_modules/node/bin");
+        let program = |package: &'static Package| {
+            let below = package.program.replace("{arch}", arch);
+            let modules = package.folder(cache).join("node_modules");
+            (package, modules.join(below.replace("{triple}", triple)))
+        };
         Ok(Self {
-            claude: cache.join(claude),
-            node: cache.join(node),
+            agents: AGENTS.iter().map(program).collect(),
+            node: cache.join(format!("node-{NODE}/node_modules/node/bin")),
+            cache: cache.to_owned(),
         })
     }
 
     /// The variables that the tests of real agents read.
-    pub(crate) fn variables(&self) -> [(&'static str, PathBuf); 3] {
-        [
+    pub(crate) fn variables(&self) -> Vec<(String, PathBuf)> {
+        let programs = self.agents.iter().map(|(package, program)| {
+            let name = format!("SIGLUM_LAB_{}", package.agent.to_uppercase());
+            (name, program.clone())
+        });
+        let rest = [
             ("SIGLUM_LAB_DIR", workspace::root().join("lab")),
-            ("SIGLUM_LAB_CLAUDE", self.claude.clone()),
             ("SIGLUM_LAB_NODE", self.node.clone()),
-        ]
+        ];
+        let rest = rest.map(|(name, value)| (name.to_owned(), value));
+        programs.chain(rest).collect()
     }
 
     fn print(&self) {

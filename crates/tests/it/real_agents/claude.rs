@@ -1,6 +1,6 @@
 //! Claude Code without a screen.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -83,6 +83,14 @@ impl Lab {
             Start::Fork(id) => command.args(["--resume", id, "--fork-session"]),
         };
         command
+    }
+
+    /// What the agent has written of a session so far.
+    pub(super) fn transcript(&self, session: &str) -> Option<String> {
+        let projects = fs::read_dir(self.home().join(".claude/projects")).ok()?;
+        let name = format!("{session}.jsonl");
+        let files = projects.flatten().map(|p| p.path().join(&name));
+        files.into_iter().find_map(|f| fs::read_to_string(f).ok())
     }
 
     /// Starts the agent on a script.

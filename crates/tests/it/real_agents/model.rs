@@ -134,16 +134,16 @@ impl Drop for Model {
 
 fn answer(line: &Value) -> Answer {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let number = |name: &str| line["usage"][name].as_u64().expect("usage is complete");
+    let number = |name: &str| line["tokens"][name].as_u64().expect("tokens are complete");
     let calls = line["calls"].as_array().expect("calls are listed");
     Answer {
         session: text(&line["headers"]["x-claude-code-session-id"]),
         calls: calls.iter().map(text).collect(),
         tokens: Tokens {
-            input: number("input_tokens"),
-            output: number("output_tokens"),
-            cache_read: number("cache_read_input_tokens"),
-            cache_write: number("cache_creation_input_tokens"),
+            input: number("input"),
+            output: number("output"),
+            cache_read: number("cache_read"),
+            cache_write: number("cache_write"),
         },
         why: text(&line["why"]),
     }

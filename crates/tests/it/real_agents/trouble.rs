@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::claude::Start;
 use super::lab::Lab;
-use super::programs::wait_for;
+use super::programs::{wait_for, wait_until};
 
 #[test]
 fn killed_in_a_long_tool_call_and_resumed() {
@@ -19,6 +19,11 @@ fn killed_in_a_long_tool_call_and_resumed() {
             .trim()
             .parse()
             .ok()
+    });
+    // The agent writes its transcript a moment after it acts; what it has not written dies with it.
+    wait_until("the call to stand in the transcript", || {
+        let written = lab.transcript(session);
+        written.is_some_and(|text| text.contains("tool.pid"))
     });
     running.kill();
     kill_process(Pid::from_raw(shell).expect("a process"), Signal::KILL).expect("the call runs");
