@@ -11,7 +11,8 @@ through the marker in its prompt. `[[cwd:/path]]` is the value of {{cwd}} in sce
 `[[run:ID]]` is copied to the request log.
 
 Environment: LAB_HOST, LAB_PORT (0 = any free port), LAB_PORT_FILE (the port is written there),
-LAB_SCENARIOS, LAB_LOG_DIR (requests.jsonl), LAB_LOG_BODIES=1. Python 3.9+, standard library only.
+LAB_SCENARIOS (folders that are looked through before the own one), LAB_LOG_DIR (requests.jsonl),
+LAB_LOG_BODIES=1. Python 3.9+, standard library only.
 """
 import gzip
 import json
@@ -26,7 +27,8 @@ from pathlib import Path
 import dialects
 from dialects import new_id
 
-SCENARIOS = Path(os.environ.get("LAB_SCENARIOS") or Path(__file__).resolve().parent / "scenarios")
+OWN_SCENARIOS = Path(__file__).resolve().parent / "scenarios"
+SCENARIOS = [*map(Path, filter(None, os.environ.get("LAB_SCENARIOS", "").split(os.pathsep))), OWN_SCENARIOS]
 LOG_DIR = Path(os.environ.get("LAB_LOG_DIR", "."))
 LOG_BODIES = os.environ.get("LAB_LOG_BODIES") == "1"
 
@@ -161,10 +163,9 @@ def arguments(call, tool, schema):
 
 
 def load_scenario(name):
-    try:
-        return json.loads((SCENARIOS / (re.sub(r"[^\w.-]", "_", name) + ".json")).read_text())
-    except FileNotFoundError:
-        return {"turns": [{"text": f"(no scenario called {name})"}]}
+    file = re.sub(r"[^\w.-]", "_", name) + ".json"
+    path = next((path for path in (folder / file for folder in SCENARIOS) if path.exists()), None)
+    return json.loads(path.read_text()) if path else {"turns": [{"text": f"(no scenario called {name})"}]}
 
 
 def step_of(script, results, key):

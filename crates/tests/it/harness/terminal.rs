@@ -1,7 +1,7 @@
 //! A person at a terminal: a real pseudo-terminal with an interactive shell in it.
 
 use std::io::{Read, Write};
-use std::process::{ChildStdin, ChildStdout, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 use super::repo::Repo;
 
@@ -15,15 +15,20 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Opens a terminal in a checkout.
     pub(crate) fn open(repo: &Repo<'_>) -> Self {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/it/harness/terminal.py");
         let mut command = repo.world.command("python3");
+        command.current_dir(&repo.dir);
+        Self::with(command)
+    }
+
+    /// Opens a terminal by a Python that has an environment and a place.
+    pub(crate) fn with(mut command: Command) -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/it/harness/terminal.py");
         command
             .arg(script)
             .args(["bash", "--norc", "--noprofile", "-i"])
             .env("PS1", "")
             .env("TERM", "dumb")
             .env("HISTFILE", "/dev/null")
-            .current_dir(&repo.dir)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();

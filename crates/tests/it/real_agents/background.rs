@@ -1,6 +1,6 @@
 //! Work that goes on beside the turn that began it.
 
-use super::claude::Start;
+use super::agents::Start;
 use super::lab::Lab;
 use super::programs::wait_until;
 

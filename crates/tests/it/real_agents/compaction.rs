@@ -1,6 +1,6 @@
 //! Sessions whose context is compacted.
 
-use super::claude::Start;
+use super::agents::Start;
 use super::lab::Lab;
 
 #[test]

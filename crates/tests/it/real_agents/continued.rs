@@ -1,6 +1,6 @@
 //! Sessions that begin, go on, branch off and are cleared.
 
-use super::claude::Start;
+use super::agents::Start;
 use super::lab::Lab;
 
 /// An id that a caller gives to a session.

@@ -1,11 +1,12 @@
 //! One experiment: a model, a home, a ledger, a repository, and the hooks that `siglum init` wrote.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
+use super::agents::Agent;
 use super::model::Model;
 use super::programs::{self, program, stdout};
 
@@ -14,13 +15,18 @@ pub(super) struct Lab {
     pub(super) model: Model,
     dir: tempfile::TempDir,
     siglum: PathBuf,
-    claude: PathBuf,
 }
 
 impl Lab {
-    /// A fresh one with hooks installed, or nothing where real agents are not to be driven.
-    #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+    /// A fresh one for Claude Code with hooks installed, or nothing where real agents are not to be
+    /// driven.
     pub(super) fn open() -> Option<Self> {
+        Self::open_for(&[Agent::Claude])
+    }
+
+    /// A fresh one for some agents.
+    #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+    pub(super) fn open_for(agents: &[Agent]) -> Option<Self> {
         if programs::variable("SIGLUM_LAB").as_deref() != Some("1") {
             eprintln!(
                 "skipped: real agents are driven only with SIGLUM_LAB=1 (`cargo xtask test`)"
@@ -34,11 +40,10 @@ impl Lab {
         let lab = Self {
             model: Model::start(&programs::path("SIGLUM_LAB_DIR"), &dir.path().join("log")),
             siglum: programs::path("SIGLUM_BIN"),
-            claude: programs::path("SIGLUM_LAB_CLAUDE"),
             dir,
         };
         lab.make_repository();
-        lab.siglum(&["init", "--yes"]);
+        lab.set_up(agents);
         Some(lab)
     }
 
@@ -74,11 +79,6 @@ impl Lab {
     /// Where Siglum keeps things.
     pub(super) fn siglum_home(&self) -> PathBuf {
         self.beside("siglum")
-    }
-
-    /// The agent's program.
-    pub(super) fn claude(&self) -> &Path {
-        &self.claude
     }
 
     /// The whole environment of what runs here.

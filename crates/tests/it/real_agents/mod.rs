@@ -18,8 +18,8 @@
 //! `cost-state` when it exits). The same holds for what the agent asks beside the conversation,
 //! such as a title. The tests check that these answers are left out.
 
+mod agents;
 mod book;
-mod claude;
 mod hooks;
 mod lab;
 mod model;
@@ -31,4 +31,5 @@ mod background;
 mod compaction;
 mod continued;
 mod several;
+mod together;
 mod trouble;

@@ -66,7 +66,7 @@ impl Model {
             .arg(lab.join("fake_model.py"))
             .env("LAB_PORT_FILE", &port_file)
             .env("LAB_LOG_DIR", dir)
-            .env("LAB_SCENARIOS", lab.join("scenarios"))
+            .env("LAB_SCENARIOS", dir)
             .stdout(Stdio::null())
             .spawn()
             .expect("python3 starts");

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
+use super::agents::Agent;
 use super::lab::Lab;
 use super::programs::{program, stdout, wait_until};
 
@@ -25,14 +26,14 @@ impl Lab {
         let mut command = screen.tmux();
         command.args(["new-session", "-d", "-x", "160", "-y", "50", "-c"]);
         command.arg(self.work()).args(["env", "-i"]);
-        let variables = self.agent_environment();
+        let variables = self.claude_environment();
         let words = variables
             .iter()
             .filter(|(name, _)| *name != "TERM")
             .map(|(name, value)| format!("{name}={value}"));
         command.args(words).arg("TERM=xterm-256color");
         command
-            .arg(self.claude())
+            .arg(Agent::Claude.program())
             .arg("--dangerously-skip-permissions");
         stdout(&mut command);
         screen.wait("bypass permissions on");

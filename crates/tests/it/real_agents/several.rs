@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::claude::Start;
+use super::agents::Start;
 use super::lab::Lab;
 
 #[test]
@@ -73,7 +73,7 @@ fn three_that_race() {
 fn one_inside_another() {
     let Some(lab) = Lab::open() else { return };
     let inner = "33333333-2222-4333-8444-555555555555";
-    let command = lab.agent(Start::Named(inner), &lab.prompt("write_commit"));
+    let command = lab.claude(Start::Named(inner), &lab.prompt("write_commit"));
     let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy());
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let line: Vec<String> = words.map(quoted).collect();

@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::claude::Start;
+use super::agents::Start;
 use super::lab::Lab;
 use super::programs::{wait_for, wait_until};
 

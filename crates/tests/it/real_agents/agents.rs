@@ -1,0 +1,287 @@
+//! The agents without a screen: how each is set up, started and resumed.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use super::lab::Lab;
+use super::programs::{self, succeeded, wait_for};
+
+/// How a session begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Start<'a> {
+    /// A new one.
+    New,
+    /// A new one with an id from outside.
+    Named(&'a str),
+    /// An earlier one goes on.
+    Resume(&'a str),
+    /// The last one of this directory goes on.
+    Continue,
+    /// A new one with the history of an earlier one.
+    Fork(&'a str),
+}
+
+/// One of the agents of the lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Agent {
+    Claude,
+    Codex,
+    Gemini,
+}
+
+use Agent::{Claude, Codex, Gemini};
+
+/// An agent that runs; it is killed with this value.
+pub(super) struct Running {
+    agent: Agent,
+    child: Child,
+    said: PathBuf,
+    what: String,
+}
+
+impl Agent {
+    /// What keeps it on loopback, quiet, and willing to run as root.
+    fn environment(self, model: &str) -> Vec<(&'static str, String)> {
+        let told: &[(&str, &str)] = match self {
+            Claude => &[
+                ("ANTHROPIC_BASE_URL", model),
+                ("ANTHROPIC_API_KEY", "dummy"),
+                ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+                ("DISABLE_AUTOUPDATER", "1"),
+                ("DISABLE_TELEMETRY", "1"),
+                ("DISABLE_ERROR_REPORTING", "1"),
+                ("IS_SANDBOX", "1"),
+            ],
+            Codex => &[("LAB_API_KEY", "dummy")],
+            Gemini => &[
+                ("GEMINI_API_KEY", "dummy"),
+                ("GOOGLE_GEMINI_BASE_URL", model),
+                ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+            ],
+        };
+        let own = |(name, value): &(&'static str, &str)| (*name, (*value).to_owned());
+        told.iter().map(own).collect()
+    }
+
+    /// What a person has set before Siglum comes: the model, and no questions.
+    fn set_up(self, lab: &Lab) {
+        let (file, text) = match self {
+            Claude => return fs::create_dir_all(lab.home().join(".claude")).expect("a directory"),
+            Codex => (
+                ".codex/config.toml",
+                format!(
+                    "model = \"gpt-5.5\"\nmodel_provider = \"lab\"\napproval_policy = \"never\"\n\
+                     sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n\n\
+                     [analytics]\nenabled = false\n\n[model_providers.lab]\nname = \"lab\"\n\
+                     base_url = \"{}/v1\"\nenv_key = \"LAB_API_KEY\"\nwire_api = \"responses\"\n\n\
+                     [projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+                    lab.model.url(),
+                    lab.work().display()
+                ),
+            ),
+            Gemini => (
+                ".gemini/settings.json",
+                serde_json::json!({
+                    "security": {
+                        "auth": {"selectedType": "gemini-api-key"},
+                        "folderTrust": {"enabled": false},
+                    },
+                    "privacy": {"usageStatisticsEnabled": false},
+                    "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+                })
+                .to_string(),
+            ),
+        };
+        let path = lab.home().join(file);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, text).expect("settings");
+    }
+
+    /// It with a prompt, not started yet.
+    fn command(self, lab: &Lab, start: Start<'_>, prompt: &str) -> Command {
+        let mut command = match self {
+            Gemini => lab.command("node"),
+            Claude | Codex => lab.command(self.program()),
+        };
+        command.envs(self.environment(&lab.model.url()));
+        match self {
+            Claude => {
+                let quiet = ["--dangerously-skip-permissions", "--output-format", "json"];
+                command.args(["-p", prompt]).args(quiet);
+                match start {
+                    Start::New => &mut command,
+                    Start::Named(id) => command.args(["--session-id", id]),
+                    Start::Resume(id) => command.args(["--resume", id]),
+                    Start::Continue => command.arg("--continue"),
+                    Start::Fork(id) => command.args(["--resume", id, "--fork-session"]),
+                };
+            }
+            Codex => {
+                command.args([
+                    "exec",
+                    "--json",
+                    "--dangerously-bypass-approvals-and-sandbox",
+                ]);
+                match start {
+                    Start::New => &mut command,
+                    Start::Resume(id) => command.args(["resume", id]),
+                    Start::Continue => command.args(["resume", "--last"]),
+                    Start::Fork(id) => command.args(["fork", id]),
+                    Start::Named(_) => panic!("Codex takes no id from outside"),
+                };
+                command.arg(prompt);
+            }
+            Gemini => {
+                command.arg(self.program());
+                command.args([
+                    "--yolo",
+                    "--skip-trust",
+                    "-o",
+                    "json",
+                    "-m",
+                    "gemini-2.5-flash",
+                ]);
+                match start {
+                    Start::New => &mut command,
+                    Start::Named(id) => command.args(["--session-id", id]),
+                    Start::Resume(id) => command.args(["--resume", id]),
+                    Start::Continue => command.args(["--resume", "latest"]),
+                    Start::Fork(_) => panic!("Gemini CLI forks no session"),
+                };
+                command.args(["-p", prompt]);
+            }
+        }
+        command
+    }
+
+    /// Its program.
+    pub(super) fn program(self) -> PathBuf {
+        programs::path(match self {
+            Claude => "SIGLUM_LAB_CLAUDE",
+            Codex => "SIGLUM_LAB_CODEX",
+            Gemini => "SIGLUM_LAB_GEMINI",
+        })
+    }
+
+    /// The id of its session, from what it said.
+    fn session_in(self, said: &str) -> Option<String> {
+        let answers = serde_json::Deserializer::from_str(&said[said.find('{')?..]);
+        let key = match self {
+            Claude | Gemini => "session_id",
+            Codex => "thread_id",
+        };
+        let mut answers = answers.into_iter::<Value>().map_while(Result::ok);
+        answers.find_map(|a| Some(a[key].as_str()?.to_owned()))
+    }
+}
+
+impl Lab {
+    /// What a person has set up before, and what `siglum init` adds.
+    pub(super) fn set_up(&self, agents: &[Agent]) {
+        agents.iter().for_each(|agent| agent.set_up(self));
+        self.siglum(&["init", "--yes"]);
+    }
+
+    /// What Claude Code runs with.
+    pub(super) fn claude_environment(&self) -> Vec<(&'static str, String)> {
+        [self.environment(), Claude.environment(&self.model.url())].concat()
+    }
+
+    /// The prompt that makes the model follow a script.
+    pub(super) fn prompt(&self, scenario: &str) -> String {
+        let run = self.dir_name();
+        let work = self.work();
+        format!(
+            "Please do the work. [[scenario:{scenario}]] [[cwd:{}]] [[run:{run}]]",
+            work.display()
+        )
+    }
+
+    fn dir_name(&self) -> String {
+        let work = self.work();
+        let dir = work.parent().and_then(|d| d.file_name());
+        dir.unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Claude Code with a prompt, not started yet.
+    pub(super) fn claude(&self, start: Start<'_>, prompt: &str) -> Command {
+        Claude.command(self, start, prompt)
+    }
+
+    /// What Claude Code has written of a session so far.
+    pub(super) fn transcript(&self, session: &str) -> Option<String> {
+        let projects = fs::read_dir(self.home().join(".claude/projects")).ok()?;
+        let name = format!("{session}.jsonl");
+        let files = projects.flatten().map(|p| p.path().join(&name));
+        files.into_iter().find_map(|f| fs::read_to_string(f).ok())
+    }
+
+    /// Starts Claude Code on a script.
+    pub(super) fn start(&self, start: Start<'_>, scenario: &str) -> Running {
+        self.start_with(start, &self.prompt(scenario))
+    }
+
+    /// Starts Claude Code with a prompt as it is.
+    pub(super) fn start_with(&self, start: Start<'_>, prompt: &str) -> Running {
+        self.launch(Claude, start, prompt)
+    }
+
+    /// Starts an agent with a prompt as it is.
+    pub(super) fn launch(&self, agent: Agent, start: Start<'_>, prompt: &str) -> Running {
+        static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let said = self.beside(&format!("log/agent-{run}"));
+        let err = self.beside(&format!("log/agent-{run}.err"));
+        let [out, err] =
+            [&said, &err].map(|path| File::create(path).expect("a file for its words"));
+        let mut command = agent.command(self, start, prompt);
+        let command = command.stdin(Stdio::null()).stdout(out).stderr(err);
+        Running {
+            agent,
+            child: command.spawn().expect("the agent starts"),
+            said,
+            what: format!("{agent:?} {start:?} {prompt}"),
+        }
+    }
+
+    /// Runs Claude Code on a script; returns the id of its session.
+    #[track_caller]
+    pub(super) fn run(&self, start: Start<'_>, scenario: &str) -> String {
+        self.start(start, scenario).finish()
+    }
+}
+
+impl Running {
+    /// Waits for its end; returns the id of its session.
+    #[track_caller]
+    pub(super) fn finish(mut self) -> String {
+        let what = format!("the end of {}", self.what);
+        let status = wait_for(&what, || self.child.try_wait().expect("a status"));
+        let read = |path: &Path| fs::read_to_string(path).expect("what the agent said");
+        let said = read(&self.said);
+        let output = std::process::Output {
+            status,
+            stdout: said.clone().into_bytes(),
+            stderr: read(&self.said.with_extension("err")).into_bytes(),
+        };
+        succeeded(&self.what, &output);
+        let session = self.agent.session_in(&said);
+        session.unwrap_or_else(|| panic!("{} names no session: {said}", self.what))
+    }
+
+    /// Kills it as the kernel does when memory is short.
+    pub(super) fn kill(mut self) {
+        self.child.kill().expect("the agent runs");
+        self.child.wait().expect("the agent ends");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

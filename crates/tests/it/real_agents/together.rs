@@ -1,0 +1,267 @@
+//! Agents and a person who work in one checkout at the same time, on a machine that is busy.
+//!
+//! Everybody writes files and commits, twenty rounds each, and nobody waits for anybody: commits take
+//! up what others wrote, fail, and try again; every third one is left to a process that outlives its
+//! tool call. What really happened can be read off the repository alone: a commit's author in git's
+//! sense says who made it, the last line of a file who wrote it. The message does not: git keeps it in
+//! one file for all who commit at the same time, so that a commit may get the message of another one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Stdio};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::agents::{Agent, Running, Start};
+use super::lab::Lab;
+use super::programs::{program, wait_until};
+use crate::harness::Terminal;
+
+/// How many rounds each works.
+const ROUNDS: usize = 20;
+/// Commits a file, or everything, until it is there. It may outlive who started it.
+const COMMIT: &str = r#"#!/bin/sh
+# commit.sh WHO ROUND all|own
+export GIT_AUTHOR_NAME="$1" GIT_COMMITTER_NAME="$1"; file="$1-$2.txt"; n=0
+until git cat-file -e "HEAD:$file" 2>/dev/null || [ $n -gt 400 ]; do
+  case $3 in
+    all) git add -A && git commit -m "$2 by $1" ;;
+    own) git add "$file" && git commit -m "$2 by $1" -- "$file" ;;
+  esac && break
+  n=$((n+1)); sleep 0.02
+done 2>/dev/null
+touch "../done-$1-$2"
+"#;
+
+/// Work for the processors that has nothing to do with all this.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn new() -> Self {
+        let busy = || {
+            let mut command = program("sh");
+            command.args(["-c", "while :; do :; done"]);
+            command.stdin(Stdio::null()).spawn().expect("a shell")
+        };
+        Self((0..2).map(|_| busy()).collect())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Who works.
+#[derive(Debug, Clone, Copy)]
+struct Worker {
+    name: &'static str,
+    agent: Agent,
+}
+
+const fn worker(name: &'static str, agent: Agent) -> Worker {
+    Worker { name, agent }
+}
+
+impl Worker {
+    /// Its script: in each round a file by its own tool, then a commit.
+    fn script(self) -> Value {
+        let turns = (0..ROUNDS).flat_map(|round| {
+            let name = self.name;
+            let content = format!("round {round}\nby {name}\n");
+            let path = format!("{{{{cwd}}}}/{name}-{round}.txt");
+            let what = if round % 2 == 0 { "all" } else { "own" };
+            let commit = format!("sh ../commit.sh {name} {round} {what}");
+            // Gemini CLI switches git's hooks off: work that it leaves behind has no witness at all.
+            let command = if round % 3 == 2 && self.agent != Agent::Gemini {
+                format!("setsid -f {commit} >/dev/null 2>&1 </dev/null")
+            } else {
+                commit
+            };
+            [
+                json!({"tools": [{"op": "write", "path": path, "content": content}]}),
+                json!({"tools": [{"op": "shell", "command": command, "description": "Commit"}]}),
+            ]
+        });
+        let end = json!({"text": "Everything is committed."});
+        json!({"turns": turns.chain([end]).collect::<Vec<_>>()})
+    }
+
+    fn start(self, lab: &Lab) -> Running {
+        let file = lab.beside(&format!("log/{}.json", self.name));
+        fs::write(file, self.script().to_string()).expect("a script");
+        lab.launch(self.agent, Start::New, &lab.prompt(self.name))
+    }
+}
+
+/// A person types and commits in between.
+fn type_along(lab: &Lab) {
+    let mut python = lab.command("python3");
+    python.current_dir(lab.work());
+    let mut terminal = Terminal::with(python);
+    for round in 0..ROUNDS {
+        let file = format!("human-{round}.txt");
+        terminal.run(&format!("printf 'round {round}\\nby human\\n' >{file}"));
+        terminal.run(&format!("sh ../commit.sh human {round} own"));
+    }
+}
+
+/// How many commits got which verdict, by who really made them.
+#[derive(Default)]
+struct Tally(BTreeMap<(String, String), usize>);
+
+impl Tally {
+    fn add(&mut self, who: &str, verdict: &str) {
+        *self
+            .0
+            .entry((who.to_owned(), verdict.to_owned()))
+            .or_default() += 1;
+    }
+
+    fn known(&self) -> (usize, usize) {
+        let named = |(_, verdict): &(String, String)| verdict == "certain" || verdict == "likely";
+        let known = self.0.iter().filter(|(key, _)| named(key)).map(|(_, n)| n);
+        (known.sum(), self.0.values().sum())
+    }
+
+    fn print(&self, what: &str) {
+        let (known, all) = self.known();
+        eprintln!("{what}: {known} of {all} commits certain or likely, no false statement");
+        for ((who, verdict), count) in &self.0 {
+            eprintln!("  {who:8} {verdict:10} {count:3}");
+        }
+    }
+}
+
+/// Everything that Siglum says of the commits, held against what really happened.
+struct Judge<'a> {
+    lab: &'a Lab,
+    /// The agents' ids of the sessions, by name.
+    natives: BTreeMap<&'static str, String>,
+}
+
+impl Judge<'_> {
+    fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for commit in self.lab.git(&["rev-list", "base..HEAD"]).lines() {
+            let who = self.lab.git(&["log", "-1", "--format=%an", commit]);
+            let data = self.lab.ask(&["why", commit]);
+            tally.add(&who, self.committer(&who, &data));
+            self.authors(commit, &data);
+        }
+        self.links();
+        tally
+    }
+
+    /// The committer is who really made it, or nobody is named.
+    fn committer<'d>(&self, who: &str, data: &'d Value) -> &'d str {
+        let told = &data["committer"];
+        match told["kind"].as_str().expect("a kind") {
+            "unknown" => {}
+            "human" => assert_eq!(who, "human", "{data:#}"),
+            _ => assert_eq!(
+                told["native_ids"][0].as_str(),
+                self.natives.get(who).map(String::as_str),
+                "{who}: {data:#}"
+            ),
+        }
+        told["verdict"].as_str().expect("a verdict")
+    }
+
+    /// Each line is its writer's or nobody's; what the agent's own tool wrote is its writer's.
+    fn authors(&self, commit: &str, data: &Value) {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        for author in list(&data["authors"]) {
+            let native = author["native_ids"][0].as_str();
+            for file in list(&author["files"]) {
+                let path = file["path"].as_str().expect("a path");
+                let content = self.lab.git(&["show", &format!("{commit}:{path}")]);
+                let (_, who) = content.rsplit_once("by ").expect("a file of the script");
+                let wrote = self.natives.get(who).map(String::as_str);
+                assert_eq!(native, wrote, "{path}: {data:#}");
+            }
+        }
+    }
+
+    /// Nothing that never landed has a checkpoint.
+    fn links(&self) {
+        let reachable = self.lab.git(&["rev-list", "HEAD"]);
+        for checkpoint in &self.lab.book().checkpoints {
+            if let Some(commit) = &checkpoint.commit {
+                assert!(reachable.contains(commit), "{checkpoint:?}");
+            }
+        }
+    }
+}
+
+fn work_together(what: &str, workers: &[Worker], person: bool) {
+    let agents: Vec<Agent> = workers.iter().map(|w| w.agent).collect();
+    let Some(lab) = Lab::open_for(&agents) else {
+        return;
+    };
+    fs::write(lab.beside("commit.sh"), COMMIT).expect("a script");
+    lab.git(&["tag", "base"]);
+    let load = Load::new();
+    let natives = thread::scope(|scope| {
+        let running = workers.iter().map(|w| (w.name, w.start(&lab)));
+        let running: Vec<_> = running.collect();
+        let person = person.then(|| scope.spawn(|| type_along(&lab)));
+        let natives = running
+            .into_iter()
+            .map(|(name, agent)| (name, agent.finish()));
+        let natives = natives.collect();
+        if let Some(person) = person {
+            person.join().expect("the person");
+        }
+        natives
+    });
+    let everybody = workers
+        .iter()
+        .map(|w| w.name)
+        .chain(person.then_some("human"));
+    for name in everybody {
+        for round in 0..ROUNDS {
+            let mark = lab.beside(&format!("done-{name}-{round}"));
+            wait_until("what was left behind to be done", || mark.exists());
+        }
+    }
+    drop(load);
+    let tally = Judge { lab: &lab, natives }.tally();
+    tally.print(what);
+    let (known, all) = tally.known();
+    assert!(known * 20 >= all * 19, "only {known} of {all} are known");
+}
+
+#[test]
+fn claude_and_codex() {
+    let workers = [
+        worker("claude", Agent::Claude),
+        worker("codex", Agent::Codex),
+    ];
+    work_together("Claude Code and Codex", &workers, false);
+}
+
+#[test]
+fn claude_twice() {
+    let workers = [worker("one", Agent::Claude), worker("two", Agent::Claude)];
+    work_together("Claude Code twice", &workers, false);
+}
+
+#[test]
+fn three_and_a_person() {
+    let workers = [
+        worker("claude", Agent::Claude),
+        worker("codex", Agent::Codex),
+        worker("gemini", Agent::Gemini),
+    ];
+    work_together(
+        "Claude Code, Codex, Gemini CLI and a person",
+        &workers,
+        true,
+    );
+}
