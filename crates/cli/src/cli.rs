@@ -46,6 +46,7 @@ enum Command {
     Init(commands::init::Args),
     Why(commands::why::Args),
     Log(commands::log::Args),
+    Check(commands::check::Args),
     Show(commands::show::Args),
     Status(commands::status::Args),
     #[command(subcommand)]
@@ -117,6 +118,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<(), CommandError> {
         Command::Init(args) => commands::init::run(&args, cx),
         Command::Why(args) => commands::why::run(&args, cx),
         Command::Log(args) => commands::log::run(&args, cx),
+        Command::Check(args) => commands::check::run(&args, cx),
         Command::Show(args) => commands::show::run(&args, cx),
         Command::Status(args) => commands::status::run(&args, cx),
         Command::Session(command) => commands::session::run(&command, cx),

@@ -18,6 +18,7 @@ type Row = (&'static str, fn() -> Schema);
 /// All JSON answers.
 const SCHEMAS: &[Row] = &[
     (adopt::SCHEMA, of::<adopt::Json>),
+    (check::SCHEMA, of::<check::Json>),
     (checkpoint::list::SCHEMA, of::<checkpoint::list::Json>),
     (checkpoint::show::SCHEMA, of::<checkpoint::show::Json>),
     (config::list::SCHEMA, of::<config::list::Json>),

@@ -15,18 +15,40 @@ const SCISSORS: &str = "------------------------ >8 ------------------------";
 #[must_use]
 pub fn named(message: &str) -> Vec<CheckpointId> {
     let mut found = Vec::new();
-    for line in message.lines() {
-        let Some((key, value)) = line.split_once(':') else {
-            continue;
-        };
-        if key.trim_end().eq_ignore_ascii_case(KEY)
-            && let Ok(id) = value.trim().parse()
+    for value in message.lines().filter_map(value) {
+        if let Ok(id) = value.parse()
             && !found.contains(&id)
         {
             found.push(id);
         }
     }
     found
+}
+
+/// The values of our key in the closing block of trailers that are no checkpoint ids. The same words
+/// in prose are not meant.
+#[must_use]
+pub fn malformed(message: &str) -> Vec<String> {
+    let lines: Vec<&str> = message.trim_end().lines().collect();
+    if !ends_in_trailers(&lines) {
+        return Vec::new();
+    }
+    let block = lines.iter().rev().take_while(|l| !l.trim().is_empty());
+    let values = block.filter_map(|line| value(line));
+    let mut found: Vec<String> = values
+        .filter(|v| v.parse::<CheckpointId>().is_err())
+        .map(str::to_owned)
+        .collect();
+    found.reverse();
+    found
+}
+
+/// The value of a line with our key.
+fn value(line: &str) -> Option<&str> {
+    let (key, value) = line.split_once(':')?;
+    key.trim_end()
+        .eq_ignore_ascii_case(KEY)
+        .then(|| value.trim())
 }
 
 /// The part of a message that git keeps: without comments, and without what is below the scissors.
@@ -173,6 +195,22 @@ mod tests {
             ),
             "a"
         );
+    }
+
+    #[test]
+    fn only_the_closing_block_can_be_malformed() {
+        let check = |message: &str, expected: &[&str]| assert_eq!(malformed(message), expected);
+        check("title\n\nSiglum-Checkpoint: chk_1\n", &["chk_1"]);
+        check(
+            "title\n\na: b\nSiglum-Checkpoint:\nsiglum-checkpoint: x\n",
+            &["", "x"],
+        );
+        check(&format!("title\n\n{LINE}\n"), &[]);
+        check(
+            "title\n\nSiglum-Checkpoint: is the key\nthat we use.\n",
+            &[],
+        );
+        check("Siglum-Checkpoint: a title\n", &[]);
     }
 
     #[test]

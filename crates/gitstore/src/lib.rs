@@ -21,6 +21,7 @@ pub mod hooks;
 mod list;
 pub mod objects;
 pub mod place;
+mod range;
 mod refs;
 
 pub use blame::BlameLine;
@@ -32,4 +33,5 @@ pub use history::ReflogEntry;
 pub use list::{ListedCommit, Listing};
 pub use objects::{ObjectAddress, ObjectStore, blob_id};
 pub use place::{ObjectFormat, Repo, discover};
+pub use range::RangeCommit;
 pub use refs::HeadRead;

@@ -12,6 +12,7 @@
 
 mod authors;
 mod bursts;
+mod check;
 mod commands;
 mod commit_forms;
 mod editors;

@@ -1,0 +1,221 @@
+//! `siglum check`: whether the commits of a range are accounted for.
+
+mod json;
+mod show;
+
+use std::collections::BTreeSet;
+
+use siglum_engine::check::{self, Checked, Finding};
+use siglum_gitstore::{GitError, RangeCommit};
+
+pub use json::Json;
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.check/1";
+
+/// Check that the commits of a range have a record, and trailers that point to it
+///
+/// For pipelines and hooks. Lists the commits that fail, each with the reason and what to do. A
+/// commit of a session passes if its message names the checkpoint that it is; a person's, if the
+/// person was seen making it; any, if somebody adopted it.
+///
+/// Where there is no ledger only the trailers themselves can be checked: that each commit has one,
+/// and that it is well formed.
+///
+/// Exit codes: 0 all commits pass, or there are none; 1 some fail; 2 wrong usage; 3 the range names
+/// nothing; 4 none fails, but not all could be checked: there is no ledger, or a shallow clone cuts
+/// the range.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The commits, in git's own words, as `main..HEAD`; by default what the upstream branch lacks
+    #[arg(value_name = "RANGE")]
+    range: Vec<String>,
+    /// Let commits pass that fail for this reason only; may be given several times
+    #[arg(long, value_name = "REASON")]
+    allow: Vec<Reason>,
+    /// Let commits fail for this reason, which else passes: `ambiguous`
+    #[arg(long, value_name = "REASON")]
+    deny: Vec<Reason>,
+    /// Check the trailers only, and ask no ledger
+    #[arg(long)]
+    trailers: bool,
+}
+
+/// Why a commit fails
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Reason {
+    /// Nothing is recorded of it
+    Unrecorded,
+    /// It is recorded, and nobody was seen making it
+    Unknown,
+    /// The same of a merge, as those that a forge makes
+    Merge,
+    /// A session made it, and its message names no checkpoint
+    NoTrailer,
+    /// Its message names only the checkpoint of another commit
+    Copied,
+    /// Its trailer points to nothing that is recorded here
+    Nowhere,
+    /// One of several sessions made it (passes, unless it is denied)
+    Ambiguous,
+}
+
+impl Reason {
+    const fn of(finding: &Finding) -> Self {
+        match finding {
+            Finding::Unrecorded => Self::Unrecorded,
+            Finding::Unknown => Self::Unknown,
+            Finding::Merge => Self::Merge,
+            Finding::NoTrailer(_) => Self::NoTrailer,
+            Finding::Copied { .. } => Self::Copied,
+            Finding::Nowhere(_) | Finding::Malformed(_) => Self::Nowhere,
+            Finding::Ambiguous(_) => Self::Ambiguous,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Unrecorded => "unrecorded",
+            Self::Unknown => "unknown",
+            Self::Merge => "merge",
+            Self::NoTrailer => "no-trailer",
+            Self::Copied => "copied",
+            Self::Nowhere => "nowhere",
+            Self::Ambiguous => "ambiguous",
+        }
+    }
+}
+
+/// What was checked against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Against {
+    /// The ledger.
+    Ledger,
+    /// Nothing but the trailers, as was asked for.
+    Trailers,
+    /// The same because there is no ledger, or it knows nothing of these commits.
+    Nothing,
+}
+
+/// What came of it.
+struct Outcome {
+    range: String,
+    against: Against,
+    /// Whether a shallow clone may hide commits of the range.
+    cut: bool,
+    allowed: BTreeSet<Reason>,
+    commits: Vec<Checked>,
+}
+
+impl Outcome {
+    /// What a commit fails for.
+    fn failing<'a>(&'a self, commit: &'a Checked) -> impl Iterator<Item = &'a Finding> {
+        let counts = |f: &&Finding| !self.allowed.contains(&Reason::of(f));
+        commit.findings.iter().filter(counts)
+    }
+
+    /// The commits that fail.
+    fn failed(&self) -> impl Iterator<Item = &Checked> {
+        let fails = |c: &&Checked| self.failing(c).next().is_some();
+        self.commits.iter().filter(fails)
+    }
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let allowed = allowed(args)?;
+    let repo = cx.repo()?;
+    let range = range(args, cx)?;
+    let listed = cx.git().range(&range).map_err(|e| unnamed(e, &range, cx))?;
+    let edge = repo.shallow_edge();
+    let (against, commits) = look(args, cx, &listed)?;
+    let outcome = Outcome {
+        range: range.join(" "),
+        against,
+        cut: listed.iter().any(|c| edge.contains(&c.commit)),
+        allowed,
+        commits,
+    };
+    if against == Against::Nothing && !listed.is_empty() {
+        let ledger = Cx::tilde(&cx.home.ledger());
+        let what = if cx.home.ledger().exists() {
+            format!("the ledger at {ledger} knows nothing of these commits")
+        } else {
+            format!("there is no ledger at {ledger}")
+        };
+        cx.ui
+            .warning(format!("{what}, so only trailers were checked"));
+    }
+    if cx.ui.json {
+        cx.ui.json(SCHEMA, Json::of(&outcome))?;
+    } else {
+        show::answer(cx, &outcome)?;
+    }
+    show::verdict(cx, &outcome)
+}
+
+fn allowed(args: &Args) -> Result<BTreeSet<Reason>, CommandError> {
+    let mut allowed: BTreeSet<Reason> = args.allow.iter().copied().collect();
+    if let Some(both) = args.deny.iter().find(|r| allowed.contains(r)) {
+        let word = both.word();
+        return Err(CommandError::usage(format!(
+            "`{word}` cannot be both allowed and denied"
+        )));
+    }
+    if !args.deny.contains(&Reason::Ambiguous) {
+        allowed.insert(Reason::Ambiguous);
+    }
+    Ok(allowed)
+}
+
+/// The range that was asked for, else what the upstream branch lacks.
+fn range(args: &Args, cx: &Cx) -> Result<Vec<String>, CommandError> {
+    if !args.range.is_empty() {
+        return Ok(args.range.clone());
+    }
+    match cx.git().upstream()? {
+        Some(upstream) => Ok(vec![format!("{upstream}..HEAD")]),
+        None => Err(
+            CommandError::usage("there is no range, and HEAD follows no upstream branch").hint(
+                "Name the commits, as in `siglum check main..HEAD`; `siglum check HEAD` checks all \
+                 of its history.",
+            ),
+        ),
+    }
+}
+
+/// Why git lists no commits.
+fn unnamed(error: GitError, range: &[String], cx: &Cx) -> CommandError {
+    let GitError::Refused { message, .. } = &error else {
+        return error.into();
+    };
+    let shallow = cx.find_repo().is_some_and(|r| !r.shallow_edge().is_empty());
+    let said = message.lines().next().unwrap_or_default();
+    let said = said.strip_prefix("fatal: ").unwrap_or(said);
+    let error = CommandError::not_found(format!("`{}` names no commits: {said}", range.join(" ")));
+    if shallow {
+        error.hint("This clone is shallow; fetch all of its history (`git fetch --unshallow`).")
+    } else {
+        error.hint("Give a revision or a range that git knows, such as `main..HEAD`.")
+    }
+}
+
+fn look(
+    args: &Args,
+    cx: &Cx,
+    listed: &[RangeCommit],
+) -> Result<(Against, Vec<Checked>), CommandError> {
+    if args.trailers {
+        return Ok((Against::Trailers, check::trailers(listed)));
+    }
+    // Asking must not make a ledger where there is none.
+    if cx.home.ledger().exists() {
+        let (mut ledger, repository) = cx.settled()?;
+        if let Some(checked) = check::against(&mut ledger, repository.map(|r| r.id), listed)? {
+            return Ok((Against::Ledger, checked));
+        }
+    }
+    Ok((Against::Nothing, check::trailers(listed)))
+}

@@ -1,0 +1,203 @@
+//! What `siglum check` says to people.
+
+use std::collections::BTreeMap;
+
+use siglum_engine::check::{Checked, Finding};
+
+use super::json::Counts;
+use super::{Against, Outcome, Reason};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Cell, Style, Table};
+
+/// How much of a subject is shown.
+const SUBJECT: usize = 40;
+
+/// Writes the commits that fail.
+pub(super) fn answer(cx: &Cx, outcome: &Outcome) -> Result<(), CommandError> {
+    let mut table = Table::new(vec!["COMMIT", "SUBJECT", "REASON", "WHAT TO DO"]);
+    let mut any = false;
+    for commit in outcome.failed() {
+        any = true;
+        let findings: Vec<&Finding> = outcome.failing(commit).collect();
+        let words: Vec<&str> = findings.iter().map(|f| Reason::of(f).word()).collect();
+        let texts: Vec<String> = findings
+            .iter()
+            .map(|f| format!("{}; {}", what(f, outcome.against), remedy(f, commit)))
+            .collect();
+        table.row(vec![
+            Cell::styled(Style::Id, commit.git.commit.short()),
+            Cell::plain(ui::one_line(&commit.git.subject, SUBJECT)),
+            Cell::styled(Style::Warning, words.join(",")),
+            Cell::plain(texts.join(". Also: ")),
+        ]);
+    }
+    if any { cx.ui.table(&table) } else { Ok(()) }
+}
+
+/// Says what came of it, and with which exit code.
+pub(super) fn verdict(cx: &Cx, outcome: &Outcome) -> Result<(), CommandError> {
+    let all = outcome.commits.len();
+    let failed = outcome.failed().count();
+    if failed > 0 {
+        let reasons = outcome.failed().flat_map(|c| outcome.failing(c));
+        let error = CommandError::failed(format!(
+            "{} of {} failed in {}: {}",
+            ui::count(failed as u64),
+            ui::plural(all as u64, "commit"),
+            outcome.range,
+            counted(reasons)
+        ));
+        return Err(switched_off(cx, outcome, error));
+    }
+    if all == 0 {
+        cx.ui.status(format!(
+            "There are no commits in {}; nothing to check.",
+            outcome.range
+        ));
+        return cut(outcome);
+    }
+    cx.ui.status(summary(outcome));
+    if outcome.against == Against::Nothing {
+        return Err(CommandError::partly(
+            "nothing here tells whether the checkpoints exist, or who made the commits",
+        )
+        .hint("Check where the sessions are recorded, or say with `--trailers` that trailers are enough."));
+    }
+    cut(outcome)
+}
+
+/// A range that a shallow clone cuts may have more commits.
+fn cut(outcome: &Outcome) -> Result<(), CommandError> {
+    if !outcome.cut {
+        return Ok(());
+    }
+    let text = format!(
+        "this clone is shallow, and {} goes beyond its edge",
+        outcome.range
+    );
+    Err(CommandError::partly(text)
+        .hint("Fetch all of the history first (`git fetch --unshallow`, or `fetch-depth: 0`)."))
+}
+
+/// Where trailers are switched off, none are missing.
+fn switched_off(cx: &Cx, outcome: &Outcome, error: CommandError) -> CommandError {
+    let missing = |f: &Finding| matches!(f, Finding::NoTrailer(Some(_)));
+    let mut findings = outcome.failed().flat_map(|c| outcome.failing(c));
+    if cx.config.get("trailer") == "false" && findings.any(missing) {
+        error.hint("Trailers are switched off here (`trailer = false`); `--allow no-trailer` goes with that.")
+    } else {
+        error
+    }
+}
+
+/// `3 unrecorded, 1 nowhere`.
+fn counted<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
+    let mut counts: BTreeMap<Reason, u64> = BTreeMap::new();
+    for finding in findings {
+        *counts.entry(Reason::of(finding)).or_default() += 1;
+    }
+    let words = counts
+        .into_iter()
+        .map(|(reason, n)| format!("{n} {}", reason.word()));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// What stands behind commits that all pass.
+fn summary(outcome: &Outcome) -> String {
+    let count = Counts::of(outcome);
+    let unknown = match outcome.against {
+        Against::Ledger => (count.unknown, "of nobody known"),
+        Against::Trailers | Against::Nothing => (0, ""),
+    };
+    let parts = [
+        (count.sessions, "of sessions"),
+        (count.people, "of people"),
+        (count.claimed, "adopted"),
+        (count.ambiguous, "ambiguous"),
+        unknown,
+    ];
+    let parts = parts.iter().filter(|(n, _)| *n > 0);
+    let mut parts: Vec<String> = parts.map(|(n, word)| format!("{n} {word}")).collect();
+    if outcome.against != Against::Ledger {
+        parts.push("no trailer is wrong".to_owned());
+    }
+    let passed = outcome.commits.iter().flat_map(|c| &c.findings);
+    let mut allowed = passed
+        .filter(|f| Reason::of(f) != Reason::Ambiguous)
+        .peekable();
+    let allowed = match allowed.peek() {
+        Some(_) => format!(" (allowed: {})", counted(allowed)),
+        None => String::new(),
+    };
+    format!(
+        "{} in {}: {}{allowed}.",
+        ui::plural(count.all, "commit"),
+        outcome.range,
+        parts.join(", ")
+    )
+}
+
+/// What is wrong.
+pub(super) fn what(finding: &Finding, against: Against) -> String {
+    match finding {
+        Finding::Unrecorded => "nothing is recorded of it".to_owned(),
+        Finding::Unknown => "nobody was seen making it".to_owned(),
+        Finding::Merge => "a merge that nobody was seen making".to_owned(),
+        Finding::NoTrailer(Some((agent, session))) => format!(
+            "{agent} {} made it, and its message names no checkpoint",
+            session.short()
+        ),
+        Finding::NoTrailer(None) if against == Against::Ledger => {
+            "its message names no checkpoint".to_owned()
+        }
+        Finding::NoTrailer(None) => {
+            "its message names no checkpoint: a person's commit, or one that \
+                                     was not recorded"
+                .to_owned()
+        }
+        Finding::Copied {
+            checkpoint,
+            of: Some(of),
+        } => format!(
+            "its message names checkpoint {}, which is commit {}",
+            checkpoint.short(),
+            of.short()
+        ),
+        Finding::Copied {
+            checkpoint,
+            of: None,
+        } => format!(
+            "its message names checkpoint {}, which is no commit",
+            checkpoint.short()
+        ),
+        Finding::Nowhere(checkpoint) => format!(
+            "its message names checkpoint {}, which is not in this ledger",
+            checkpoint.short()
+        ),
+        Finding::Malformed(value) => format!("its trailer `{}` is no id", ui::one_line(value, 60)),
+        Finding::Ambiguous(sessions) => format!("one of {sessions} sessions made it"),
+    }
+}
+
+/// What to do about it.
+pub(super) fn remedy(finding: &Finding, commit: &Checked) -> String {
+    let id = commit.git.commit.short();
+    let allow = format!("`--allow {}`", Reason::of(finding).word());
+    match finding {
+        Finding::Unrecorded | Finding::Unknown => {
+            format!("`siglum adopt {id} SESSION` if you know whose it is, else {allow}")
+        }
+        Finding::Merge => format!("{allow} if a forge makes your merges"),
+        Finding::NoTrailer(Some(_)) => {
+            format!("let its session amend it, or {allow}")
+        }
+        Finding::NoTrailer(None) => format!("check where it was recorded, or {allow}"),
+        Finding::Copied { .. } => {
+            format!("{allow} if such copies (cherry-pick, squash, rebase on a forge) are meant")
+        }
+        Finding::Nowhere(_) => format!("check where it was recorded, or {allow}"),
+        Finding::Malformed(_) => format!("reword the message, or {allow}"),
+        Finding::Ambiguous(_) => format!("`siglum adopt {id} SESSION` says which"),
+    }
+}

@@ -1,0 +1,112 @@
+//! The commits of a range with what their messages name: one process for any number of them.
+
+use std::collections::HashSet;
+
+use siglum_domain::{CheckpointId, Oid, trailer};
+
+use crate::bounded;
+use crate::error::GitError;
+use crate::git::Git;
+use crate::place::Repo;
+
+const COMMAND: &str = "log";
+const FORMAT: &str = "--format=tformat:%H%x00%P%x00%an%x00%s%x00%B";
+const SHALLOW_LIMIT: u64 = 64 << 20;
+
+/// One commit of a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeCommit {
+    /// The commit.
+    pub commit: Oid,
+    /// How many parents it has here; in a shallow clone those at its edge have none.
+    pub parents: usize,
+    /// The person that git names as author.
+    pub author: String,
+    /// The first paragraph of its message on one line.
+    pub subject: String,
+    /// The checkpoints that its message names.
+    pub named: Vec<CheckpointId>,
+    /// The values of its trailers that are no checkpoint ids.
+    pub malformed: Vec<String>,
+}
+
+impl Git {
+    /// The commits that revisions name together (`main..HEAD`, `HEAD ^main`), newest first.
+    ///
+    /// # Errors
+    /// Git fails, as for a revision that names nothing.
+    pub fn range(&self, revisions: &[String]) -> Result<Vec<RangeCommit>, GitError> {
+        let mut args = vec![
+            COMMAND,
+            "-z",
+            "--no-show-signature",
+            "--no-patch",
+            "--encoding=UTF-8",
+            FORMAT,
+            "--end-of-options",
+        ];
+        args.extend(revisions.iter().map(String::as_str));
+        args.push("--");
+        let output = self.bytes(&args, b"")?;
+        parse(&output).ok_or_else(|| GitError::unreadable(COMMAND))
+    }
+
+    /// The name of the branch that this one follows, if it follows one that is there.
+    ///
+    /// # Errors
+    /// Git does not start.
+    pub fn upstream(&self) -> Result<Option<String>, GitError> {
+        let args = ["rev-parse", "--abbrev-ref", "--verify", "@{upstream}"];
+        let output = self.run(&args, b"")?;
+        let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok((output.code == Some(0) && !name.is_empty()).then_some(name))
+    }
+}
+
+impl Repo {
+    /// The commits at which a shallow clone ends: those whose parents were left out.
+    #[must_use]
+    pub fn shallow_edge(&self) -> HashSet<Oid> {
+        let path = self.common_dir().join("shallow");
+        let text = bounded::read_text(&path, SHALLOW_LIMIT).unwrap_or_default();
+        text.lines()
+            .filter_map(|line| Oid::new(line).ok())
+            .collect()
+    }
+}
+
+fn parse(output: &[u8]) -> Option<Vec<RangeCommit>> {
+    let text = String::from_utf8_lossy(output);
+    let fields: Vec<&str> = text.split_terminator('\0').collect();
+    let commit = |fields: &[&str]| match fields {
+        [commit, parents, author, subject, message] => Some(RangeCommit {
+            commit: Oid::new(*commit).ok()?,
+            parents: parents.split_ascii_whitespace().count(),
+            author: (*author).to_owned(),
+            subject: (*subject).to_owned(),
+            named: trailer::named(message),
+            malformed: trailer::malformed(message),
+        }),
+        _ => None,
+    };
+    fields.chunks(5).map(commit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_fields_make_a_commit() {
+        let (one, two) = ("a".repeat(40), "b".repeat(40));
+        let output = format!(
+            "{one}\0{two} {two}\0Ann\0one\0one\n\nSiglum-Checkpoint: chk_\n\0{two}\0\0\0\0\0"
+        );
+        let list = parse(output.as_bytes()).expect("well formed");
+        assert_eq!(list.len(), 2);
+        assert_eq!((list[0].parents, list[1].parents), (2, 0));
+        assert_eq!(list[0].malformed, ["chk_"]);
+        assert_eq!(parse(b""), Some(Vec::new()));
+        assert_eq!(parse(b"nonsense\0"), None);
+    }
+}
