@@ -3,10 +3,12 @@
 mod agent;
 mod answer;
 mod repo;
+mod tally;
 mod terminal;
 mod world;
 
 pub(crate) use agent::Agent;
 pub(crate) use repo::Repo;
+pub(crate) use tally::{Load, Tally};
 pub(crate) use terminal::Terminal;
 pub(crate) use world::{Ran, World, kill, until};

@@ -8,15 +8,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::{Child, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
 
 use super::agents::{Agent, Running, Start};
 use super::lab::Lab;
-use super::programs::{program, wait_until};
-use crate::harness::Terminal;
+use super::programs::wait_until;
+use crate::harness::{Load, Tally, Terminal};
 
 /// How many rounds each works.
 const ROUNDS: usize = 20;
@@ -33,29 +32,6 @@ until git cat-file -e "HEAD:$file" 2>/dev/null || [ $n -gt 400 ]; do
 done 2>/dev/null
 touch "../done-$1-$2"
 "#;
-
-/// Work for the processors that has nothing to do with all this.
-struct Load(Vec<Child>);
-
-impl Load {
-    fn new() -> Self {
-        let busy = || {
-            let mut command = program("sh");
-            command.args(["-c", "while :; do :; done"]);
-            command.stdin(Stdio::null()).spawn().expect("a shell")
-        };
-        Self((0..2).map(|_| busy()).collect())
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
 
 /// Who works.
 #[derive(Debug, Clone, Copy)]
@@ -108,33 +84,6 @@ fn type_along(lab: &Lab) {
         let file = format!("human-{round}.txt");
         terminal.run(&format!("printf 'round {round}\\nby human\\n' >{file}"));
         terminal.run(&format!("sh ../commit.sh human {round} own"));
-    }
-}
-
-/// How many commits got which verdict, by who really made them.
-#[derive(Default)]
-struct Tally(BTreeMap<(String, String), usize>);
-
-impl Tally {
-    fn add(&mut self, who: &str, verdict: &str) {
-        *self
-            .0
-            .entry((who.to_owned(), verdict.to_owned()))
-            .or_default() += 1;
-    }
-
-    fn known(&self) -> (usize, usize) {
-        let named = |(_, verdict): &(String, String)| verdict == "certain" || verdict == "likely";
-        let known = self.0.iter().filter(|(key, _)| named(key)).map(|(_, n)| n);
-        (known.sum(), self.0.values().sum())
-    }
-
-    fn print(&self, what: &str) {
-        let (known, all) = self.known();
-        eprintln!("{what}: {known} of {all} commits certain or likely, no false statement");
-        for ((who, verdict), count) in &self.0 {
-            eprintln!("  {who:8} {verdict:10} {count:3}");
-        }
     }
 }
 
