@@ -1,1 +1,4 @@
-//! Black-box tests; everything is in `it/`, and `played-agent` is the agent that they play.
+//! What the black-box tests in `it/` need beside the program: `played-agent`, the agent that they play,
+//! and the fuzz targets, whose corpora they replay.
+
+pub mod fuzz;

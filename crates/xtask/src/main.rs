@@ -10,6 +10,7 @@
 
 mod bench;
 mod debian;
+mod fuzz;
 mod lab;
 mod lanes;
 mod layering;
@@ -29,6 +30,9 @@ Commands
                       run every check, or some: fmt, layering, clippy, docs, unit, blackbox, agents.
                       Missing programs are installed by apt-get (as root), agents by npm
   bench [ARGS]        build the release program and run siglum-bench with ARGS
+  fuzz [TARGET [SECONDS]]
+                      look for inputs that break a fuzz target, or all, a minute each; needs nightly
+                      Rust and cargo-fuzz
   lab install         install the agents of the black-box tests, pinned, by npm, into a cache
   lab path            print where they are, as environment variables
   lab run AGENT STEP...
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("test") => lanes::run(rest),
         Some("bench") => bench::run(rest),
+        Some("fuzz") => fuzz::run(rest),
         Some("lab") => lab::run(rest),
         Some("layering") => lanes::run(&["--only".to_owned(), "layering".to_owned()]),
         Some("size") => size::print_largest(),
