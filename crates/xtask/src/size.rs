@@ -10,10 +10,16 @@ const FAIL: usize = 800;
 const WARN: usize = 600;
 
 /// Pure data tables that may be longer, with the reason.
-const EXEMPT: &[(&str, &str)] = &[(
-    "crates/domain/src/redact/rules.rs",
-    "one row per kind of secret, each with its sample",
-)];
+const EXEMPT: &[(&str, &str)] = &[
+    (
+        "crates/domain/src/redact/rules/known.rs",
+        "one row per kind of secret, each with its sample",
+    ),
+    (
+        "crates/domain/src/redact/rules/tokens.rs",
+        "one row per kind of secret, each with its sample",
+    ),
+];
 
 /// Folders and crates that hold nothing but tests.
 const TEST_FOLDERS: &[&str] = &["tests", "it", "benches", "conformance", "fixtures"];

@@ -24,7 +24,8 @@ pub(super) fn find<'r>(
     }
     let text_name = text.get(name.clone())?;
     let named = name::classify(text_name)?;
-    if boundary::inside_marker(bytes, hit) {
+    // The user of an address is no name of what follows it.
+    if boundary::inside_marker(bytes, hit) || bytes[..name.start].ends_with(b"://") {
         return None;
     }
     if let Some(range) = element_content(text, name.end, named) {

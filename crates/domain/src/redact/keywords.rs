@@ -102,7 +102,10 @@ impl Keywords {
             if self.starts[first / 64] & (1 << (first % 64)) == 0 {
                 continue;
             }
-            for (group, words) in self.groups.iter().enumerate() {
+            let with = |group: &Range<usize>| pair(self.words[group.start].needle());
+            let from = self.groups.partition_point(|group| with(group) < first);
+            let groups = self.groups.iter().enumerate().skip(from);
+            for (group, words) in groups.take_while(|(_, group)| with(group) == first) {
                 let needle = self.words[words.start].needle();
                 let here = text.get(start..start + needle.len());
                 if here.is_some_and(|here| here.eq_ignore_ascii_case(needle)) {

@@ -24,7 +24,7 @@ mod value;
 mod wire;
 
 #[cfg(test)]
-mod lookalikes;
+mod corpus;
 #[cfg(test)]
 mod properties;
 

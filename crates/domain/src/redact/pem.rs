@@ -56,6 +56,25 @@ pub(super) fn body_runs(text: &str, start: usize) -> Vec<Range<usize>> {
     found
 }
 
+impl Runs<'_> {
+    fn is_line_start(&self, at: usize) -> bool {
+        at.checked_sub(1).is_none_or(|before| {
+            self.bytes[before] == b'\n' || boundary::ends_escape(self.bytes, before)
+        })
+    }
+
+    /// Tells whether a run is a line number, or the mark of a line that is added, and not of the body.
+    fn is_margin(&self, run: Range<usize>) -> bool {
+        let (text, rest) = (&self.bytes[run.clone()], &self.bytes[run.end..]);
+        let is_number = text.len() <= 6
+            && text.iter().all(u8::is_ascii_digit)
+            && ["→".as_bytes(), b"\t", b"\\t", b":"]
+                .iter()
+                .any(|sign| rest.starts_with(sign));
+        is_number || (text == b"+" && self.is_line_start(run.start))
+    }
+}
+
 /// Runs of base64 signs, with escapes such as `\n` taken as separators.
 struct Runs<'a> {
     bytes: &'a [u8],
@@ -79,6 +98,11 @@ impl Iterator for Runs<'_> {
             .take_while(|b| is_body(**b))
             .count();
         self.at = start + len;
-        (len > 0).then_some(start..self.at)
+        if len > 0 && self.is_margin(start..self.at) {
+            return self.next();
+        }
+        // The mark of an added line in a diff stays.
+        let is_mark = len > 1 && self.bytes[start] == b'+' && self.is_line_start(start);
+        (len > 0).then_some(start + usize::from(is_mark)..self.at)
     }
 }

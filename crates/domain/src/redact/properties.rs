@@ -155,6 +155,42 @@ fn text_without_secrets_is_not_copied() {
     ));
 }
 
+fn time_for(piece: &str, bytes: usize) -> std::time::Duration {
+    let text = piece.repeat(bytes / piece.len() + 1);
+    let start = std::time::Instant::now();
+    let _ = redact(&text);
+    start.elapsed()
+}
+
+/// Four times the text may take four times as long, not sixteen times.
+#[test]
+fn the_time_grows_with_the_text_and_no_faster() {
+    let words = RULES.iter().flat_map(|rule| rule.keywords.iter().copied());
+    let samples = RULES.iter().map(|rule| rule.sample);
+    let hostile = [
+        "\"",
+        "\\",
+        "\\\"",
+        "password=\"\\",
+        "token: ",
+        "-----BEGIN RSA PRIVATE KEY-----\n",
+        "a:b@://",
+        "machine x login ",
+        "curl -u ",
+        "name: token\n",
+        "(secret=[",
+        "eyJ.",
+    ];
+    for piece in words.chain(samples).chain(hostile) {
+        let grows_too_fast = || {
+            let (short, long) = (time_for(piece, 2 << 10), time_for(piece, 8 << 10));
+            long.as_millis() > 20 && long > short * 11
+        };
+        // Others use the machine, too: only what happens every time is the text's fault.
+        assert!((0..5).any(|_| !grows_too_fast()), "{piece:?}");
+    }
+}
+
 /// Pieces that make trouble: keywords, separators, quotes, escapes, samples.
 fn piece() -> impl Strategy<Value = String> {
     let keywords: Vec<_> = RULES

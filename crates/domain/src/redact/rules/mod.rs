@@ -1,0 +1,62 @@
+//! The table of secrets: what they look like, and which keyword makes it worth to look.
+//!
+//! Order matters where matches overlap: the rule that comes first names the replacement, so known forms come before
+//! the rules that judge by names and randomness. Every row has a made-up sample; a test holds each row to it.
+
+mod known;
+mod tokens;
+
+/// One kind of secret.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// Names the kind in the replacement: `[redacted:<id>]`.
+    pub id: &'static str,
+    /// Words of which one occurs in every match, in lower case; they are looked for in any case.
+    pub keywords: &'static [&'static str],
+    /// Where the pattern lies relative to the keyword.
+    pub shape: Shape,
+    /// Regular expression; the group `secret` is replaced, without it the whole match.
+    pub pattern: &'static str,
+    /// Least entropy of the secret in bits per byte; keeps placeholders readable.
+    pub min_entropy: Option<f32>,
+    /// A text with one made-up secret that this rule catches, and no other.
+    pub sample: &'static str,
+}
+
+/// Where the pattern of a rule lies relative to its keyword, and how its match is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// The match begins with the keyword, and no word runs into it.
+    Token,
+    /// The match begins with the keyword, which may be part of a longer name; placeholders are spared.
+    Start,
+    /// As `Start`; the secret must look random and not like an id.
+    Random,
+    /// As `Start`, where the keyword is followed by a user, a password and an `@`.
+    Login,
+    /// The match begins at most this many bytes before the keyword.
+    Around(usize),
+    /// The keyword is part of a name; the pattern is what stands between the name and its value.
+    Assignment,
+    /// The pattern is the head of a private key; its body is cut out line by line.
+    PrivateKey,
+}
+
+const COUNT: usize = tokens::TOKENS.len() + known::KNOWN.len();
+
+/// All kinds of secrets, the specific ones first.
+pub const RULES: &[Rule] = &joined();
+
+const fn joined() -> [Rule; COUNT] {
+    let mut all = [known::KNOWN[0]; COUNT];
+    let mut at = 0;
+    while at < COUNT {
+        all[at] = if at < tokens::TOKENS.len() {
+            tokens::TOKENS[at]
+        } else {
+            known::KNOWN[at - tokens::TOKENS.len()]
+        };
+        at += 1;
+    }
+    all
+}
