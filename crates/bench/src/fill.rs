@@ -126,6 +126,7 @@ impl Maker<'_> {
                 explicit: None,
                 process: Some(process.clone()),
                 above: Vec::new(),
+                carried: None,
                 cwd: Some(self.place.worktree.clone()),
                 place: Some(self.place.clone()),
                 transcript: None,

@@ -70,6 +70,10 @@ pub struct AgentMatter {
     pub process: Option<ProcessIdentity>,
     /// The processes above the agent's, nearest first, where they were looked at.
     pub above: Vec<ProcessIdentity>,
+    /// The variables of agents in the environment of the agent's hook, without its own: those that
+    /// its process had inherited. Absent where nobody looked.
+    #[serde(default)]
+    pub carried: Option<Vec<AgentVariable>>,
     /// The directory the agent works in.
     pub cwd: Option<String>,
     /// The repository it works in.

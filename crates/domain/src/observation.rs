@@ -141,6 +141,17 @@ pub enum Arrival {
     Moved,
 }
 
+/// One move of HEAD, as git's own list has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeadStep {
+    /// Where in the list it stands, in bytes from its start.
+    pub position: u64,
+    /// Where HEAD went.
+    pub to: Oid,
+    /// How, where the list says.
+    pub arrival: Option<Arrival>,
+}
+
 /// The content of one file at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileVersion {
@@ -256,6 +267,12 @@ pub enum Fact {
         /// How HEAD came there last, where git's own list of its moves tells.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arrival: Option<Arrival>,
+        /// How long git's list of its moves was, in bytes; absent where git keeps none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        log: Option<u64>,
+        /// The last moves that the list has, oldest first; after a call only.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        moves: Vec<HeadStep>,
     },
     /// A sub-agent began.
     SubagentStarted {

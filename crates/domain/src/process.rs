@@ -140,6 +140,30 @@ impl Chain {
         typed.then_some(shell)
     }
 
+    /// The interactive shell on git's own terminal above git, with whatever between: somebody's
+    /// terminal, in which a script, a background job or a program ran git. Tools of agents run
+    /// without a controlling terminal, or in one that has no shell with job control in it.
+    #[must_use]
+    pub fn shell_above(&self) -> Option<&Ancestor> {
+        let (at, git) = self.git_process()?;
+        let terminal = git.terminal?;
+        self.ancestors[at + 1..].iter().find(|shell| {
+            is_shell(shell.program())
+                && shell.group != git.group
+                && shell.terminal.is_some_and(|t| t.device == terminal.device)
+        })
+    }
+
+    /// Tells whether this chain could hold a process: it was seen on the same host, in the same boot
+    /// and pid namespace. Where pids mean something else, its absence says nothing.
+    #[must_use]
+    pub fn is_seen_from(&self, process: &ProcessIdentity) -> bool {
+        self.ancestors.first().is_some_and(|a| {
+            let a = &a.identity;
+            a.host == process.host && a.boot == process.boot && a.namespace == process.namespace
+        })
+    }
+
     /// Tells whether what started this was left behind by its parent: above git there are only
     /// shells and runners up to the first process, or the walk ends inside another namespace.
     #[must_use]
@@ -232,6 +256,24 @@ pub(crate) mod tests {
             a.group = 50;
         }
         assert!(at_terminal(c, 50).typed_in().is_none());
+    }
+
+    #[test]
+    fn a_script_in_a_terminal_has_its_shell_above() {
+        let mut c = chain(&["siglum", "sh", "git", "sh", "bash", "tmux"]);
+        for a in &mut c.ancestors[..4] {
+            a.group = 50;
+        }
+        assert!(c.shell_above().is_none(), "no terminal");
+        let c = at_terminal(c, 50);
+        assert!(c.typed_in().is_none());
+        assert_eq!(c.shell_above().unwrap().program(), "bash");
+        let mut elsewhere = c;
+        elsewhere.ancestors[4].terminal.as_mut().unwrap().device = 8;
+        assert!(
+            elsewhere.shell_above().is_none(),
+            "a terminal inside a terminal"
+        );
     }
 
     #[test]

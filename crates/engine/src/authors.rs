@@ -57,6 +57,7 @@ pub(crate) fn finish_one(
     let known = write(ledger, Durability::Process, |tx| {
         tx.finish(repository, facts, patch)?;
         keep_promise(tx, repository, facts)?;
+        landing::judge_again(tx, world.ids, repository, &facts.commit)?;
         tx.commit(repository, &facts.commit)
     })?;
     match known {

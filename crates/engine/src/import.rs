@@ -263,6 +263,7 @@ fn session_of(
         explicit: None,
         process: None,
         above: Vec::new(),
+        carried: None,
         cwd: Some(found.cwd.clone()),
         place: found.place.clone(),
         transcript: None,

@@ -1,14 +1,15 @@
 //! From an intent to a commit: landing, and what git rewrites later.
 
+use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, judge};
 use siglum_domain::intake::{Head, Landed, LandedBy, Place, Rewritten};
-use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{CheckpointId, IdSource, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, IntentRecord, IntentState, LedgerError, SeenBy,
     Transaction,
 };
 
-use crate::scene;
+use crate::scene::{self, Unseen};
 
 /// A commit landed: closes the intent of the same git process, or takes what could be seen now.
 pub(crate) fn land(
@@ -184,29 +185,19 @@ pub(crate) fn withdraw_other(
     }
 }
 
-/// A commit that no hook of git announced or saw landing, and when git says that it was made.
+/// A commit that no hook of git announced or saw landing.
 pub(crate) fn unannounced(
     tx: &mut dyn Transaction,
-    repository: RepositoryId,
-    commit: &Oid,
+    unseen: &Unseen<'_>,
     fresh: CheckpointId,
-    at: Timestamp,
-    made: Timestamp,
 ) -> Result<(), LedgerError> {
-    if tx.commit(repository, commit)?.is_some() {
+    if tx
+        .commit(unseen.repository, &unseen.facts.commit)?
+        .is_some()
+    {
         return Ok(());
     }
-    let judgement = judge(&scene::unwitnessed(tx, repository, commit, at, made)?);
-    put(
-        tx,
-        repository,
-        commit,
-        Some(fresh),
-        None,
-        judgement,
-        at,
-        SeenBy::Tool,
-    )
+    put_unseen(tx, unseen, fresh, SeenBy::Tool)
 }
 
 /// A commit that an import of transcripts found. It is noted at the moment that git says it was
@@ -214,21 +205,76 @@ pub(crate) fn unannounced(
 pub(crate) fn imported(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
-    commit: &Oid,
+    facts: &CommitFacts,
     fresh: CheckpointId,
-    made: Timestamp,
 ) -> Result<(), LedgerError> {
-    let judgement = judge(&scene::unwitnessed(tx, repository, commit, made, made)?);
+    let at = facts.committed;
+    let unseen = Unseen {
+        repository,
+        facts,
+        at,
+    };
+    put_unseen(tx, &unseen, fresh, SeenBy::Import)
+}
+
+fn put_unseen(
+    tx: &mut dyn Transaction,
+    unseen: &Unseen<'_>,
+    fresh: CheckpointId,
+    seen_by: SeenBy,
+) -> Result<(), LedgerError> {
+    let judgement = judge(&scene::unwitnessed(tx, unseen)?);
     put(
         tx,
-        repository,
-        commit,
+        unseen.repository,
+        &unseen.facts.commit,
         Some(fresh),
         None,
         judgement,
-        made,
-        SeenBy::Import,
+        unseen.at,
+        seen_by,
     )
+}
+
+/// More became known of a commit that no hook of git saw: the end of another call, or what git says.
+pub(crate) fn judge_again(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    repository: RepositoryId,
+    commit: &Oid,
+) -> Result<(), LedgerError> {
+    let known = tx.commit(repository, commit)?;
+    let Some(known) = known.filter(|c| c.seen_by == SeenBy::Tool && c.intent.is_none()) else {
+        return Ok(());
+    };
+    // Without them it is judged again when git was asked.
+    let Some(facts) = &known.facts else {
+        return Ok(());
+    };
+    let (at, facts) = (known.at, facts);
+    let unseen = Unseen {
+        repository,
+        facts,
+        at,
+    };
+    let judgement = judge(&scene::unwitnessed(tx, &unseen)?);
+    if judgement == known.judgement {
+        return Ok(());
+    }
+    if let Some(checkpoint) = known.checkpoint {
+        tx.withdraw_checkpoint(checkpoint)?;
+    }
+    let sessions = concerned(&judgement);
+    let checkpoint =
+        (!sessions.is_empty()).then(|| known.checkpoint.unwrap_or_else(|| CheckpointId::mint(ids)));
+    if let Some(id) = checkpoint {
+        pin(tx, id, repository, commit, &sessions, at)?;
+    }
+    tx.put_commit(&CommitRecord {
+        checkpoint,
+        judgement,
+        ..known
+    })
 }
 
 #[expect(clippy::too_many_arguments, reason = "the columns of one row")]

@@ -2,12 +2,13 @@
 //!
 //! Hooks run side by side, and one may wait in the spool while another does not.
 
-use siglum_domain::SessionId;
 use siglum_domain::fold::Entry;
 use siglum_domain::intake::{AgentMatter, Intake, Matter};
 use siglum_domain::observation::{Fact, Observation, Side};
+use siglum_domain::{IdSource, SessionId};
 use siglum_ledger::{CommitRecord, Durability, Ledger, LedgerError, Transaction, write};
 
+use crate::moves;
 use crate::session::{self, SessionIdentity, side_key};
 
 /// How many entries of a log are looked at for the end of a call.
@@ -73,22 +74,16 @@ pub(crate) fn file_before(
     }
 }
 
-/// HEAD before a call: notes the move if HEAD after it is there and another one.
+/// HEAD before a call: notes what was made in the call if HEAD after it is there.
 pub(crate) fn head_before(
     tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
     identity: SessionIdentity,
     before: &Observation,
 ) -> Result<(), LedgerError> {
     let Some(entry) = after(tx, "head", identity.session, before)? else {
         return Ok(());
     };
-    let stands = |o: &Observation| match &o.fact {
-        Fact::HeadSeen { commit, .. } => commit.clone(),
-        _ => None,
-    };
-    if stands(before) == stands(&entry.observation) {
-        return Ok(());
-    }
     let from = entry.sequence.saturating_sub(TOGETHER);
     let near = tx.entries(identity.session, from, 2 * TOGETHER as usize)?;
     let of_call: Vec<_> = near
@@ -96,7 +91,7 @@ pub(crate) fn head_before(
         .map(|e| e.observation)
         .filter(|o| o.event == before.event)
         .collect();
-    session::head_move(tx, identity, &of_call, &entry.observation)
+    moves::note(tx, ids, identity, &of_call, &entry.observation)
 }
 
 fn after(

@@ -16,6 +16,7 @@ pub mod history;
 pub mod import;
 pub mod landing;
 mod late;
+mod moves;
 pub mod overview;
 mod scene;
 pub mod session;

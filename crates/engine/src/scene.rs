@@ -1,12 +1,14 @@
 //! From what was seen at a commit to a case that can be judged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use siglum_domain::evidence::{Case, Sign, Standing, Stranger};
+use siglum_domain::commit::CommitFacts;
+use siglum_domain::evidence::{AtTerminal, Case, Sign, Standing, Stranger};
 use siglum_domain::intake::Scene;
 use siglum_domain::observation::{Source, event};
-use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
-use siglum_ledger::{LedgerError, Transaction};
+use siglum_domain::process::{Ancestor, Chain};
+use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
+use siglum_ledger::{Binding, HeadMove, LedgerError, Said, Transaction};
 
 use crate::session::before_key;
 
@@ -21,74 +23,125 @@ pub(crate) fn case(
 ) -> Result<Case, LedgerError> {
     let mut case = Case {
         witnessed: true,
+        terminal: terminal(&scene.chain),
         at,
         ..Case::default()
     };
-    case.orphaned = scene.chain.is_orphaned();
-    case.typed_in = scene
-        .chain
-        .typed_in()
-        .map(|shell| shell.program().to_owned());
-    ancestry(tx, scene, &mut case)?;
-    variables(tx, scene, &mut case)?;
-    let since = at.plus_millis(-CALL_AT_MOST_MS);
-    for call in tx.running_calls(&scene.place.worktree, since)? {
-        if call.started <= at {
-            case.signs.push((
-                call.session,
-                Sign::RunningTool {
-                    call: tool_name(&call.event),
-                },
-            ));
-        }
-    }
+    let nearest = ancestry(tx, scene, &mut case)?;
+    variables(tx, scene, &nearest, &mut case)?;
+    running(tx, scene, &mut case)?;
     standings(tx, &mut case)?;
+    carried(tx, scene, &nearest, &mut case)?;
     Ok(case)
+}
+
+fn terminal(chain: &Chain) -> AtTerminal {
+    let name = |shell: &Ancestor| shell.program().to_owned();
+    match (chain.typed_in(), chain.shell_above()) {
+        (Some(shell), _) => AtTerminal::Typed(name(shell)),
+        (None, Some(shell)) => AtTerminal::Below(name(shell)),
+        (None, None) => AtTerminal::Away,
+    }
+}
+
+/// Adds the tool calls that run in the checkout. Work that was left behind is told apart only where
+/// their agents' processes could have been seen: one that runs in a container may be anybody's.
+fn running(tx: &mut dyn Transaction, scene: &Scene, case: &mut Case) -> Result<(), LedgerError> {
+    let since = case.at.plus_millis(-CALL_AT_MOST_MS);
+    let mut in_sight = true;
+    for call in tx.running_calls(&scene.place.worktree, since)? {
+        if call.started > case.at {
+            continue;
+        }
+        let bound = tx.bindings(call.session)?;
+        in_sight &= bound.iter().any(|b| scene.chain.is_seen_from(&b.process));
+        let call_name = tool_name(&call.event);
+        let sign = Sign::RunningTool { call: call_name };
+        case.signs.push((call.session, sign));
+    }
+    case.orphaned = in_sight && scene.chain.is_orphaned();
+    Ok(())
+}
+
+/// A commit that no hook of git saw.
+pub(crate) struct Unseen<'a> {
+    pub(crate) repository: RepositoryId,
+    /// What git says of it.
+    pub(crate) facts: &'a CommitFacts,
+    /// When it was noticed.
+    pub(crate) at: Timestamp,
 }
 
 /// The case of a commit that no hook of git saw: only what tools did speaks for it, if it was made
 /// while they ran.
 pub(crate) fn unwitnessed(
     tx: &mut dyn Transaction,
-    repository: RepositoryId,
-    commit: &Oid,
-    at: Timestamp,
-    made: Timestamp,
+    unseen: &Unseen<'_>,
 ) -> Result<Case, LedgerError> {
     let mut case = Case {
-        at,
+        at: unseen.at,
         ..Case::default()
     };
-    tool_output(tx, repository, commit, &mut case)?;
-    let mut kept = Vec::new();
-    for (session, sign) in std::mem::take(&mut case.signs) {
-        let Sign::ToolOutput { call } = &sign else {
+    let elsewhere = recorded_elsewhere(tx, unseen.facts)?;
+    let made = unseen.facts.committed;
+    let mut worktrees = Vec::new();
+    for moved in tx.moves_to(unseen.repository, &unseen.facts.commit)? {
+        if !made_in_call(tx, &moved, made)? || (elsewhere && moved.said < Said::Made) {
             continue;
-        };
-        if made_in_call(tx, session, call, made)? {
-            kept.push((session, sign));
+        }
+        worktrees.extend(tx.session(moved.session)?.and_then(|s| s.worktree));
+        case.signs.push((moved.session, sign_of(&moved)));
+    }
+    worktrees.sort();
+    worktrees.dedup();
+    for worktree in worktrees {
+        for call in tx.running_calls(&worktree, made.plus_millis(-CALL_AT_MOST_MS))? {
+            if call.started.seconds() <= made.seconds() {
+                let call_name = tool_name(&call.event);
+                let sign = Sign::Window { call: call_name };
+                case.signs.push((call.session, sign));
+            }
         }
     }
-    case.signs = kept;
     standings(tx, &mut case)?;
     Ok(case)
 }
 
-/// Tells whether a commit was made while a call ran. A call that pulls, resets or checks out a commit
-/// moves HEAD to it, too, and did not make it. Git's clock has whole seconds.
+/// Whether the message names a checkpoint that this ledger never gave out: hooks of somebody else saw
+/// the commit, and whoever prints a log here did not make it.
+fn recorded_elsewhere(tx: &mut dyn Transaction, facts: &CommitFacts) -> Result<bool, LedgerError> {
+    for named in &facts.named {
+        if tx.checkpoint(*named)?.is_none() && tx.intent(*named)?.is_none() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn sign_of(moved: &HeadMove) -> Sign {
+    let call = tool_name(&moved.event);
+    match moved.said {
+        Said::Nothing => Sign::Window { call },
+        Said::Named => Sign::ToolOutput { call },
+        Said::Made => Sign::GitWords { call },
+    }
+}
+
+/// Tells whether a commit was made while a call ran. Where git keeps no list of the moves of HEAD, a
+/// call that pulls, resets or checks out a commit moves HEAD to it, too, and did not make it. Git's
+/// clock has whole seconds.
 fn made_in_call(
     tx: &mut dyn Transaction,
-    session: SessionId,
-    call: &str,
+    moved: &HeadMove,
     made: Timestamp,
 ) -> Result<bool, LedgerError> {
-    let key = before_key("head", &event::tool(call));
-    let began = tx.entry(session, Source::Hook, &key)?;
+    let key = before_key("head", &moved.event);
+    let began = tx.entry(moved.session, Source::Hook, &key)?;
     // A move that a transcript tells was compared with git when it was read.
     Ok(began.is_none_or(|e| made.seconds() >= e.observation.at.seconds()))
 }
 
-/// Adds the tool calls that moved HEAD to the commit and name it.
+/// Adds the tool calls during which HEAD moved to the commit and that name it.
 pub(crate) fn tool_output(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
@@ -96,13 +149,8 @@ pub(crate) fn tool_output(
     case: &mut Case,
 ) -> Result<(), LedgerError> {
     for moved in tx.moves_to(repository, commit)? {
-        if moved.named {
-            case.signs.push((
-                moved.session,
-                Sign::ToolOutput {
-                    call: tool_name(&moved.event),
-                },
-            ));
+        if moved.said > Said::Nothing {
+            case.signs.push((moved.session, sign_of(&moved)));
         }
     }
     standings(tx, case)
@@ -115,49 +163,75 @@ fn tool_name(event_key: &str) -> String {
         .to_owned()
 }
 
-fn ancestry(tx: &mut dyn Transaction, scene: &Scene, case: &mut Case) -> Result<(), LedgerError> {
-    let mut recorded = Vec::new();
+/// Adds the sessions that are bound to processes above git, and the agents there that are not
+/// recorded. Returns the bindings to the nearest process.
+fn ancestry(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    case: &mut Case,
+) -> Result<Vec<Binding>, LedgerError> {
+    let mut nearest = Vec::new();
+    let mut recorded: Vec<(u32, AgentName)> = Vec::new();
     for (depth, ancestor) in (0u32..).zip(&scene.chain.ancestors) {
         let process = ancestor.identity.key();
-        for binding in tx.bound_to(&process)? {
-            recorded.push(depth);
-            let sign = Sign::Ancestry {
-                depth,
-                process: process.clone(),
-                bound_at: binding.bound_at,
+        let bound = tx.bound_to(&process)?;
+        for binding in &bound {
+            let agent = tx.session(binding.session)?.map(|s| s.agent);
+            recorded.extend(agent.map(|agent| (depth, agent)));
+            let process = process.clone();
+            let sign = if ancestor.identity.pid == 1 {
+                Sign::Reaper { depth, process }
+            } else {
+                let bound_at = binding.bound_at;
+                Sign::Ancestry {
+                    depth,
+                    process,
+                    bound_at,
+                }
             };
             case.signs.push((binding.session, sign));
+        }
+        if nearest.is_empty() {
+            nearest = bound;
         }
     }
     for (at, agent) in &scene.agents {
         let depth = u32::try_from(*at).unwrap_or(u32::MAX);
-        // An agent may be a launcher and its child: one of the two is recorded.
-        let same = |d: &u32| d.abs_diff(depth) <= 1;
-        if !recorded.iter().any(same) {
+        // A launcher of the agent is right above its own child.
+        let known = |(d, of): &(u32, AgentName)| *d == depth || (d + 1 == depth && of == agent);
+        if !recorded.iter().any(known) {
             case.strangers.push(Stranger::Process {
                 depth,
                 agent: agent.clone(),
             });
         }
     }
-    Ok(())
+    Ok(nearest)
 }
 
-fn variables(tx: &mut dyn Transaction, scene: &Scene, case: &mut Case) -> Result<(), LedgerError> {
+/// Adds the sessions that variables name, and variables of agents that are not recorded. One that only
+/// says that the nearest agent is there says nothing new.
+fn variables(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    nearest: &[Binding],
+    case: &mut Case,
+) -> Result<(), LedgerError> {
+    let mut agents = Vec::new();
+    for binding in nearest {
+        agents.extend(tx.session(binding.session)?.map(|s| s.agent));
+    }
     for variable in &scene.variables {
         let session = match &variable.native {
             Some(native) => tx.session_by_alias(&variable.agent, native)?,
+            None if agents.contains(&variable.agent) => continue,
             None => None,
         };
+        let name = variable.name.clone();
         match session {
-            Some(session) => case.signs.push((
-                session,
-                Sign::Variable {
-                    name: variable.name.clone(),
-                },
-            )),
+            Some(session) => case.signs.push((session, Sign::Variable { name })),
             None => case.strangers.push(Stranger::Variable {
-                name: variable.name.clone(),
+                name,
                 native: variable.native.clone(),
             }),
         }
@@ -176,10 +250,41 @@ fn standings(tx: &mut dyn Transaction, case: &mut Case) -> Result<(), LedgerErro
                 Standing {
                     last_at: Some(record.last_at),
                     ended_at: record.ended_at,
+                    carried: None,
                 },
             );
         }
     }
     case.standings = standings;
+    Ok(())
+}
+
+/// Adds which of the variables in git's environment the agents' own processes had: those above git,
+/// and where a session is known by a variable only, all that it ran in.
+fn carried(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    nearest: &[Binding],
+    case: &mut Case,
+) -> Result<(), LedgerError> {
+    let had = |binding: &Binding| -> Option<BTreeSet<String>> {
+        let carried = binding.carried.as_ref()?;
+        let same = scene.variables.iter().filter(|v| carried.contains(v));
+        Some(same.map(|v| v.name.clone()).collect())
+    };
+    for (session, standing) in &mut case.standings {
+        let above: Vec<Binding> = nearest
+            .iter()
+            .filter(|b| b.session == *session)
+            .cloned()
+            .collect();
+        let bindings = if above.is_empty() {
+            tx.bindings(*session)?
+        } else {
+            above
+        };
+        let sets: Option<Vec<_>> = bindings.iter().map(had).collect();
+        standing.carried = sets.and_then(|sets| sets.into_iter().reduce(|a, b| &a & &b));
+    }
     Ok(())
 }

@@ -1,18 +1,18 @@
 //! Resolving a hook's claims into one session, and writing down what it saw.
 
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::observation::{Arrival, Fact, Observation, Side, Source, StartKind, ToolClass};
+use siglum_domain::observation::{Fact, Observation, Side, Source, StartKind, ToolClass};
 use siglum_domain::{
     CheckpointId, ConversationId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId,
     Timestamp, TurnId,
 };
 use siglum_ledger::{
-    Appended, CheckpointKind, CheckpointRecord, EditRecord, HeadMove, LedgerError, Mode, NewEntry,
-    Relation, SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
+    Appended, CheckpointKind, CheckpointRecord, EditRecord, LedgerError, Mode, NewEntry, Relation,
+    SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
 };
 
-use crate::late;
 use crate::world::salt;
+use crate::{late, moves};
 
 /// The session that everything after this speaks of. Made once, in this module.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +72,7 @@ fn resolve(
         goes_on(tx, session, last_at)?;
         relate(tx, session, matter)?;
         if let Some(process) = &matter.process {
-            tx.bind(session, process, at)?;
+            tx.bind(session, process, matter.carried.as_deref(), at)?;
         }
     }
     Ok(SessionIdentity {
@@ -221,7 +221,7 @@ pub(crate) fn append(
     observation: &Observation,
 ) -> Result<(), LedgerError> {
     let session = identity.session;
-    if stayed(tx, session, observation)? {
+    if moves::stayed(tx, session, observation)? {
         return Ok(());
     }
     let turn = turn_of(tx, ids, session, observation)?;
@@ -269,40 +269,16 @@ pub(crate) fn append(
         } => edit(tx, identity, matter, turn, observation)?,
         Fact::HeadSeen {
             side: Side::After, ..
-        } => head_move(tx, identity, &matter.observations, observation)?,
+        } => moves::note(tx, ids, identity, &matter.observations, observation)?,
         Fact::FileSeen {
             side: Side::Before, ..
         } => late::file_before(tx, identity, matter, observation)?,
         Fact::HeadSeen {
             side: Side::Before, ..
-        } => late::head_before(tx, identity, observation)?,
+        } => late::head_before(tx, ids, identity, observation)?,
         _ => {}
     }
     Ok(())
-}
-
-/// HEAD after a call is not worth an entry where it stands as before.
-fn stayed(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    observation: &Observation,
-) -> Result<bool, LedgerError> {
-    let Fact::HeadSeen {
-        side: Side::After,
-        commit,
-        ..
-    } = &observation.fact
-    else {
-        return Ok(false);
-    };
-    let earlier = tx.entry(
-        session,
-        observation.source,
-        &before_key("head", &observation.event),
-    )?;
-    Ok(
-        matches!(earlier.map(|e| e.observation.fact), Some(Fact::HeadSeen { commit: before, .. }) if before == *commit),
-    )
 }
 
 /// The turn that an observation belongs to: by the agent's own name for it, else the last one.
@@ -420,52 +396,6 @@ pub(crate) fn edit(
         before,
         after: after.clone(),
         lines: None,
-    })
-}
-
-/// A call moved HEAD. One that pulled, reset or checked out the commit did not make it, whatever it
-/// says.
-pub(crate) fn head_move(
-    tx: &mut dyn Transaction,
-    identity: SessionIdentity,
-    delivery: &[Observation],
-    observation: &Observation,
-) -> Result<(), LedgerError> {
-    let (
-        Fact::HeadSeen {
-            commit: Some(after),
-            arrival,
-            ..
-        },
-        Some(repository),
-    ) = (&observation.fact, identity.repository)
-    else {
-        return Ok(());
-    };
-    let earlier = tx.entry(
-        identity.session,
-        observation.source,
-        &before_key("head", &observation.event),
-    )?;
-    if earlier.is_none() {
-        return Ok(());
-    }
-    let says = |o: &Observation| match &o.fact {
-        Fact::ToolEnded {
-            output: Some(output),
-            ..
-        } => output
-            .text()
-            .is_some_and(|t| t.contains(&after.as_str()[..7])),
-        _ => false,
-    };
-    tx.put_move(&HeadMove {
-        repository,
-        commit: after.clone(),
-        session: identity.session,
-        event: observation.event.clone(),
-        named: *arrival != Some(Arrival::Moved) && delivery.iter().any(says),
-        at: observation.at,
     })
 }
 

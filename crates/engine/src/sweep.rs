@@ -12,6 +12,7 @@ use siglum_ledger::{
     Durability, IntentRecord, IntentState, Ledger, RepositoryRecord, SeenBy, read, write,
 };
 
+use crate::scene::Unseen;
 use crate::{EngineError, World, landing};
 
 /// How many commits one look at a checkout goes back at most.
@@ -126,7 +127,12 @@ fn checkout(
         } else if moved {
             let fresh = CheckpointId::mint(world.ids);
             write(ledger, Durability::Process, |tx| {
-                landing::unannounced(tx, repository, &commit, fresh, now, facts.committed)
+                let unseen = Unseen {
+                    repository,
+                    facts,
+                    at: now,
+                };
+                landing::unannounced(tx, &unseen, fresh)
             })?;
         }
     }

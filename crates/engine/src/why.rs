@@ -16,7 +16,8 @@ use siglum_ledger::{
     Statement, StatementRecord, Transaction, read,
 };
 
-use crate::{EngineError, World, authors, landing, scene};
+use crate::scene::{self, Unseen};
+use crate::{EngineError, World, authors, landing};
 
 /// A session as an answer shows it.
 #[derive(Debug, Clone)]
@@ -163,10 +164,11 @@ fn answer(
         Some(record) => record.judgement.clone(),
         None => judge(&scene::unwitnessed(
             tx,
-            repository,
-            &facts.commit,
-            facts.committed,
-            facts.committed,
+            &Unseen {
+                repository,
+                facts: &facts,
+                at: facts.committed,
+            },
         )?),
     };
     named_by_message(tx, &facts, record, &mut judgement)?;

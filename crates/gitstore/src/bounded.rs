@@ -26,15 +26,23 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Option<String> {
 
 /// Reads the last whole lines of a regular file, from at most `limit` bytes.
 pub(crate) fn read_tail(path: &Path, limit: u64) -> Option<String> {
+    read_tail_at(path, limit).map(|(_, lines)| String::from_utf8_lossy(&lines).into_owned())
+}
+
+/// The same, with where in the file they begin, in bytes.
+pub(crate) fn read_tail_at(path: &Path, limit: u64) -> Option<(u64, Vec<u8>)> {
     let size = fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len();
     let mut file = File::open(path).ok()?;
-    file.seek(SeekFrom::Start(size.saturating_sub(limit)))
-        .ok()?;
+    let mut from = size.saturating_sub(limit);
+    file.seek(SeekFrom::Start(from)).ok()?;
     let mut content = Vec::new();
-    file.take(limit).read_to_end(&mut content).ok()?;
-    let text = String::from_utf8_lossy(&content).into_owned();
-    if size <= limit {
-        return Some(text);
+    file.take(size - from).read_to_end(&mut content).ok()?;
+    let end = content.iter().rposition(|b| *b == b'\n')? + 1;
+    content.truncate(end);
+    if from > 0 {
+        let start = content.iter().position(|b| *b == b'\n')? + 1;
+        content.drain(..start);
+        from += start as u64;
     }
-    text.split_once('\n').map(|(_, whole)| whole.to_owned())
+    Some((from, content))
 }

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use siglum_domain::Oid;
 use siglum_domain::intake::Place;
-use siglum_domain::observation::Arrival;
+use siglum_domain::observation::{Arrival, HeadStep};
 
 use crate::refs::{self, HeadRead};
 use crate::{bounded, config};
@@ -158,6 +158,18 @@ impl Repo {
     #[must_use]
     pub fn moves(&self) -> Vec<(Option<Oid>, Oid)> {
         refs::moves(&self.git_dir)
+    }
+
+    /// How long git's list of the moves of HEAD is, in bytes; nothing where git keeps none.
+    #[must_use]
+    pub fn log_length(&self) -> Option<u64> {
+        refs::log_length(&self.git_dir)
+    }
+
+    /// The last moves of HEAD, oldest first, each with its place in git's list of them.
+    #[must_use]
+    pub fn steps(&self) -> Vec<HeadStep> {
+        refs::steps(&self.git_dir)
     }
 
     /// How HEAD came to this commit, by git's list of its moves; nothing where the list does not

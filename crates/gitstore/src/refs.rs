@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::Oid;
-use siglum_domain::observation::Arrival;
+use siglum_domain::observation::{Arrival, HeadStep};
 
 use crate::bounded;
 
@@ -94,6 +94,33 @@ pub(crate) fn moves(git_dir: &Path) -> Vec<(Option<Oid>, Oid)> {
         Some(((!from.is_zero()).then_some(from), to))
     };
     log.lines().rev().filter_map(moved).collect()
+}
+
+/// How long the log of HEAD is, in bytes; nothing where there is none.
+pub(crate) fn log_length(git_dir: &Path) -> Option<u64> {
+    let log = fs::metadata(git_dir.join("logs/HEAD")).ok()?;
+    log.is_file().then_some(log.len())
+}
+
+/// The last moves of HEAD, oldest first, each with its place in the log.
+pub(crate) fn steps(git_dir: &Path) -> Vec<HeadStep> {
+    let path = git_dir.join("logs/HEAD");
+    let Some((mut position, log)) = bounded::read_tail_at(&path, LOG_TAIL) else {
+        return Vec::new();
+    };
+    let mut steps = Vec::new();
+    for line in log.split_inclusive(|b| *b == b'\n') {
+        let text = String::from_utf8_lossy(line);
+        if let Some(to) = text.split(' ').nth(1).and_then(|to| Oid::new(to).ok()) {
+            steps.push(HeadStep {
+                position,
+                to,
+                arrival: text.split_once('\t').and_then(|(_, message)| said(message)),
+            });
+        }
+        position += line.len() as u64;
+    }
+    steps
 }
 
 /// HEAD and a few families of refs belong to the worktree, all others to the repository.

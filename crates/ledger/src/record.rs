@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Judgement;
-use siglum_domain::intake::{Place, Scene};
+use siglum_domain::intake::{AgentVariable, Place, Scene};
 use siglum_domain::link::Link;
 use siglum_domain::observation::{FileVersion, Tokens};
 use siglum_domain::process::ProcessIdentity;
@@ -140,6 +140,8 @@ pub struct Binding {
     pub process: ProcessIdentity,
     /// When it was bound last.
     pub bound_at: Timestamp,
+    /// The variables of other agents in its environment; absent where nobody looked.
+    pub carried: Option<Vec<AgentVariable>>,
 }
 
 /// One turn as the ledger knows it.
@@ -191,7 +193,19 @@ pub struct EditRecord {
     pub lines: Option<Vec<u64>>,
 }
 
-/// A tool call that moved HEAD to a commit.
+/// What a tool call said of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// Its output does not name it.
+    Nothing,
+    /// Its output names it.
+    Named,
+    /// Its output has the line that git prints when it has made the commit.
+    Made,
+}
+
+/// A commit that HEAD came to while a tool call ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadMove {
     /// The repository.
@@ -202,8 +216,8 @@ pub struct HeadMove {
     pub session: SessionId,
     /// The call.
     pub event: String,
-    /// Whether its output names the commit.
-    pub named: bool,
+    /// What the call's output says of it.
+    pub said: Said,
     /// When it returned.
     pub at: Timestamp,
 }

@@ -3,7 +3,7 @@
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Judgement;
 use siglum_domain::fold::Entry;
-use siglum_domain::intake::{Decline, Place, Scene};
+use siglum_domain::intake::{AgentVariable, Decline, Place, Scene};
 use siglum_domain::observation::{Observation, Source};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::receipt::{Receipt, SealedEntry};
@@ -171,8 +171,15 @@ pub trait Sessions {
     /// Sessions whose log is longer than their summary.
     fn unfolded(&mut self, limit: usize) -> Result<Vec<SessionId>>;
 
-    /// Binds a session to a process.
-    fn bind(&mut self, session: SessionId, process: &ProcessIdentity, at: Timestamp) -> Result<()>;
+    /// Binds a session to a process, with the variables of other agents in its environment, if it was
+    /// looked at.
+    fn bind(
+        &mut self,
+        session: SessionId,
+        process: &ProcessIdentity,
+        carried: Option<&[AgentVariable]>,
+        at: Timestamp,
+    ) -> Result<()>;
     /// The sessions that were ever bound to a process, by its key.
     fn bound_to(&mut self, process: &str) -> Result<Vec<Binding>>;
     /// The processes that a session was ever bound to, newest first.

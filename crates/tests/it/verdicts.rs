@@ -114,7 +114,9 @@ fn an_agents_own_process_with_the_variable_of_an_unknown_session() {
         .bare_sh(&format!("CLAUDE_CODE_SESSION_ID=stranger {COMMIT}"))
         .ok();
     let why = repo.why("HEAD");
-    assert_eq!(why.committer(), agent.likely(), "ancestry alone: {why}");
+    assert_eq!(why.committer(), "unknown ambiguous", "{why}");
+    assert_eq!(why.candidates(), ["one"], "{why}");
+    assert!(why.says("set below the agent"), "{why}");
 }
 
 #[test]

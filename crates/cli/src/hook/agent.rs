@@ -18,6 +18,7 @@ use siglum_gitstore::{HeadRead, ObjectAddress, ObjectStore, Repo, blob_id, disco
 use siglum_ledger::{Ledger, read};
 
 use super::delivery::Delivery;
+use super::scene;
 use crate::config::Config;
 use crate::{clock, env, platform};
 
@@ -114,7 +115,7 @@ fn record(delivery: &mut Delivery, spec: &AgentSpec, payload: &[u8], repo: Optio
         edits
             .iter()
             .for_each(|edit| see_file(delivery, spec, &mut reduced, repo, edit));
-        see_head(delivery, &mut reduced, repo);
+        see_head(delivery, spec, &mut reduced, repo);
     }
     if matches!(reduced.boundary, Boundary::TurnEnd | Boundary::SessionEnd) {
         delivery.want_worker();
@@ -160,6 +161,12 @@ fn matter(
             .collect(),
         None => Vec::new(),
     };
+    // Looked at together with the process that had them.
+    let carried = process.as_ref().map(|_| {
+        let mut carried = scene::variables();
+        carried.retain(|v| v.agent != agent || v.native.as_ref() != Some(&reduced.native));
+        carried
+    });
     AgentMatter {
         agent,
         native: reduced.native,
@@ -167,6 +174,7 @@ fn matter(
         explicit: None,
         process,
         above,
+        carried,
         cwd: reduced.cwd,
         place: repo.map(|r| r.place.clone()),
         transcript: reduced.transcript.map(|p| p.to_string_lossy().into_owned()),
@@ -256,8 +264,8 @@ fn base_version(
     known.ok().flatten()?.parse().ok()
 }
 
-/// Notes where HEAD stands before or after a tool that runs commands.
-fn see_head(delivery: &Delivery, reduced: &mut Reduced, repo: &Repo) {
+/// Notes where HEAD stands before or after a tool that runs commands, and how it came there.
+fn see_head(delivery: &mut Delivery, spec: &AgentSpec, reduced: &mut Reduced, repo: &Repo) {
     let Some((event, side)) = reduced.head.take() else {
         return;
     };
@@ -266,14 +274,20 @@ fn see_head(delivery: &Delivery, reduced: &mut Reduced, repo: &Repo) {
         HeadRead::Unborn => None,
         HeadRead::NeedsGit => return,
     };
-    let arrival = match side {
-        Side::Before => None,
-        Side::After => commit.as_ref().and_then(|commit| repo.arrival(commit)),
-    };
+    let (mut arrival, mut moves) = (None, Vec::new());
+    let log = repo.log_length();
+    if side == Side::After {
+        arrival = commit.as_ref().and_then(|commit| repo.arrival(commit));
+        moves = repo.steps();
+        let from = log_before(delivery, spec, reduced, &event).unwrap_or(0);
+        moves.retain(|step| step.position >= from);
+    }
     let fact = Fact::HeadSeen {
         side,
         commit,
         arrival,
+        log,
+        moves,
     };
     note(
         delivery,
@@ -282,6 +296,27 @@ fn see_head(delivery: &Delivery, reduced: &mut Reduced, repo: &Repo) {
         side_key("head", &event, side),
         fact,
     );
+}
+
+/// How long git's list of the moves of HEAD was before a call, where the ledger knows it.
+fn log_before(
+    delivery: &mut Delivery,
+    spec: &AgentSpec,
+    reduced: &Reduced,
+    event: &str,
+) -> Option<u64> {
+    let agent = AgentName::new(spec.name).ok()?;
+    let key = side_key("head", event, Side::Before);
+    let seen = read(delivery.ledger().ok()?, |tx| {
+        match tx.session_by_alias(&agent, &reduced.native)? {
+            Some(session) => tx.entry(session, Source::Hook, &key),
+            None => Ok(None),
+        }
+    });
+    match seen.ok().flatten()?.observation.fact {
+        Fact::HeadSeen { log, .. } => log,
+        _ => None,
+    }
 }
 
 fn note(delivery: &Delivery, reduced: &mut Reduced, event: &str, key: String, fact: Fact) {

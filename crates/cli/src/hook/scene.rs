@@ -41,7 +41,7 @@ fn name(agent: &str) -> AgentName {
 
 /// The variables of agents: those that name a session, and where an agent names none, those that
 /// only say that it is there. No other variable is looked at, and no value of one is kept.
-fn variables() -> Vec<AgentVariable> {
+pub fn variables() -> Vec<AgentVariable> {
     let mut found = Vec::new();
     for agent in KNOWN_AGENTS {
         let named = agent

@@ -47,6 +47,7 @@ fn prompted(ledger: &mut dyn Ledger, ids: &Ids) -> SessionId {
         explicit: None,
         process: None,
         above: Vec::new(),
+        carried: None,
         cwd: None,
         place: None,
         transcript: None,

@@ -10,10 +10,11 @@ use siglum_domain::evidence::judge;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::Git;
 use siglum_ledger::{
-    Durability, Ledger, LedgerError, RepositoryRecord, SeenBy, Transaction, read, write,
+    Durability, Ledger, LedgerError, RepositoryRecord, Said, SeenBy, Transaction, read, write,
 };
 
-use crate::{EngineError, World, authors, landing, scene};
+use crate::scene::{self, Unseen};
+use crate::{EngineError, World, authors, landing};
 
 /// How many commits of a repository are looked at, newest first.
 const COMMITS_MOST: usize = 20_000;
@@ -149,7 +150,7 @@ fn was_named(
     facts: &CommitFacts,
 ) -> Result<bool, LedgerError> {
     let moves = tx.moves_to(repository, &facts.commit)?;
-    Ok(moves.iter().any(|m| m.named))
+    Ok(moves.iter().any(|m| m.said > Said::Nothing))
 }
 
 /// Gives the commit a record, or judges again what an earlier import judged. What a hook saw stays.
@@ -159,15 +160,19 @@ fn note(
     facts: &CommitFacts,
     fresh: CheckpointId,
 ) -> Result<(), LedgerError> {
-    let (commit, at) = (&facts.commit, facts.committed);
-    match tx.commit(repository, commit)? {
-        None => landing::imported(tx, repository, commit, fresh, at),
+    match tx.commit(repository, &facts.commit)? {
+        None => landing::imported(tx, repository, facts, fresh),
         Some(known) if known.seen_by == SeenBy::Import && known.checkpoint.is_none() => {
-            let judgement = judge(&scene::unwitnessed(tx, repository, commit, at, at)?);
+            let unseen = Unseen {
+                repository,
+                facts,
+                at: facts.committed,
+            };
+            let judgement = judge(&scene::unwitnessed(tx, &unseen)?);
             if judgement == known.judgement {
                 return Ok(());
             }
-            landing::imported(tx, repository, commit, fresh, at)
+            landing::imported(tx, repository, facts, fresh)
         }
         Some(_) => Ok(()),
     }

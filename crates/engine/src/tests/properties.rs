@@ -110,7 +110,7 @@ fn told(stage: &mut Stage) -> BTreeMap<String, String> {
         told.insert("edits".to_owned(), format!("{edits:?}"));
         for n in 30..34 {
             let moves = stage.read(|tx| tx.moves_to(repository.id, &oid(n)));
-            let moves: Vec<_> = moves.iter().map(|m| (&m.event, m.named, m.at)).collect();
+            let moves: Vec<_> = moves.iter().map(|m| (&m.event, m.said, m.at)).collect();
             told.insert(format!("moves {n}"), format!("{moves:?}"));
         }
         let commits = stage.read(|tx| tx.commits(Some(repository.id), 99));

@@ -171,6 +171,7 @@ pub(super) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
         explicit: None,
         process: None,
         above: Vec::new(),
+        carried: None,
         cwd: Some("/home/dev/main".to_owned()),
         place: Some(place()),
         transcript: None,
@@ -334,6 +335,8 @@ pub(super) fn head(id: &str, turn: &str, seconds: i64, side: Side, commit: u8) -
         side,
         commit: Some(oid(commit)),
         arrival: None,
+        log: None,
+        moves: Vec::new(),
     };
     let event = event::tool(id);
     seen(

@@ -192,6 +192,7 @@ fn matter(ledger: &mut dyn Ledger, record: &TranscriptRecord) -> Result<AgentMat
         explicit: None,
         process: None,
         above: Vec::new(),
+        carried: None,
         cwd: None,
         place,
         transcript: None,

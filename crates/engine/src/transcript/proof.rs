@@ -9,7 +9,7 @@ use siglum_domain::observation::{Fact, FileVersion, Observation, Side, Source};
 use siglum_domain::{AgentName, SessionId, Timestamp};
 use siglum_gitstore::{ObjectFormat, blob_id, discover};
 use siglum_ledger::{
-    Durability, HeadMove, Ledger, LedgerError, RepositoryRecord, Transaction, read, write,
+    Durability, HeadMove, Ledger, LedgerError, RepositoryRecord, Said, Transaction, read, write,
 };
 
 use crate::session::side_key;
@@ -123,7 +123,7 @@ pub fn link_mentioned(
             commit: facts.commit.clone(),
             session,
             event: mention.event.clone(),
-            named: true,
+            said: Said::Named,
             at: mention.ended,
         };
         write(ledger, Durability::Process, |tx| tx.put_move(&moved))?;

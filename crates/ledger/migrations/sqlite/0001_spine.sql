@@ -57,6 +57,8 @@ CREATE TABLE processes (
     identity TEXT NOT NULL,
     first_at INTEGER NOT NULL,
     bound_at INTEGER NOT NULL,
+    -- The variables of other agents in its environment; null where nobody looked.
+    carried  TEXT,
     PRIMARY KEY (process, session)
 ) WITHOUT ROWID;
 CREATE INDEX processes_by_session ON processes (session);
@@ -139,13 +141,14 @@ CREATE TABLE edits (
 CREATE INDEX edits_by_path ON edits (repository, path, at);
 CREATE INDEX edits_by_after ON edits (after);
 
--- Tool calls that moved HEAD. A fold of the log.
+-- Commits that HEAD came to while a tool call ran, and what the call said of them. A fold of the
+-- log.
 CREATE TABLE head_moves (
     repository BLOB NOT NULL,
     "commit"   TEXT NOT NULL,
     session    BLOB NOT NULL REFERENCES sessions(id),
     event      TEXT NOT NULL,
-    named      INTEGER NOT NULL,
+    said       TEXT NOT NULL,
     at         INTEGER NOT NULL,
     PRIMARY KEY (repository, "commit", session, event)
 ) WITHOUT ROWID;

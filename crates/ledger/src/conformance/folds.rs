@@ -90,25 +90,25 @@ fn calls_end(shelf: &dyn Shelf) -> Outcome {
 fn moves(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
-    let moved = |n: u128, event: &str, named: bool| HeadMove {
+    let moved = |n: u128, event: &str, said: Said| HeadMove {
         repository: repository_id(1),
         commit: oid(7),
         session: session_id(n),
         event: event.to_owned(),
-        named,
+        said,
         at: at(6),
     };
     desk.write(|tx| {
-        tx.put_move(&moved(2, "t", false))?;
-        tx.put_move(&moved(1, "u", true))?;
-        tx.put_move(&moved(1, "t", false))?;
-        tx.put_move(&moved(1, "t", true))
+        tx.put_move(&moved(2, "t", Said::Nothing))?;
+        tx.put_move(&moved(1, "u", Said::Named))?;
+        tx.put_move(&moved(1, "t", Said::Nothing))?;
+        tx.put_move(&moved(1, "t", Said::Made))
     })?;
     let found = desk.read(|tx| tx.moves_to(repository_id(1), &oid(7)))?;
     let wanted = [
-        moved(1, "t", true),
-        moved(1, "u", true),
-        moved(2, "t", false),
+        moved(1, "t", Said::Made),
+        moved(1, "u", Said::Named),
+        moved(2, "t", Said::Nothing),
     ];
     same!(found, wanted, "moves to the commit");
     let (commit, repository) = desk.read(|tx| {

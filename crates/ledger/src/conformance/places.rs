@@ -85,14 +85,17 @@ fn bound(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     desk.write(|tx| {
-        tx.bind(session_id(1), &process(10), at(5))?;
-        tx.bind(session_id(1), &process(10), at(9))?;
-        tx.bind(session_id(1), &process(10), at(7))
+        tx.bind(session_id(1), &process(10), None, at(5))?;
+        tx.bind(session_id(1), &process(10), Some(&[variable()]), at(9))?;
+        tx.bind(session_id(1), &process(10), Some(&[]), at(7))?;
+        tx.bind(session_id(1), &process(10), None, at(6))
     })?;
     let found = desk.read(|tx| tx.bound_to(&process(10).key()))?;
-    same!(found.len(), 1, "bindings after the same one three times");
+    same!(found.len(), 1, "bindings after the same one four times");
     same!(found[0].process, process(10), "the process");
     same!(found[0].bound_at, at(9), "the latest time");
+    let carried = found[0].carried.clone();
+    same!(carried, Some(vec![variable()]), "variables, as first seen");
     let none = desk.read(|tx| tx.bound_to(&process(11).key()))?;
     same!(none, [], "sessions of a process that nobody knows");
     Ok(())
@@ -102,10 +105,10 @@ fn shared(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     desk.write(|tx| {
-        tx.bind(session_id(2), &process(10), at(1))?;
-        tx.bind(session_id(1), &process(10), at(2))?;
-        tx.bind(session_id(1), &process(11), at(3))?;
-        tx.bind(session_id(1), &process(12), at(1))
+        tx.bind(session_id(2), &process(10), None, at(1))?;
+        tx.bind(session_id(1), &process(10), None, at(2))?;
+        tx.bind(session_id(1), &process(11), None, at(3))?;
+        tx.bind(session_id(1), &process(12), None, at(1))
     })?;
     let sessions = desk.read(|tx| tx.bound_to(&process(10).key()))?;
     let ids: Vec<_> = sessions.iter().map(|b| b.session).collect();

@@ -115,6 +115,14 @@ pub(super) fn process(pid: u32) -> ProcessIdentity {
     }
 }
 
+pub(super) fn variable() -> AgentVariable {
+    AgentVariable {
+        name: "AGENT".to_owned(),
+        agent: agent("codex"),
+        native: Some(native("a b".trim_end_matches(" b"))),
+    }
+}
+
 pub(super) fn scene(n: u128, pid: u32) -> Scene {
     let git = Ancestor {
         identity: process(pid),
@@ -135,11 +143,7 @@ pub(super) fn scene(n: u128, pid: u32) -> Scene {
             ancestors: vec![git],
             complete: true,
         },
-        variables: vec![AgentVariable {
-            name: "AGENT".to_owned(),
-            agent: agent("codex"),
-            native: Some(native("a b".trim_end_matches(" b"))),
-        }],
+        variables: vec![variable()],
         agents: vec![(0, agent("codex"))],
         message: "message".to_owned(),
         named: Some(checkpoint_id(77)),

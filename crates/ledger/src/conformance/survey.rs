@@ -24,7 +24,7 @@ fn sessions(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
     tx.add_alias(&agent("claude-code"), &native("native-1"), one, at(1))?;
     tx.set_ended(one, Some(at(50)))?;
     tx.set_parent(session_id(2), one, Relation::Fork)?;
-    tx.bind(one, &process(10), at(3))?;
+    tx.bind(one, &process(10), Some(&[variable()]), at(3))?;
     tx.turn(one, "p", turn_id(1), at(3))?;
     tx.note_prompt(turn_id(1), 1)?;
     tx.take_lease(one, "driver", at(1), at(9))?;
@@ -69,7 +69,7 @@ fn log(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
         commit: oid(1),
         session: one,
         event: "t".to_owned(),
-        named: true,
+        said: Said::Named,
         at: at(3),
     })
 }

@@ -6,7 +6,7 @@ use siglum_domain::observation::{FileVersion, Observation, Source};
 use siglum_domain::receipt::{GENESIS, Receipt, SealedEntry, payload_digest};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp, TurnId};
 
-use super::columns::{Col, count, from_json, from_word, get, int, json, opt};
+use super::columns::{Col, count, from_json, from_word, get, int, json, opt, word};
 use super::open::Tx;
 use super::sessions::session_row;
 use crate::record::*;
@@ -253,34 +253,40 @@ impl Log for Tx<'_> {
     }
 
     fn put_move(&mut self, m: &HeadMove) -> Result<()> {
-        let sql = "INSERT OR REPLACE INTO head_moves (repository, \"commit\", session, event, named, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let sql = "INSERT OR REPLACE INTO head_moves (repository, \"commit\", session, event, said, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         self.db.prepare_cached(sql)?.execute((
             Col(m.repository),
             m.commit.as_str(),
             Col(m.session),
             &m.event,
-            m.named,
+            word(&m.said),
             Col(m.at),
         ))?;
         Ok(())
     }
 
     fn moves_to(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Vec<HeadMove>> {
-        let sql = "SELECT repository, \"commit\", session, event, named, at FROM head_moves WHERE repository = ?1 AND \"commit\" = ?2 ORDER BY session, event";
+        let sql = "SELECT repository, \"commit\", session, event, said, at FROM head_moves WHERE repository = ?1 AND \"commit\" = ?2 ORDER BY session, event";
         let mut query = self.db.prepare_cached(sql)?;
         let moved = |row: &Row<'_>| {
-            Ok(HeadMove {
+            let moved = HeadMove {
                 repository: get(row, 0)?,
                 commit: get(row, 1)?,
                 session: get(row, 2)?,
                 event: row.get(3)?,
-                named: row.get(4)?,
+                said: Said::Nothing,
                 at: get(row, 5)?,
-            })
+            };
+            Ok((moved, row.get::<_, String>(4)?))
         };
-        Ok(query
+        let rows: Vec<_> = query
             .query_map((Col(repository), commit.as_str()), moved)?
-            .collect::<rusqlite::Result<_>>()?)
+            .collect::<rusqlite::Result<_>>()?;
+        let whole = |(moved, said): (HeadMove, String)| {
+            let said = from_word("said", &said)?;
+            Ok(HeadMove { said, ..moved })
+        };
+        rows.into_iter().map(whole).collect()
     }
 
     fn put_edit(&mut self, e: &EditRecord) -> Result<()> {

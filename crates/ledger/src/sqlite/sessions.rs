@@ -1,7 +1,7 @@
 //! Repositories, sessions, their names, processes, turns and statements in SQLite.
 
 use rusqlite::{OptionalExtension, Row, params};
-use siglum_domain::intake::Place;
+use siglum_domain::intake::{AgentVariable, Place};
 use siglum_domain::observation::Tokens;
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
@@ -139,16 +139,20 @@ impl Tx<'_> {
     }
 }
 
-fn binding_row(row: &Row<'_>) -> rusqlite::Result<(SessionId, String, Timestamp)> {
-    Ok((get(row, 0)?, row.get(1)?, get(row, 2)?))
+type BindingRow = (SessionId, String, Timestamp, Option<String>);
+
+fn binding_row(row: &Row<'_>) -> rusqlite::Result<BindingRow> {
+    Ok((get(row, 0)?, row.get(1)?, get(row, 2)?, row.get(3)?))
 }
 
-fn bindings(rows: Vec<(SessionId, String, Timestamp)>) -> Result<Vec<Binding>> {
-    let whole = |(session, identity, bound_at): (_, String, _)| {
+fn bindings(rows: Vec<BindingRow>) -> Result<Vec<Binding>> {
+    let whole = |(session, identity, bound_at, carried): BindingRow| {
+        let carried = carried.map(|c| from_json("variables", &c)).transpose()?;
         Ok(Binding {
             session,
             process: from_json("process", &identity)?,
             bound_at,
+            carried,
         })
     };
     rows.into_iter().map(whole).collect()
@@ -406,21 +410,29 @@ impl Sessions for Tx<'_> {
             .collect::<rusqlite::Result<_>>()?)
     }
 
-    fn bind(&mut self, session: SessionId, process: &ProcessIdentity, at: Timestamp) -> Result<()> {
-        let sql = "INSERT INTO processes (process, session, identity, first_at, bound_at) VALUES (?1, ?2, ?3, ?4, ?4) \
-             ON CONFLICT (process, session) DO UPDATE SET bound_at = max(bound_at, excluded.bound_at)";
+    fn bind(
+        &mut self,
+        session: SessionId,
+        process: &ProcessIdentity,
+        carried: Option<&[AgentVariable]>,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "INSERT INTO processes (process, session, identity, first_at, bound_at, carried) VALUES (?1, ?2, ?3, ?4, ?4, ?5) \
+             ON CONFLICT (process, session) DO UPDATE SET bound_at = max(bound_at, excluded.bound_at), \
+             carried = coalesce(carried, excluded.carried)";
         self.db.prepare_cached(sql)?.execute((
             process.key(),
             Col(session),
             json(process),
             Col(at),
+            carried.map(json),
         ))?;
         Ok(())
     }
 
     fn bound_to(&mut self, process: &str) -> Result<Vec<Binding>> {
         let mut query = self.db.prepare_cached(
-            "SELECT session, identity, bound_at FROM processes WHERE process = ?1 ORDER BY session",
+            "SELECT session, identity, bound_at, carried FROM processes WHERE process = ?1 ORDER BY session",
         )?;
         bindings(
             query
@@ -430,7 +442,7 @@ impl Sessions for Tx<'_> {
     }
 
     fn bindings(&mut self, session: SessionId) -> Result<Vec<Binding>> {
-        let mut query = self.db.prepare_cached("SELECT session, identity, bound_at FROM processes WHERE session = ?1 ORDER BY bound_at DESC")?;
+        let mut query = self.db.prepare_cached("SELECT session, identity, bound_at, carried FROM processes WHERE session = ?1 ORDER BY bound_at DESC, process")?;
         bindings(
             query
                 .query_map([Col(session)], binding_row)?

@@ -1,6 +1,6 @@
 //! Sessions that go wrong.
 
-use siglum_domain::intake::Place;
+use siglum_domain::intake::{AgentVariable, Place};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
 
@@ -26,7 +26,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     Write set_parent(session: SessionId, parent: SessionId, relation: Relation) -> ();
     Write put_summary(session: SessionId, summary: &Summary, folded: u64) -> ();
     List unfolded(; limit) -> Vec<SessionId>;
-    Write bind(session: SessionId, process: &ProcessIdentity, at: Timestamp) -> ();
+    Write bind(session: SessionId, process: &ProcessIdentity, carried: Option<&[AgentVariable]>, at: Timestamp) -> ();
     List bound_to(process: &str) -> Vec<Binding>;
     List bindings(session: SessionId) -> Vec<Binding>;
     Own turn(session: SessionId, native: &str, fresh: TurnId, at: Timestamp) -> TurnId;

@@ -1,0 +1,129 @@
+//! The commits that HEAD came to while a tool call ran.
+//!
+//! Agents that switch git's hooks off leave no other sign of their commits. A call has a window,
+//! between HEAD before it and HEAD after it; every commit that git's list of the moves of HEAD says
+//! was made in it is noted, with what the call's output says of it. A call that pulled, reset or
+//! checked a commit out did not make it, whatever it prints.
+
+use siglum_domain::commit::says_it_was_made;
+use siglum_domain::observation::{Arrival, Fact, Observation, Side};
+use siglum_domain::{IdSource, Oid, SessionId};
+use siglum_ledger::{HeadMove, LedgerError, Said, Transaction};
+
+use crate::landing;
+use crate::session::{SessionIdentity, before_key};
+
+/// HEAD after a call is not worth an entry where nothing was made and it stands as before.
+pub(crate) fn stayed(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    observation: &Observation,
+) -> Result<bool, LedgerError> {
+    let Fact::HeadSeen {
+        side: Side::After,
+        commit: after,
+        ..
+    } = &observation.fact
+    else {
+        return Ok(false);
+    };
+    let Some(before) = before(tx, session, observation)? else {
+        return Ok(false);
+    };
+    let same = matches!(&before.fact, Fact::HeadSeen { commit, .. } if commit == after);
+    Ok(same && made_between(&before.fact, &observation.fact).is_empty())
+}
+
+/// Notes what was made while a call ran, and judges again what was judged without knowing of it.
+pub(crate) fn note(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    identity: SessionIdentity,
+    delivery: &[Observation],
+    after: &Observation,
+) -> Result<(), LedgerError> {
+    let Some(repository) = identity.repository else {
+        return Ok(());
+    };
+    let Some(before) = before(tx, identity.session, after)? else {
+        return Ok(());
+    };
+    for commit in made_between(&before.fact, &after.fact) {
+        let said = delivery.iter().map(|o| says(o, &commit)).max();
+        tx.put_move(&HeadMove {
+            repository,
+            commit: commit.clone(),
+            session: identity.session,
+            event: after.event.clone(),
+            said: said.unwrap_or(Said::Nothing),
+            at: after.at,
+        })?;
+        landing::judge_again(tx, ids, repository, &commit)?;
+    }
+    Ok(())
+}
+
+fn before(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    after: &Observation,
+) -> Result<Option<Observation>, LedgerError> {
+    let key = before_key("head", &after.event);
+    let entry = tx.entry(session, after.source, &key)?;
+    Ok(entry.map(|e| e.observation))
+}
+
+/// The commits that were made between two looks at HEAD: by git's list of its moves, and where git
+/// keeps none, the one at which HEAD stands, if it is another one.
+fn made_between(before: &Fact, after: &Fact) -> Vec<Oid> {
+    let (
+        Fact::HeadSeen {
+            commit: stood,
+            log: from,
+            ..
+        },
+        Fact::HeadSeen {
+            commit,
+            arrival,
+            log: to,
+            moves,
+            ..
+        },
+    ) = (before, after)
+    else {
+        return Vec::new();
+    };
+    let moved = |arrival: &Option<Arrival>| *arrival == Some(Arrival::Moved);
+    let mut made: Vec<Oid> = match (from, to) {
+        // A list that became shorter was written anew.
+        (Some(from), Some(to)) if from <= to => moves
+            .iter()
+            .filter(|step| step.position >= *from && !moved(&step.arrival))
+            .map(|step| step.to.clone())
+            .collect(),
+        _ => commit
+            .iter()
+            .filter(|commit| stood.as_ref() != Some(commit) && !moved(arrival))
+            .cloned()
+            .collect(),
+    };
+    made.sort();
+    made.dedup();
+    made
+}
+
+/// What the end of a call says of a commit.
+fn says(end: &Observation, commit: &Oid) -> Said {
+    let Fact::ToolEnded {
+        output: Some(output),
+        ..
+    } = &end.fact
+    else {
+        return Said::Nothing;
+    };
+    match output.text() {
+        Some(text) if says_it_was_made(text, commit) => Said::Made,
+        Some(text) if text.contains(&commit.as_str()[..7]) => Said::Named,
+        _ => Said::Nothing,
+    }
+}
