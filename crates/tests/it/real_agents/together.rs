@@ -132,17 +132,33 @@ impl Judge<'_> {
                 let content = self.lab.git(&["show", &format!("{commit}:{path}")]);
                 let (_, who) = content.rsplit_once("by ").expect("a file of the script");
                 let wrote = self.natives.get(who).map(String::as_str);
-                assert_eq!(native, wrote, "{path}: {data:#}");
+                // A file that an agent writes before it gives it its name may be caught, too.
+                let passing = native.is_none() && !path.ends_with(".txt");
+                assert!(
+                    native == wrote || passing,
+                    "{path} is {wrote:?}'s: {data:#}"
+                );
             }
         }
     }
 
-    /// Nothing that never landed has a checkpoint.
+    /// Nothing that never landed has a checkpoint, and no trailer leads elsewhere than to its commit.
     fn links(&self) {
         let reachable = self.lab.git(&["rev-list", "HEAD"]);
-        for checkpoint in &self.lab.book().checkpoints {
+        let book = self.lab.book();
+        for checkpoint in &book.checkpoints {
             if let Some(commit) = &checkpoint.commit {
                 assert!(reachable.contains(commit), "{checkpoint:?}");
+            }
+        }
+        let format = "--format=%H %(trailers:key=Siglum-Checkpoint,valueonly,separator=%x20)";
+        for line in self.lab.git(&["log", format, "base..HEAD"]).lines() {
+            let mut words = line.split_whitespace();
+            let commit = words.next();
+            for id in words {
+                let named = book.checkpoints.iter().find(|c| c.id == id);
+                let of = named.and_then(|c| c.commit.as_deref());
+                assert_eq!(of, commit, "{id} is in a trailer: {:#?}", book.checkpoints);
             }
         }
     }
