@@ -50,6 +50,15 @@ pub(crate) const CLAUDE_CODE: KnownAgent = agent(
     &["CLAUDECODE"],
 );
 
+/// Gemini CLI, which is recorded, too.
+pub(crate) const GEMINI: KnownAgent = agent(
+    "gemini",
+    &["gemini"],
+    &["@google/gemini-cli"],
+    Some("GEMINI_SESSION_ID"),
+    &["GEMINI_CLI"],
+);
+
 /// All agents that can be recognised.
 pub static KNOWN_AGENTS: &[KnownAgent] = &[
     CLAUDE_CODE,
@@ -65,13 +74,7 @@ pub static KNOWN_AGENTS: &[KnownAgent] = &[
             "CODEX_SANDBOX_NETWORK_DISABLED",
         ],
     ),
-    agent(
-        "gemini",
-        &["gemini"],
-        &["@google/gemini-cli"],
-        Some("GEMINI_SESSION_ID"),
-        &["GEMINI_CLI"],
-    ),
+    GEMINI,
     agent(
         "qwen",
         &["qwen"],

@@ -12,13 +12,16 @@
 mod claude_code;
 mod command_hooks;
 mod draft;
+mod gemini;
 mod hook;
 mod install;
 mod json;
 mod known;
 mod listing;
+mod mentions;
 mod paths;
 mod spec;
+mod summary;
 mod transcript;
 
 pub use hook::{BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced};

@@ -60,6 +60,7 @@ pub(crate) fn transcript(
         stream,
         session,
         subagent,
+        cwd: None,
         modified,
         bytes: meta.len(),
     })

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use siglum_domain::NativeId;
 
 use crate::claude_code;
+use crate::gemini;
 use crate::hook::{HookCall, ReduceError, Reduced};
 use crate::install::{InstallState, SettingsError, SettingsFile, SettingsTexts};
 use crate::transcript::{TranscriptFile, TranscriptReader};
@@ -28,6 +29,8 @@ pub struct AgentSpec {
     pub pid_variable: Option<&'static str>,
     /// The variable that names the agent's own directory, where it is not the default one.
     pub config_variable: Option<&'static str>,
+    /// The variable that names the directory that the agent takes for the home directory.
+    pub home_variable: Option<&'static str>,
     /// The agent's own directory in a home directory, unless the variable names another one.
     pub default_dir: fn(&Path) -> PathBuf,
     /// Reads one hook payload.
@@ -35,6 +38,9 @@ pub struct AgentSpec {
     /// Makes a reader for a transcript: its stream, the sub-agent it belongs to, the session that
     /// lines without one belong to.
     pub transcript: fn(String, Option<String>, NativeId) -> Box<dyn TranscriptReader>,
+    /// The directory in which sub-agents write transcripts of their own: the session's transcript, the
+    /// session → path.
+    pub subagents: fn(&Path, &NativeId) -> PathBuf,
     /// The readable text of one stored line of a transcript.
     pub passage_text: fn(&str) -> Option<String>,
     /// Lists the transcripts in the agent's own directory.
@@ -62,7 +68,7 @@ pub struct AgentSpec {
 }
 
 /// The agents that are recorded.
-pub static AGENTS: &[AgentSpec] = &[claude_code::SPEC];
+pub static AGENTS: &[AgentSpec] = &[claude_code::SPEC, gemini::SPEC];
 
 /// Finds an agent by its name.
 #[must_use]

@@ -116,6 +116,8 @@ pub struct TranscriptFile {
     pub session: NativeId,
     /// The sub-agent that it belongs to.
     pub subagent: Option<String>,
+    /// The directory that the agent worked in, where the agent notes it beside the transcript.
+    pub cwd: Option<String>,
     /// When it was written last.
     pub modified: Timestamp,
     /// Its size.

@@ -36,7 +36,10 @@ pub fn git() -> PathBuf {
 /// The agent's own directory.
 pub fn agent_dir(agent: &AgentSpec) -> PathBuf {
     let told = agent.config_variable.and_then(path);
-    told.unwrap_or_else(|| (agent.default_dir)(&home()))
+    told.unwrap_or_else(|| {
+        let home = agent.home_variable.and_then(path).unwrap_or_else(home);
+        (agent.default_dir)(&home)
+    })
 }
 
 /// The agent's settings files as they are now, the main one first.

@@ -368,6 +368,38 @@ pub mod event {
     pub fn tool(call: &str) -> String {
         format!("tool:{call}")
     }
+    /// Every tool call that does the same, for agents that give calls no id: `likeness` names what
+    /// they do. The engine gives each call of them a name of its own.
+    #[must_use]
+    pub fn unnamed(likeness: &str) -> String {
+        format!("call?{likeness}")
+    }
+    /// The same as a transcript tells it, which knows an id that hooks do not.
+    #[must_use]
+    pub fn unnamed_told(likeness: &str, id: &str) -> String {
+        format!("call?{likeness}?{id}")
+    }
+    /// What an unnamed call does, and the id that only a transcript knows.
+    #[must_use]
+    pub fn unnamed_parts(event: &str) -> Option<(&str, Option<&str>)> {
+        let rest = event.strip_prefix("call?")?;
+        Some(match rest.split_once('?') {
+            Some((likeness, id)) => (likeness, Some(id)),
+            None => (rest, None),
+        })
+    }
+    /// What stands for the name of a turn that hooks have no name for, by the id of its prompt in the
+    /// transcript; none where the transcript does not tell the turn. The engine finds the turn.
+    #[must_use]
+    pub fn unnamed_turn(prompt: Option<&str>) -> String {
+        format!("turn?{}", prompt.unwrap_or_default())
+    }
+    /// The prompt that such a name stands for.
+    #[must_use]
+    pub fn unnamed_turn_prompt(turn: &str) -> Option<Option<&str>> {
+        let prompt = turn.strip_prefix("turn?")?;
+        Some(Some(prompt).filter(|prompt| !prompt.is_empty()))
+    }
     /// A message, by the provider's id.
     #[must_use]
     pub fn message(id: &str) -> String {

@@ -85,7 +85,11 @@ pub fn look(dir_of: &dyn Fn(&AgentSpec) -> PathBuf, common_dir: Option<&str>) ->
             inner.entry(file.session.clone()).or_default().push(file);
         }
         for file in sessions {
-            let cwd = match head_says(&file.path, agent.first_cwd) {
+            let cwd = match &file.cwd {
+                Some(cwd) => Ok(Some(cwd.clone())),
+                None => head_says(&file.path, agent.first_cwd),
+            };
+            let cwd = match cwd {
                 Ok(Some(cwd)) => cwd,
                 // A transcript in which nothing happened names no directory.
                 Ok(None) => continue,

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod authors;
+mod calls;
 pub mod check;
 pub mod deliver;
 pub mod doctor;

@@ -12,7 +12,10 @@ use siglum_ledger::{
 };
 
 use crate::world::salt;
-use crate::{late, moves};
+use crate::{calls, late, moves};
+
+/// Within which time several ends of a session are one, in milliseconds.
+const ENDS_TOGETHER_MS: i64 = 5_000;
 
 /// The session that everything after this speaks of. Made once, in this module.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +34,7 @@ pub(crate) fn record(
 ) -> Result<SessionId, LedgerError> {
     let identity = resolve(tx, home, ids, at, matter)?;
     want_transcript(tx, identity.session, matter)?;
+    let matter = &*calls::named(tx, identity.session, matter)?;
     for observation in &matter.observations {
         append(tx, ids, at, identity, matter, observation)?;
     }
@@ -221,7 +225,7 @@ pub(crate) fn append(
     observation: &Observation,
 ) -> Result<(), LedgerError> {
     let session = identity.session;
-    if moves::stayed(tx, session, observation)? {
+    if moves::stayed(tx, session, observation)? || ended_again(tx, session, observation)? {
         return Ok(());
     }
     let turn = turn_of(tx, ids, session, observation)?;
@@ -279,6 +283,22 @@ pub(crate) fn append(
         _ => {}
     }
     Ok(())
+}
+
+/// Some agents say several times that a session ended: once is enough.
+fn ended_again(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    observation: &Observation,
+) -> Result<bool, LedgerError> {
+    if !matches!(observation.fact, Fact::SessionEnded { .. }) {
+        return Ok(false);
+    }
+    let ended = tx.session(session)?.and_then(|s| s.ended_at);
+    Ok(ended.is_some_and(|ended| {
+        let since = observation.at.millis_since(ended);
+        (0..ENDS_TOGETHER_MS).contains(&since)
+    }))
 }
 
 /// The turn that an observation belongs to: by the agent's own name for it, else the last one.

@@ -20,6 +20,11 @@ pub(super) fn projects(agent_dir: &Path) -> PathBuf {
     agent_dir.join("projects")
 }
 
+/// The directory of the transcripts of sub-agents, beside the transcript of their session.
+pub(super) fn subagents(transcript: &Path) -> PathBuf {
+    transcript.with_extension("").join("subagents")
+}
+
 /// The directory of the transcripts of sessions that were started in `cwd`. Claude Code names it
 /// after the path, every UTF-16 unit that is no ASCII letter or digit as `-`; longer names end in a
 /// hash and are not told.

@@ -2,17 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
 use siglum_domain::observation::ToolClass;
 
 use super::wire::ToolInput;
 use crate::json::Field;
 use crate::paths::normal;
+use crate::summary;
 
-/// Longest value that a summary of an input keeps, in bytes of JSON.
-const SHORT: usize = 160;
-/// Most fields that a summary of an input keeps.
-const FIELDS: usize = 16;
 /// Fields of edit tools that are no content.
 const PLAIN: &[&str] = &[
     "file_path",
@@ -45,25 +41,7 @@ pub(super) fn edited(input: Field<'_>, cwd: Option<&str>) -> Option<PathBuf> {
 
 /// The input as short JSON: long values become their size, and so does all content of an edit.
 pub(super) fn summary(class: ToolClass, input: Field<'_>) -> String {
-    let mut out = Map::new();
-    for (key, value) in input.entries().into_iter().take(FIELDS) {
-        let raw = value.raw().unwrap_or("null");
-        let content = class == ToolClass::Edit
-            && !raw.starts_with(|c: char| c.is_ascii_digit() || matches!(c, 't' | 'f' | 'n'));
-        let kept = if content {
-            PLAIN.contains(&key.as_str()) && raw.len() <= 4096
-        } else {
-            raw.len() <= SHORT
-        };
-        let key = key.chars().take(64).collect::<String>();
-        if kept {
-            out.insert(key, serde_json::from_str(raw).unwrap_or(Value::Null));
-        } else {
-            let quotes = if value.is_string() { 2 } else { 0 };
-            out.insert(format!("{key}_bytes"), Value::from(raw.len() - quotes));
-        }
-    }
-    Value::Object(out).to_string()
+    summary::of(class, input, PLAIN)
 }
 
 #[cfg(test)]

@@ -4,21 +4,23 @@ use std::path::{Path, PathBuf};
 
 use siglum_agents::{AgentSpec, CommitMention, ReadLine, Sighting, TranscriptReader};
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::{NativeId, Timestamp};
+use siglum_domain::observation::{Fact, Observation, event};
+use siglum_domain::{NativeId, SessionId, Timestamp};
 use siglum_ledger::{
     LedgerError, Relation, Segment, SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
 };
 
 use super::file::Slice;
 use super::proof;
-use crate::World;
 use crate::session::{self, SessionIdentity};
+use crate::{World, calls};
 
 /// How much text one segment holds, in bytes.
 const SEGMENT: usize = 256 << 10;
 
 /// One slice on its way into the ledger.
 pub(super) struct Store<'a> {
+    agent: &'a AgentSpec,
     record: &'a TranscriptRecord,
     slice: &'a Slice<'a>,
     owners: Owners<'a>,
@@ -33,7 +35,7 @@ pub(super) struct Store<'a> {
 impl<'a> Store<'a> {
     pub(super) fn new(
         world: &'a World<'a>,
-        agent: &AgentSpec,
+        agent: &'a AgentSpec,
         record: &'a TranscriptRecord,
         slice: &'a Slice<'a>,
     ) -> Self {
@@ -54,6 +56,7 @@ impl<'a> Store<'a> {
             known: Vec::new(),
         };
         Self {
+            agent,
             record,
             slice,
             owners,
@@ -75,6 +78,7 @@ impl<'a> Store<'a> {
             let mut seen = self.reader.line(*offset, raw, self.owners.world.redactor);
             self.owners.append(tx, &seen.sightings)?;
             self.owners.edits(tx, &seen)?;
+            self.owners.name(tx, &mut seen.commits)?;
             self.mentions.append(&mut seen.commits);
             let copied = !seen.sightings.is_empty() && seen.sightings.iter().all(|s| s.copied);
             if copied && let Some(last) = seen.sightings.last() {
@@ -86,7 +90,7 @@ impl<'a> Store<'a> {
         }
         self.put_segment(tx)?;
         self.let_go(tx)?;
-        want_subagents(tx, self.record)?;
+        want_subagents(tx, self.agent, self.record)?;
         let held_from = self.relate(tx)?.or(self.reader.held_from());
         Ok(TranscriptRecord {
             read_to: held_from.unwrap_or(self.record.read_to),
@@ -192,6 +196,7 @@ impl Owners<'_> {
             if sighting.copied && self.has_its_own_file(&sighting.owner) {
                 continue;
             }
+            let observation = &named(tx, identity.session, observation, sightings)?;
             session::append(tx, self.world.ids, at, identity, self.matter, observation)?;
             tx.touch(identity.session, observation.at, None, None)?;
         }
@@ -204,7 +209,13 @@ impl Owners<'_> {
             let Some(identity) = self.find(tx, &edit.owner, edit.at)? else {
                 continue;
             };
-            let observations = proof::edit(self.world, tx, identity.session, self.matter, edit)?;
+            let mut edit = edit.clone();
+            let name = calls::name_of(tx, identity.session, &edit.event, (edit.at, edit.at))?;
+            edit.event = name.unwrap_or(edit.event);
+            if let Some(turn) = edit.turn.take() {
+                edit.turn = calls::turn_of(tx, identity.session, &turn, edit.at)?;
+            }
+            let observations = proof::edit(self.world, tx, identity.session, self.matter, &edit)?;
             for observation in &observations {
                 session::append(
                     tx,
@@ -214,6 +225,23 @@ impl Owners<'_> {
                     self.matter,
                     observation,
                 )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the calls that name commits the names that they have in the ledger.
+    fn name(
+        &mut self,
+        tx: &mut dyn Transaction,
+        mentions: &mut [CommitMention],
+    ) -> Result<(), LedgerError> {
+        for mention in mentions {
+            let span = (mention.started.unwrap_or(mention.ended), mention.ended);
+            if let Some(identity) = self.find(tx, &mention.owner, mention.ended)?
+                && let Some(name) = calls::name_of(tx, identity.session, &mention.event, span)?
+            {
+                mention.event = name;
             }
         }
         Ok(())
@@ -257,12 +285,45 @@ impl Owners<'_> {
     }
 }
 
-/// Sub-agents write files of their own, in a folder named like the transcript.
-fn want_subagents(tx: &mut dyn Transaction, record: &TranscriptRecord) -> Result<(), LedgerError> {
+/// The observation with the names that its call and its turn have in the ledger.
+fn named(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    observation: &Observation,
+    line: &[Sighting],
+) -> Result<Observation, LedgerError> {
+    let mut named = observation.clone();
+    let of_call = line.iter().map(|s| &s.observation);
+    let returned = of_call
+        .filter(|o| o.event == observation.event)
+        .map(|o| o.at)
+        .max();
+    let span = (observation.at, returned.unwrap_or(observation.at));
+    if let Some(name) = calls::name_of(tx, session, &observation.event, span)? {
+        named.key = observation.key.replace(&observation.event, &name);
+        named.event = name;
+    }
+    if let Some(turn) = &observation.turn {
+        named.turn = calls::turn_of(tx, session, turn, observation.at)?;
+        if matches!(named.fact, Fact::Prompt { .. })
+            && let Some(turn) = named.turn.as_deref().filter(|own| *own != turn)
+        {
+            named.event = event::prompt(turn);
+        }
+    }
+    Ok(named)
+}
+
+/// Sub-agents write files of their own.
+fn want_subagents(
+    tx: &mut dyn Transaction,
+    agent: &AgentSpec,
+    record: &TranscriptRecord,
+) -> Result<(), LedgerError> {
     if record.subagent.is_some() {
         return Ok(());
     }
-    let folder = Path::new(&record.path).with_extension("").join("subagents");
+    let folder = (agent.subagents)(Path::new(&record.path), &record.native);
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Ok(());
     };

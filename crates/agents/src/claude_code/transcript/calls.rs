@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use siglum_domain::Timestamp;
 
 use super::reader::Owner;
+use crate::mentions::Asked;
 
 /// Most calls that are remembered.
 const LIMIT: usize = 512;
@@ -14,10 +15,8 @@ const LIMIT: usize = 512;
 pub(super) enum Purpose {
     /// The change of a file.
     Edit,
-    /// The line that `git commit` prints.
-    Commit,
-    /// The same, or the id of HEAD after the commit.
-    CommitThenHead,
+    /// The commits that it names.
+    Commit(Asked),
     /// Nothing.
     Other,
 }
@@ -27,31 +26,11 @@ impl Purpose {
     pub(super) fn of(tool: &str, command: Option<&str>) -> Self {
         match (tool, command) {
             ("Write" | "Edit" | "MultiEdit", _) => Self::Edit,
-            ("Bash", Some(command)) if tells_head(command) => Self::CommitThenHead,
-            ("Bash", Some(command)) if command.contains("commit") => Self::Commit,
+            ("Bash", Some(command)) => Asked::of(command).map_or(Self::Other, Self::Commit),
             _ => Self::Other,
         }
     }
 }
-
-/// Tells whether the only commit that a command can print the full id of is HEAD after `git commit`:
-/// every `rev-parse` follows the commit and asks for HEAD itself, not for an ancestor.
-fn tells_head(command: &str) -> bool {
-    let Some((before, after)) = command.split_once("git commit") else {
-        return false;
-    };
-    let mut asked = after.split("rev-parse").skip(1).peekable();
-    let is_head = |rest: &str| {
-        let rest = rest.strip_prefix(" HEAD");
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(END))
-    };
-    asked.peek().is_some() && !before.contains("rev-parse") && asked.all(is_head)
-}
-
-/// What may follow a word of a shell command.
-const END: &[char] = &[
-    ' ', '\t', '\n', '\r', ';', '&', '|', '>', ')', '`', '"', '\'',
-];
 
 /// One call.
 #[derive(Debug, Clone)]
@@ -91,8 +70,8 @@ mod tests {
         let check = |command: &str, expected: Purpose| {
             assert_eq!(Purpose::of("Bash", Some(command)), expected, "{command}");
         };
-        check("git commit -m x", Purpose::Commit);
-        check("jj commit", Purpose::Commit);
+        check("git commit -m x", Purpose::Commit(Asked::Commit));
+        check("jj commit", Purpose::Commit(Asked::Commit));
         check("git log", Purpose::Other);
         check("git rev-parse HEAD", Purpose::Other);
         for head in [
@@ -102,7 +81,7 @@ mod tests {
             "git commit -m x && echo $(git rev-parse HEAD)",
             "git commit -m x && echo \"`git -C /repo rev-parse HEAD`\" && git rev-parse HEAD",
         ] {
-            check(head, Purpose::CommitThenHead);
+            check(head, Purpose::Commit(Asked::CommitThenHead));
         }
         for other in [
             "git rev-parse HEAD && git commit -q -m x",
@@ -113,7 +92,7 @@ mod tests {
             "git commit -q -m x && git rev-parse HEAD && git rev-parse origin/main",
             "git commit -q -m x && git rev-parse --short HEAD",
         ] {
-            check(other, Purpose::Commit);
+            check(other, Purpose::Commit(Asked::Commit));
         }
         assert_eq!(Purpose::of("Bash", None), Purpose::Other);
         assert_eq!(Purpose::of("Task", Some("git commit")), Purpose::Other);

@@ -5,7 +5,6 @@
 //! held back until the next line of the assistant tells whose it is.
 
 mod calls;
-mod commits;
 mod edits;
 mod facts;
 mod filter;

@@ -13,9 +13,10 @@ use siglum_domain::observation::{Fact, Outcome};
 use super::calls::{Call, Purpose};
 use super::facts::Seen;
 use super::reader::Owner;
-use super::{Reader, commits, edits};
+use super::{Reader, edits};
 use crate::claude_code::passage::content_text;
 use crate::claude_code::wire::{Block, Line, Message, ShellResponse};
+use crate::mentions::{Asked, mentioned};
 use crate::transcript::{CommitMention, ReadLine, TranscriptEdit};
 
 /// Most bytes of edits that are held back.
@@ -58,8 +59,8 @@ impl Reader {
         };
         let purpose = call.as_ref().map(|call| call.purpose);
         match (purpose, call) {
-            (Some(Purpose::Commit | Purpose::CommitThenHead), Some(call)) => {
-                out.commits = self.commits(line, call);
+            (Some(Purpose::Commit(asked)), Some(call)) => {
+                out.commits = self.commits(line, call, asked);
             }
             (Some(Purpose::Other), _) => {}
             _ if *outcome == Outcome::Ok => {
@@ -90,7 +91,7 @@ impl Reader {
         })
     }
 
-    fn commits(&self, line: &Line<'_>, call: &Call) -> Vec<CommitMention> {
+    fn commits(&self, line: &Line<'_>, call: &Call, asked: Asked) -> Vec<CommitMention> {
         let output = output(line).unwrap_or_default();
         let mention = |id: &str| CommitMention {
             owner: call.owner.id.clone(),
@@ -100,10 +101,7 @@ impl Reader {
             started: call.at,
             ended: self.last_at,
         };
-        commits::mentioned(&output, call.purpose)
-            .into_iter()
-            .map(mention)
-            .collect()
+        mentioned(&output, asked).into_iter().map(mention).collect()
     }
 
     /// Gives held edits to the session that the next line of the assistant is a copy of. If it is

@@ -1,6 +1,43 @@
 //! Commits that the output of a command names.
 
-use super::calls::Purpose;
+/// What of a command's output names a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The line that `git commit` prints.
+    Commit,
+    /// The same, or the id of HEAD after the commit.
+    CommitThenHead,
+}
+
+impl Asked {
+    /// What the output of a command is looked at for, if it speaks of committing.
+    pub(crate) fn of(command: &str) -> Option<Self> {
+        if tells_head(command) {
+            Some(Self::CommitThenHead)
+        } else {
+            command.contains("commit").then_some(Self::Commit)
+        }
+    }
+}
+
+/// Tells whether the only commit that a command can print the full id of is HEAD after `git commit`:
+/// every `rev-parse` follows the commit and asks for HEAD itself, not for an ancestor.
+fn tells_head(command: &str) -> bool {
+    let Some((before, after)) = command.split_once("git commit") else {
+        return false;
+    };
+    let mut asked = after.split("rev-parse").skip(1).peekable();
+    let is_head = |rest: &str| {
+        let rest = rest.strip_prefix(" HEAD");
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(END))
+    };
+    asked.peek().is_some() && !before.contains("rev-parse") && asked.all(is_head)
+}
+
+/// What may follow a word of a shell command.
+const END: &[char] = &[
+    ' ', '\t', '\n', '\r', ';', '&', '|', '>', ')', '`', '"', '\'',
+];
 
 /// Most commits that are read from one output.
 const LIMIT: usize = 64;
@@ -9,14 +46,14 @@ const DIGITS_MIN: usize = 7;
 
 /// The ids of the commits that an output names, in order; where HEAD was asked for, its whole id
 /// last or in place of its abbreviation.
-pub(super) fn mentioned(output: &str, purpose: Purpose) -> Vec<&str> {
+pub(crate) fn mentioned(output: &str, asked: Asked) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for id in output.lines().filter_map(told) {
         if found.len() < LIMIT && !found.contains(&id) {
             found.push(id);
         }
     }
-    let head = (purpose == Purpose::CommitThenHead).then(|| head(output));
+    let head = (asked == Asked::CommitThenHead).then(|| head(output));
     if let Some(head) = head.flatten() {
         found.retain(|id| !head.starts_with(id));
         found.push(head);
@@ -62,7 +99,7 @@ mod tests {
     const ID: &str = "a2e430eda264c05ac40491f4b1c4dba90a0b919f";
 
     fn check(output: &str, expected: &[&str]) {
-        assert_eq!(mentioned(output, Purpose::Commit), expected, "{output:?}");
+        assert_eq!(mentioned(output, Asked::Commit), expected, "{output:?}");
     }
 
     #[test]
@@ -108,7 +145,7 @@ mod tests {
     #[test]
     fn a_whole_id_counts_where_head_was_asked_for() {
         let check = |output: &str, expected: &[&str]| {
-            assert_eq!(mentioned(output, Purpose::CommitThenHead), expected);
+            assert_eq!(mentioned(output, Asked::CommitThenHead), expected);
         };
         let long = "a".repeat(64);
         check(ID, &[ID]);
@@ -129,6 +166,6 @@ mod tests {
     #[test]
     fn the_number_is_bounded() {
         let output: String = (0..200).map(|n| format!("[main {n:07x}] x\n")).collect();
-        assert_eq!(mentioned(&output, Purpose::Commit).len(), LIMIT);
+        assert_eq!(mentioned(&output, Asked::Commit).len(), LIMIT);
     }
 }

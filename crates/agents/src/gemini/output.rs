@@ -1,0 +1,93 @@
+//! What the shell tool tells the model: the output between a heading and a few closing lines.
+//!
+//! `Output: …`, then `Error:`, `Exit Code:`, `Signal:`, `Background PIDs:` and `Process Group PGID:` where
+//! there is something to say, all of it in `<untrusted_context>`.
+
+/// What stands for no output.
+const EMPTY: &str = "(empty)";
+/// The closing lines, last first.
+const CLOSING: &[&str] = &[
+    "Process Group PGID: ",
+    "Background PIDs: ",
+    "Signal: ",
+    "Exit Code: ",
+    "Error: ",
+];
+
+/// What a command printed, and whether it went well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Output<'a> {
+    pub(super) text: &'a str,
+    pub(super) failed: bool,
+}
+
+/// Reads what the tool told the model; all of it is output where it has another form.
+pub(super) fn output(told: &str) -> Output<'_> {
+    let inner = told.trim();
+    let inner = inner
+        .strip_prefix("<untrusted_context>")
+        .and_then(|rest| rest.strip_suffix("</untrusted_context>"))
+        .map_or(inner, str::trim);
+    let Some(mut text) = inner.strip_prefix("Output: ") else {
+        return Output {
+            text: told,
+            failed: false,
+        };
+    };
+    let mut failed = false;
+    for closing in CLOSING {
+        let Some((before, last)) = text.rsplit_once('\n') else {
+            break;
+        };
+        if last.starts_with(closing) {
+            failed |= matches!(*closing, "Signal: " | "Exit Code: " | "Error: ");
+            text = before;
+        }
+    }
+    Output {
+        text: if text == EMPTY { "" } else { text },
+        failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(told: &str, text: &str, failed: bool) {
+        assert_eq!(output(told), Output { text, failed }, "{told:?}");
+    }
+
+    #[test]
+    fn the_output_stands_between_heading_and_closing_lines() {
+        let wrap = |inner: &str| format!("<untrusted_context>\n{inner}\n</untrusted_context>");
+        check(&wrap("Output: abc\nProcess Group PGID: 1"), "abc", false);
+        check(&wrap("Output: (empty)\nProcess Group PGID: 1"), "", false);
+        check(
+            &wrap("Output: a\nb\nExit Code: 3\nProcess Group PGID: 1"),
+            "a\nb",
+            true,
+        );
+        check(
+            &wrap("Output: (empty)\nSignal: 9\nBackground PIDs: 4, 5\nProcess Group PGID: 1"),
+            "",
+            true,
+        );
+        check("Output: a", "a", false);
+    }
+
+    #[test]
+    fn what_a_command_prints_is_no_closing_line() {
+        check(
+            "Output: Exit Code: 3\nfine\nProcess Group PGID: 1",
+            "Exit Code: 3\nfine",
+            false,
+        );
+        check(
+            "something else\nExit Code: 3",
+            "something else\nExit Code: 3",
+            false,
+        );
+        check("", "", false);
+    }
+}

@@ -1,0 +1,41 @@
+//! Gemini CLI's row in the table of agents.
+
+use siglum_domain::NativeId;
+
+use super::hooks::HOOKS;
+use super::transcript::Reader;
+use super::{discover, passage, path, reduce, retention};
+use crate::command_hooks::quote;
+use crate::known::GEMINI;
+use crate::spec::AgentSpec;
+
+/// The row.
+pub(crate) const SPEC: AgentSpec = AgentSpec {
+    name: GEMINI.name,
+    title: "Gemini CLI",
+    executables: GEMINI.executables,
+    scripts: GEMINI.scripts,
+    session_variable: GEMINI.session_variable,
+    presence_variables: GEMINI.presence_variables,
+    pid_variable: None,
+    config_variable: None,
+    home_variable: Some("GEMINI_CLI_HOME"),
+    default_dir: path::default_dir,
+    reduce: reduce::reduce,
+    transcript: |stream, subagent, session| Box::new(Reader::new(stream, subagent, session)),
+    subagents: discover::subagents,
+    passage_text: passage::passage_text,
+    discover: discover::discover,
+    project_dir: |_, _| None,
+    first_cwd: discover::first_cwd,
+    settings: |dir| vec![path::settings(dir)],
+    plan_install: |files, shim| HOOKS.install_first(files, shim),
+    plan_remove: |files, shim| HOOKS.remove_first(files, shim),
+    inspect: |files, shim| HOOKS.inspect_first(files, shim),
+    retention_days: |files| retention::retention_days(files.first()?.text.as_deref()),
+    resume,
+};
+
+fn resume(native: &NativeId) -> String {
+    format!("gemini --resume {}", quote(native.as_str()))
+}

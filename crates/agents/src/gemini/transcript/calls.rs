@@ -1,0 +1,211 @@
+//! The tool calls of one message: what was called, what came of it, and what the result shows: the
+//! change of a file, the name of a commit.
+
+use std::path::PathBuf;
+
+use siglum_domain::Timestamp;
+use siglum_domain::observation::{Body, Fact, Outcome, ToolClass, event};
+use siglum_domain::redact::Redactor;
+
+use super::Reader;
+use super::messages::{Out, Seen};
+use crate::draft::word;
+use crate::gemini::output::output;
+use crate::gemini::passage::result_text;
+use crate::gemini::tools;
+use crate::gemini::wire::{Call, EditDisplay, Line, ToolInput};
+use crate::json::Field;
+use crate::mentions::{Asked, mentioned};
+use crate::paths;
+use crate::transcript::{CommitMention, TranscriptEdit};
+
+/// Longest command that is kept in the observation, in bytes.
+const COMMAND_INLINE: usize = 2 * 1024;
+/// Largest side of a change, in bytes.
+const SIDE_LIMIT: usize = 8 << 20;
+/// What stands for bytes that the agent could not read as text.
+const UNREADABLE: char = '\u{fffd}';
+
+/// One call on its way out.
+struct Told<'a> {
+    call: Call<'a>,
+    id: String,
+    tool: String,
+    class: ToolClass,
+    event: String,
+    started: Timestamp,
+    ended: Option<(Timestamp, Outcome)>,
+}
+
+/// Reads the calls of a message.
+pub(super) fn read(
+    reader: &Reader,
+    offset: u64,
+    line: &Line<'_>,
+    redactor: &Redactor,
+    out: &mut Out,
+) {
+    for item in line.calls.items() {
+        let Some(told) = told(reader, item.object(), redactor) else {
+            continue;
+        };
+        started(reader, offset, &told, redactor, out);
+        if told.ended.is_some() {
+            ended(reader, offset, &told, redactor, out);
+        }
+    }
+}
+
+fn told<'a>(reader: &Reader, call: Call<'a>, redactor: &Redactor) -> Option<Told<'a>> {
+    let id = word(&call.id.text()?);
+    let tool = call.name.text().map(|name| word(&name)).unwrap_or_default();
+    let class = tools::class(&tool);
+    let likeness = tools::likeness(&tool, class, call.args, redactor);
+    let at = call.timestamp.text().and_then(|text| text.parse().ok());
+    let outcome = match call.status.text().as_deref() {
+        Some("success") => Some(Outcome::Ok),
+        Some("error" | "cancelled") => Some(Outcome::Failed),
+        _ => None,
+    };
+    Some(Told {
+        event: event::unnamed_told(&likeness, &id),
+        call,
+        id,
+        tool,
+        class,
+        started: reader.last_at,
+        ended: outcome.map(|outcome| (at.unwrap_or(reader.last_at), outcome)),
+    })
+}
+
+fn started(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, out: &mut Out) {
+    let args: ToolInput<'_> = told.call.args.object();
+    let input = match (told.class, args.command.text()) {
+        (ToolClass::Shell, Some(command)) if command.len() <= COMMAND_INLINE => {
+            Body::Text(redactor.redact(&command))
+        }
+        (ToolClass::Shell, Some(command)) => reader.body(offset, &command, redactor),
+        _ => Body::Text(redactor.redact(&tools::summary(told.class, told.call.args))),
+    };
+    out.seen.push(Seen {
+        key: format!("call:{}", told.id),
+        event: told.event.clone(),
+        at: told.started,
+        subagent: None,
+        fact: Fact::ToolStarted {
+            tool: told.tool.clone(),
+            class: told.class,
+            input,
+            path: edited(reader, told, redactor),
+        },
+    });
+    subagent(told, out, told.started, || Fact::SubagentStarted {
+        agent_type: args
+            .agent_name
+            .text()
+            .map(|name| word(&name))
+            .unwrap_or_default(),
+    });
+}
+
+/// The file that an edit names, where the worktree is known.
+fn edited(reader: &Reader, told: &Told<'_>, redactor: &Redactor) -> Option<String> {
+    let root = reader
+        .worktree
+        .as_deref()
+        .filter(|_| told.class == ToolClass::Edit)?;
+    let path = paths::relative(&tools::edited(told.call.args, None)?, Some(root));
+    Some(redactor.redact_cow(&path.to_string_lossy()).into_owned())
+}
+
+fn subagent(told: &Told<'_>, out: &mut Out, at: Timestamp, fact: impl FnOnce() -> Fact) {
+    let Some(id) = told.call.agent_id.text().map(|id| word(&id)) else {
+        return;
+    };
+    let fact = fact();
+    out.seen.push(Seen {
+        key: format!("{}:{id}", fact.kind()),
+        event: event::subagent(&id),
+        at,
+        subagent: Some(id),
+        fact,
+    });
+}
+
+fn ended(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, out: &mut Out) {
+    let Some((at, mut outcome)) = told.ended else {
+        return;
+    };
+    let text = result_text(told.call.result).unwrap_or_default();
+    if told.class == ToolClass::Shell {
+        let said = output(&text);
+        if said.failed {
+            outcome = Outcome::Failed;
+        }
+        commits(reader, told, said.text, at, out);
+    }
+    if outcome == Outcome::Ok && told.class == ToolClass::Edit {
+        out.edits.extend(edit(reader, told, at));
+    }
+    subagent(told, out, at, || Fact::SubagentStopped {
+        last_message: None,
+    });
+    out.seen.push(Seen {
+        key: format!("back:{}", told.event),
+        event: told.event.clone(),
+        at,
+        subagent: None,
+        fact: Fact::ToolEnded {
+            tool: told.tool.clone(),
+            class: told.class,
+            outcome,
+            output: Some(reader.body(offset, &text, redactor)),
+            duration_ms: None,
+        },
+    });
+}
+
+fn commits(reader: &Reader, told: &Told<'_>, output: &str, at: Timestamp, out: &mut Out) {
+    let args: ToolInput<'_> = told.call.args.object();
+    let Some(asked) = args.command.text().and_then(|command| Asked::of(&command)) else {
+        return;
+    };
+    let mention = |id: &str| CommitMention {
+        owner: reader.session.clone(),
+        copied: false,
+        event: told.event.clone(),
+        abbreviated: id.to_owned(),
+        started: Some(told.started),
+        ended: at,
+    };
+    out.commits
+        .extend(mentioned(output, asked).into_iter().map(mention));
+}
+
+/// Both sides of a change, as the tool shows them.
+fn edit(reader: &Reader, told: &Told<'_>, at: Timestamp) -> Option<TranscriptEdit> {
+    let shown: EditDisplay<'_> = told.call.display.object();
+    let path = shown.path.exact()?;
+    let usable = !path.is_empty() && path.len() <= 4096 && !path.contains('\0');
+    let before = match shown.is_new.is_true() {
+        true => None,
+        false => Some(side(shown.before).filter(|text| !text.contains(UNREADABLE))?),
+    };
+    let after = side(shown.after)?;
+    usable.then(|| TranscriptEdit {
+        owner: reader.session.clone(),
+        copied: false,
+        event: told.event.clone(),
+        path: PathBuf::from(path.into_owned()),
+        before: before.map(String::into_bytes),
+        after: after.into_bytes(),
+        at,
+        turn: reader.turn_name(),
+        subagent: reader.subagent.clone(),
+    })
+}
+
+fn side(field: Field<'_>) -> Option<String> {
+    let text = field.exact().filter(|text| text.len() <= SIDE_LIMIT)?;
+    Some(text.into_owned())
+}

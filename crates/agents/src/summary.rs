@@ -1,0 +1,35 @@
+//! A tool's input in short.
+
+use serde_json::{Map, Value};
+use siglum_domain::observation::ToolClass;
+
+use crate::json::Field;
+
+/// Longest value that a summary of an input keeps, in bytes of JSON.
+const SHORT: usize = 160;
+/// Most fields that a summary of an input keeps.
+const FIELDS: usize = 16;
+
+/// The input as short JSON: long values become their size, and so does all content of an edit, of
+/// which the fields in `plain` are none.
+pub(crate) fn of(class: ToolClass, input: Field<'_>, plain: &[&str]) -> String {
+    let mut out = Map::new();
+    for (key, value) in input.entries().into_iter().take(FIELDS) {
+        let raw = value.raw().unwrap_or("null");
+        let content = class == ToolClass::Edit
+            && !raw.starts_with(|c: char| c.is_ascii_digit() || matches!(c, 't' | 'f' | 'n'));
+        let kept = if content {
+            plain.contains(&key.as_str()) && raw.len() <= 4096
+        } else {
+            raw.len() <= SHORT
+        };
+        let key = key.chars().take(64).collect::<String>();
+        if kept {
+            out.insert(key, serde_json::from_str(raw).unwrap_or(Value::Null));
+        } else {
+            let quotes = if value.is_string() { 2 } else { 0 };
+            out.insert(format!("{key}_bytes"), Value::from(raw.len() - quotes));
+        }
+    }
+    Value::Object(out).to_string()
+}

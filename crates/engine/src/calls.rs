@@ -1,0 +1,316 @@
+//! Names for tool calls and turns that an agent's hooks do not name.
+//!
+//! Such a call comes under a name that all calls of the same thing share ([`event::unnamed`]). Hooks tell
+//! of starts and ends in order: a start is the next call of its kind, an end belongs to the latest start
+//! before it that has none (a call that was refused never ends). The transcript knows when a call was
+//! asked for and when it had returned: it speaks of the call that hooks saw starting in between, else of
+//! one that hooks did not see. The same delivery twice gets the same name.
+
+use std::borrow::Cow;
+
+use siglum_domain::intake::AgentMatter;
+use siglum_domain::observation::{Fact, Observation, Source, event};
+use siglum_domain::{SessionId, Timestamp};
+use siglum_ledger::{LedgerError, Transaction};
+
+/// How many calls that do the same are looked at for the one that a start or an end belongs to.
+const ALIKE: u64 = 16;
+/// How many entries of a log are looked at for what a transcript told before the hook.
+const LOOK_BACK: u64 = 256;
+/// How far before a call's own line in the transcript its start may lie, in milliseconds: the line may
+/// be written when the call has returned.
+const BEFORE_MS: i64 = 600_000;
+
+/// A hook's matter with a name for the call that it speaks of.
+pub(crate) fn named<'a>(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    matter: &'a AgentMatter,
+) -> Result<Cow<'a, AgentMatter>, LedgerError> {
+    let side = |o: &&Observation| {
+        let side = matches!(o.fact, Fact::ToolStarted { .. } | Fact::ToolEnded { .. });
+        side && event::unnamed_parts(&o.event).is_some()
+    };
+    let Some(seen) = matter.observations.iter().find(side) else {
+        return Ok(Cow::Borrowed(matter));
+    };
+    let Some((likeness, None)) = event::unnamed_parts(&seen.event) else {
+        return Ok(Cow::Borrowed(matter));
+    };
+    let kind = Kind {
+        session,
+        likeness,
+        at: seen.at,
+    };
+    let call = match seen.fact {
+        Fact::ToolStarted { .. } => kind.started(tx)?,
+        _ => kind.ended(tx)?,
+    };
+    let mut matter = matter.clone();
+    let unnamed = event::unnamed(likeness);
+    for observation in &mut matter.observations {
+        if observation.event != unnamed {
+            continue;
+        }
+        observation.key = match observation.fact {
+            Fact::ToolStarted { .. } => start_key(likeness, call.number),
+            Fact::ToolEnded { .. } => end_key(likeness, call.number),
+            _ => observation.key.replace(&unnamed, &call.event),
+        };
+        observation.event.clone_from(&call.event);
+    }
+    Ok(Cow::Owned(matter))
+}
+
+fn start_key(likeness: &str, number: u64) -> String {
+    format!("pre:{likeness}.{number}")
+}
+
+fn end_key(likeness: &str, number: u64) -> String {
+    format!("post:{likeness}.{number}")
+}
+
+/// One call of its kind.
+struct Call {
+    number: u64,
+    event: String,
+}
+
+/// The calls of a session that do the same, as seen from one moment.
+struct Kind<'a> {
+    session: SessionId,
+    likeness: &'a str,
+    at: Timestamp,
+}
+
+impl Kind<'_> {
+    fn seen(
+        &self,
+        tx: &mut dyn Transaction,
+        key: &str,
+    ) -> Result<Option<Observation>, LedgerError> {
+        let entry = tx.entry(self.session, Source::Hook, key)?;
+        Ok(entry.map(|entry| entry.observation))
+    }
+
+    fn start(
+        &self,
+        tx: &mut dyn Transaction,
+        number: u64,
+    ) -> Result<Option<Observation>, LedgerError> {
+        self.seen(tx, &start_key(self.likeness, number))
+    }
+
+    fn end(
+        &self,
+        tx: &mut dyn Transaction,
+        number: u64,
+    ) -> Result<Option<Observation>, LedgerError> {
+        self.seen(tx, &end_key(self.likeness, number))
+    }
+
+    /// The number of the last call that hooks told of.
+    fn last(&self, tx: &mut dyn Transaction) -> Result<u64, LedgerError> {
+        let mut is_there = |number| -> Result<bool, LedgerError> {
+            Ok(self.start(tx, number)?.is_some() || self.end(tx, number)?.is_some())
+        };
+        let (mut there, mut beyond) = (0, 1);
+        while is_there(beyond)? {
+            (there, beyond) = (beyond, beyond * 2);
+        }
+        while beyond - there > 1 {
+            let middle = there + (beyond - there) / 2;
+            if is_there(middle)? {
+                there = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        Ok(there)
+    }
+
+    /// The call that starts now: one that is known already, one whose end came first, or a new one.
+    fn started(&self, tx: &mut dyn Transaction) -> Result<Call, LedgerError> {
+        let last = self.last(tx)?;
+        let mut overtaken = None;
+        for number in (1..=last).rev().take(ALIKE as usize) {
+            match self.start(tx, number)? {
+                Some(start) if start.at == self.at => return Ok(call(number, start)),
+                Some(start) if start.at < self.at => break,
+                Some(_) => {}
+                None => {
+                    let end = self.end(tx, number)?.filter(|end| end.at >= self.at);
+                    overtaken = end.map(|end| call(number, end)).or(overtaken);
+                }
+            }
+        }
+        match overtaken {
+            Some(call) => Ok(call),
+            None => self.fresh(tx, last + 1),
+        }
+    }
+
+    /// The call that ends now: one that is known to, the latest that started before and has no end,
+    /// or one whose start did not come yet.
+    fn ended(&self, tx: &mut dyn Transaction) -> Result<Call, LedgerError> {
+        let last = self.last(tx)?;
+        let mut open = None;
+        for number in (1..=last).rev().take(ALIKE as usize) {
+            match self.end(tx, number)? {
+                Some(end) if end.at == self.at => return Ok(call(number, end)),
+                Some(_) => {}
+                None if open.is_none() => {
+                    let start = self.start(tx, number)?.filter(|start| start.at <= self.at);
+                    open = start.map(|start| call(number, start));
+                }
+                None => {}
+            }
+        }
+        match open {
+            Some(call) => Ok(call),
+            None => self.fresh(tx, last + 1),
+        }
+    }
+
+    fn fresh(&self, tx: &mut dyn Transaction, number: u64) -> Result<Call, LedgerError> {
+        let event = match self.told(tx)? {
+            Some(event) => event,
+            None => event::tool(&format!("{}.{number}", self.likeness)),
+        };
+        Ok(Call { number, event })
+    }
+
+    /// The call of this kind that the transcript told of before any hook: it ran at this moment.
+    fn told(&self, tx: &mut dyn Transaction) -> Result<Option<String>, LedgerError> {
+        let Some(record) = tx.session(self.session)?.filter(|s| s.last_at > self.at) else {
+            return Ok(None);
+        };
+        let entries = tx.entries(self.session, record.head.saturating_sub(LOOK_BACK), 0)?;
+        let ours = event::tool(&format!("{}.", self.likeness));
+        let mut known: Vec<&Observation> = entries.iter().map(|e| &e.observation).collect();
+        known.retain(|o| o.event.starts_with(&ours));
+        let any = |event: &str, fits: &dyn Fn(&Observation) -> bool| {
+            known.iter().any(|o| o.event == event && fits(o))
+        };
+        let found = known.iter().find(|o| {
+            let asked = matches!(o.fact, Fact::ToolStarted { .. })
+                && o.source == Source::Transcript
+                && o.at <= self.at;
+            let returned =
+                |o: &Observation| matches!(o.fact, Fact::ToolEnded { .. }) && o.at >= self.at;
+            asked && any(&o.event, &returned) && !any(&o.event, &|o| o.source == Source::Hook)
+        });
+        Ok(found.map(|o| o.event.clone()))
+    }
+
+    /// The call that hooks saw starting, and that the transcript has not told of: the first one until
+    /// `until`, else the last one before.
+    fn untold(
+        &self,
+        tx: &mut dyn Transaction,
+        until: Timestamp,
+    ) -> Result<Option<String>, LedgerError> {
+        let mut found = None;
+        for number in (1..=self.last(tx)?).rev() {
+            let Some(start) = self.start(tx, number)? else {
+                continue;
+            };
+            let before = start.at < self.at;
+            if start.at < self.at.plus_millis(-BEFORE_MS) || before && found.is_some() {
+                break;
+            }
+            let back = tx.entry(self.session, Source::Transcript, &back_key(&start.event))?;
+            if start.at > until || back.is_some() {
+                continue;
+            }
+            found = Some(start.event);
+            if before {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn call(number: u64, seen: Observation) -> Call {
+    Call {
+        number,
+        event: seen.event,
+    }
+}
+
+fn back_key(event: &str) -> String {
+    format!("back:{event}")
+}
+
+/// The name of a call that a transcript tells of, by the name that the reader gave it; `span` is when
+/// it was asked for and when it had returned, where it is not known yet. Other names stay.
+pub(crate) fn name_of(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    event: &str,
+    span: (Timestamp, Timestamp),
+) -> Result<Option<String>, LedgerError> {
+    let Some((likeness, Some(id))) = event::unnamed_parts(event) else {
+        return Ok(None);
+    };
+    let known = tx.entry(session, Source::Transcript, &format!("call:{id}"))?;
+    if let Some(known) = known {
+        return Ok(Some(known.observation.event));
+    }
+    let kind = Kind {
+        session,
+        likeness,
+        at: span.0,
+    };
+    let seen = kind.untold(tx, span.1)?;
+    Ok(Some(seen.unwrap_or_else(|| {
+        event::tool(&format!("{likeness}.{id}"))
+    })))
+}
+
+/// The agent's name for the turn that a transcript speaks of, where it is not known by name: that of
+/// the hook's prompt that came just before, unless that one was told already.
+pub(crate) fn turn_of(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    turn: &str,
+    at: Timestamp,
+) -> Result<Option<String>, LedgerError> {
+    let Some(prompt) = event::unnamed_turn_prompt(turn) else {
+        return Ok(Some(turn.to_owned()));
+    };
+    if let Some(prompt) = prompt {
+        let known = tx.entry(session, Source::Transcript, &event::prompt(prompt))?;
+        if let Some(known) = known {
+            return Ok(turn_in(&known.observation));
+        }
+    }
+    let asked = tx.last_asked(session, at)?;
+    let Some((_, sequence)) = asked else {
+        return Ok(prompt.map(str::to_owned));
+    };
+    let after = tx.entries(session, sequence.saturating_sub(1), LOOK_BACK as usize)?;
+    let named = after.first().and_then(|e| turn_in(&e.observation));
+    let is_told = |name: &str| {
+        after.iter().map(|e| &e.observation).any(|o| {
+            o.source == Source::Transcript
+                && matches!(o.fact, Fact::Prompt { .. })
+                && turn_in(o).as_deref() == Some(name)
+        })
+    };
+    Ok(match (prompt, named) {
+        (Some(prompt), Some(name)) if is_told(&name) => Some(prompt.to_owned()),
+        (_, Some(name)) => Some(name),
+        (prompt, None) => prompt.map(str::to_owned),
+    })
+}
+
+/// The name of the turn that a prompt began.
+fn turn_in(prompt: &Observation) -> Option<String> {
+    match (prompt.source, prompt.event.strip_prefix("prompt:")) {
+        (_, Some(turn)) => Some(turn.to_owned()),
+        (Source::Hook, None) => Some(prompt.key.clone()),
+        _ => None,
+    }
+}
