@@ -232,7 +232,10 @@ fn erase(
     match going {
         Going::Sessions(sessions) => {
             for session in sessions {
-                forget::forget_session(world, ledger, session, files)?;
+                // More may have come in while somebody was asked.
+                if let Some(now) = forget::holding(ledger, session.record.id)? {
+                    forget::forget_session(world, ledger, &now, files)?;
+                }
             }
         }
         Going::Found(needle, _) => {

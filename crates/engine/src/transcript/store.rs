@@ -7,7 +7,8 @@ use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, event};
 use siglum_domain::{NativeId, SessionId, Timestamp};
 use siglum_ledger::{
-    LedgerError, Relation, Segment, SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
+    Forgotten, LedgerError, Relation, Segment, SessionOrigin, SessionRecord, Transaction,
+    TranscriptRecord,
 };
 
 use super::file::Slice;
@@ -74,6 +75,9 @@ impl<'a> Store<'a> {
         &mut self,
         tx: &mut dyn Transaction,
     ) -> Result<TranscriptRecord, LedgerError> {
+        // Read here, not before: somebody may forget while this waits for the ledger.
+        let record = tx.session(self.record.session)?;
+        let forgotten = record.and_then(|s| s.forgotten).map(Forgotten::at);
         for (offset, raw) in &self.slice.lines {
             let mut seen = self.reader.line(*offset, raw, self.owners.world.redactor);
             self.owners.append(tx, &seen.sightings)?;
@@ -84,7 +88,7 @@ impl<'a> Store<'a> {
             if copied && let Some(last) = seen.sightings.last() {
                 self.copied = Some((last.owner.clone(), *offset));
             }
-            let is_forgotten = seen.at.is_some_and(|at| self.slice.is_forgotten(at));
+            let is_forgotten = seen.at.is_some_and(|at| Some(at) <= forgotten);
             if seen.at.is_some() && !copied && !is_forgotten {
                 self.keep(tx, *offset, raw)?;
             }
