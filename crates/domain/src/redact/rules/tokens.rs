@@ -668,14 +668,14 @@ pub(super) const TOKENS: &[Rule] = &[
         "curl-password",
         &["curl "],
         Shape::Start,
-        r#"curl[ -~]{0,200}?[ ](?:-u|--user)[ =]*\\*["']?[^\s:"'`$@/\\]{1,64}:(?P<secret>[^\s"'`$\\]{4,})"#,
+        r#"curl[ -~]{0,80}?[ ](?:-u|--user)[ =]*\\*["']?[^\s:"'`$@/\\]{1,64}:(?P<secret>[^\s"'`$\\]{4,})"#,
         concat!("curl -s -u ", "me:hunter2-", "Harbour https://x"),
     ),
     shaped(
         "password-flag",
         &["mysql", "mariadb", "sshpass", "redis-cli"],
         Shape::Start,
-        r#"(?:(?:mysql|mariadb)[a-z]*(?:[ ][ -~]{0,120}?)?[ ]-p|sshpass[ ]+-p[ ]*|redis-cli[ -~]{0,120}?[ ]-a[ ]+)\\*["']?(?P<secret>[^\s"'`$\\<-][^\s"'`\\]{3,})"#,
+        r#"(?:(?:mysql|mariadb)[a-z]*(?:[ ][ -~]{0,60}?)?[ ]-p|sshpass[ ]+-p[ ]*|redis-cli[ -~]{0,60}?[ ]-a[ ]+)\\*["']?(?P<secret>[^\s"'`$\\<-][^\s"'`\\]{3,})"#,
         concat!("mysql -u root ", "-phunter2-", "Harbour shop"),
     ),
     shaped(
