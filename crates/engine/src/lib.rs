@@ -12,6 +12,7 @@ pub mod deliver;
 pub mod doctor;
 mod error;
 pub mod find;
+pub mod forget;
 pub mod history;
 pub mod import;
 pub mod landing;
