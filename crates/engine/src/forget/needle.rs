@@ -153,12 +153,16 @@ impl Needle {
                 }
                 None => false,
             },
-            Value::Array(items) => items
-                .iter_mut()
-                .fold(false, |c, item| self.walk(item, rules) || c),
-            Value::Object(fields) => fields
-                .values_mut()
-                .fold(false, |c, field| self.walk(field, rules) || c),
+            // Every part is walked, whatever was found before.
+            Value::Array(items) => {
+                let hits = items.iter_mut().filter_map(|item| self.walk(item, rules).then_some(()));
+                hits.count() > 0
+            }
+            Value::Object(fields) => {
+                let fields = fields.values_mut();
+                let hits = fields.filter_map(|field| self.walk(field, rules).then_some(()));
+                hits.count() > 0
+            }
             _ => false,
         }
     }
