@@ -155,7 +155,9 @@ impl Needle {
             },
             // Every part is walked, whatever was found before.
             Value::Array(items) => {
-                let hits = items.iter_mut().filter_map(|item| self.walk(item, rules).then_some(()));
+                let hits = items
+                    .iter_mut()
+                    .filter_map(|item| self.walk(item, rules).then_some(()));
                 hits.count() > 0
             }
             Value::Object(fields) => {
