@@ -57,6 +57,7 @@ enum Command {
     Link(commands::link::Command),
     Adopt(commands::adopt::Args),
     Import(commands::import::Args),
+    Forget(commands::forget::Args),
     Doctor(commands::doctor::Args),
     #[command(subcommand)]
     Config(commands::config::Command),
@@ -126,6 +127,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<(), CommandError> {
         Command::Link(command) => commands::link::run(&command, cx),
         Command::Adopt(args) => commands::adopt::run(&args, cx),
         Command::Import(args) => commands::import::run(&args, cx),
+        Command::Forget(args) => commands::forget::run(&args, cx),
         Command::Doctor(args) => commands::doctor::run(&args, cx),
         Command::Config(command) => commands::config::run(&command, cx),
         Command::Remove(args) => commands::remove::run(&args, cx),

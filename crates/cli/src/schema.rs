@@ -28,6 +28,7 @@ const SCHEMAS: &[Row] = &[
     (config::path::SCHEMA, of::<config::path::Json>),
     (demo::wire::SCHEMA, of::<demo::wire::Json>),
     (doctor::SCHEMA, of::<doctor::Json>),
+    (forget::SCHEMA, of::<forget::Json>),
     (import::SCHEMA, of::<import::show::Json>),
     (link::ADD, of::<link::Json>),
     (link::LIST, of::<link::Json>),

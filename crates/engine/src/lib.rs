@@ -13,6 +13,7 @@ pub mod deliver;
 pub mod doctor;
 mod error;
 pub mod find;
+pub mod forget;
 pub mod history;
 pub mod import;
 pub mod landing;

@@ -121,6 +121,7 @@ fn create(
         worktree: matter.place.as_ref().map(|p| p.worktree.clone()),
         head: 0,
         sealed: 0,
+        forgotten: None,
     };
     tx.create_session(&record)?;
     Ok(record.id)

@@ -9,12 +9,14 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
+mod forgetting;
 mod record;
 mod spool;
 pub mod sqlite;
 mod transaction;
 
 pub use error::LedgerError;
+pub use forgetting::Forgetting;
 pub use record::*;
 pub use spool::{Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;

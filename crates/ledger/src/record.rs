@@ -80,6 +80,57 @@ pub struct SessionRecord {
     pub head: u64,
     /// The last sealed sequence.
     pub sealed: u64,
+    /// What was erased of it.
+    pub forgotten: Option<Forgotten>,
+}
+
+/// What was erased of a session. What was seen up to then keeps no payload if it is sighted once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forgotten {
+    /// Some of its texts, or parts of them.
+    Parts {
+        /// When.
+        at: Timestamp,
+    },
+    /// Everything that had been said and done by then.
+    Whole {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+impl Forgotten {
+    /// When something was erased last.
+    #[must_use]
+    pub const fn at(self) -> Timestamp {
+        match self {
+            Self::Parts { at } | Self::Whole { at } => at,
+        }
+    }
+}
+
+/// The payload of an entry as the store has it, for looking through all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    /// Its place among all entries of the store.
+    pub position: u64,
+    /// The session.
+    pub session: SessionId,
+    /// Its place in the log of the session.
+    pub sequence: u64,
+    /// The word for its kind of fact.
+    pub kind: String,
+    /// The fact, in JSON.
+    pub fact: String,
+}
+
+/// How much of a session could be forgotten.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Entries that have their payload.
+    pub payloads: u64,
+    /// Bytes of its transcripts.
+    pub transcript_bytes: u64,
 }
 
 /// What a session amounts to, for listings. A fold of its log.

@@ -158,6 +158,18 @@ impl Spool {
         })
     }
 
+    /// The files that are no delivery that waits: set aside as unreadable, or half written.
+    #[must_use]
+    pub fn leftovers(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let paths = entries.map(|e| e.path());
+        let mut left: Vec<_> = paths
+            .filter(|p| p.extension().is_none_or(|e| e != ENDING) && p.is_file())
+            .collect();
+        left.sort();
+        left
+    }
+
     /// The time of the oldest delivery that waits.
     #[must_use]
     pub fn oldest(&self) -> Option<Timestamp> {

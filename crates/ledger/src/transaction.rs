@@ -13,6 +13,7 @@ use siglum_domain::{
 };
 
 use crate::LedgerError;
+use crate::forgetting::Forgetting;
 use crate::record::*;
 
 /// How safe a write is when the call returns.
@@ -58,6 +59,12 @@ pub trait Ledger: Send {
     /// Those of the store.
     fn maintain(&mut self) -> Result<(), LedgerError>;
 
+    /// Takes what was erased out of the store's files, too, so that not even their bytes hold it.
+    ///
+    /// # Errors
+    /// Those of the store: [`LedgerError::Busy`] while another process reads.
+    fn scrub(&mut self) -> Result<(), LedgerError>;
+
     /// Checks the store's own files and gives what is wrong in words; nothing means sound.
     ///
     /// # Errors
@@ -99,8 +106,8 @@ pub fn write<T>(
 }
 
 /// Everything that can be done inside a transaction.
-pub trait Transaction: Sessions + Log + Commits + Queue {}
-impl<T: Sessions + Log + Commits + Queue> Transaction for T {}
+pub trait Transaction: Sessions + Log + Commits + Queue + Forgetting {}
+impl<T: Sessions + Log + Commits + Queue + Forgetting> Transaction for T {}
 
 type Result<T, E = LedgerError> = std::result::Result<T, E>;
 

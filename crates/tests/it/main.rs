@@ -18,6 +18,7 @@ mod commit_forms;
 mod editors;
 mod faults;
 mod foreign_hooks;
+mod forgetting;
 mod fuzzed;
 mod harness;
 mod history_forms;

@@ -4,10 +4,12 @@ mod fix;
 mod here;
 mod machine;
 mod recorded;
+mod secrets;
 
 use serde::Serialize;
 use siglum_domain::Timestamp;
 
+use super::forget::FoundJson;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Style};
@@ -26,6 +28,9 @@ pub struct Args {
     /// Show what was declined since this moment
     #[arg(long, value_name = "TIME", value_parser = super::time::since, default_value = "7d")]
     since: Timestamp,
+    /// Look through everything that is stored for secrets that today's rules find
+    #[arg(long)]
+    secrets: bool,
 }
 
 /// How something stands.
@@ -112,6 +117,8 @@ pub struct Json {
     checks: Vec<CheckJson>,
     /// What `--fix` mended.
     mended: Vec<String>,
+    /// What `--secrets` found; never the secret itself.
+    secrets: Vec<FoundJson>,
 }
 
 /// One thing that was looked at.
@@ -131,12 +138,19 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut checks = machine::checks(cx);
     checks.extend(here::checks(cx));
     checks.extend(recorded::checks(cx, args.since));
+    let mut secrets = Vec::new();
+    if args.secrets {
+        let (check, found) = secrets::check(cx);
+        checks.extend(check);
+        secrets = found;
+    }
     let problems = checks
         .iter()
         .filter(|c| c.verdict == Verdict::Problem)
         .count();
     if cx.ui.json {
-        cx.ui.json(SCHEMA, json(checks, mended, problems))?;
+        cx.ui
+            .json(SCHEMA, json(checks, mended, problems, secrets))?;
     } else {
         for line in &mended {
             cx.ui.status(line);
@@ -157,7 +171,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
 }
 
-fn json(checks: Vec<Check>, mended: Vec<String>, problems: usize) -> Json {
+fn json(checks: Vec<Check>, mended: Vec<String>, problems: usize, secrets: Vec<FoundJson>) -> Json {
     let check = |c: Check| CheckJson {
         area: c.area.to_owned(),
         verdict: c.verdict.word().to_owned(),
@@ -169,6 +183,7 @@ fn json(checks: Vec<Check>, mended: Vec<String>, problems: usize) -> Json {
         problems,
         checks: checks.into_iter().map(check).collect(),
         mended,
+        secrets,
     }
 }
 

@@ -7,6 +7,7 @@ pub mod completions;
 pub mod config;
 pub mod demo;
 pub mod doctor;
+pub mod forget;
 pub mod import;
 pub mod init;
 pub mod link;

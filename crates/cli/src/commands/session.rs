@@ -2,7 +2,7 @@
 
 pub mod end;
 pub mod list;
-mod page;
+pub mod page;
 pub mod show;
 
 use siglum_domain::AgentName;

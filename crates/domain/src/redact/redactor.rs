@@ -67,15 +67,31 @@ impl Redactor {
     /// As [`Redactor::redact`], without a copy when there is nothing to replace.
     #[must_use]
     pub fn redact_cow<'a>(&self, raw: &'a str) -> Cow<'a, str> {
-        let mut text = Cow::Borrowed(raw);
+        self.redact_where(raw, |_| true).0
+    }
+
+    /// As [`Redactor::redact_cow`], with only the rules whose id is `wanted`; names the rules that replaced something,
+    /// each once.
+    #[must_use]
+    pub fn redact_where<'a>(
+        &self,
+        raw: &'a str,
+        wanted: impl Fn(&str) -> bool,
+    ) -> (Cow<'a, str>, Vec<&'static str>) {
+        let (mut text, mut rules) = (Cow::Borrowed(raw), Vec::new());
         for _ in 0..MOST_PASSES {
-            let cuts = self.cuts(&text);
+            let mut cuts = self.cuts(&text);
+            cuts.retain(|cut| wanted(RULES[cut.rule].id));
             if cuts.is_empty() {
                 break;
             }
-            text = Cow::Owned(replace(&text, merge(cuts)));
+            let cuts = merge(cuts);
+            rules.extend(cuts.iter().map(|cut| RULES[cut.rule].id));
+            text = Cow::Owned(replace(&text, cuts));
         }
-        text
+        rules.sort_unstable();
+        rules.dedup();
+        (text, rules)
     }
 
     fn cuts(&self, text: &str) -> Vec<Cut> {

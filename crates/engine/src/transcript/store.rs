@@ -84,7 +84,8 @@ impl<'a> Store<'a> {
             if copied && let Some(last) = seen.sightings.last() {
                 self.copied = Some((last.owner.clone(), *offset));
             }
-            if seen.at.is_some() && !copied {
+            let is_forgotten = seen.at.is_some_and(|at| self.slice.is_forgotten(at));
+            if seen.at.is_some() && !copied && !is_forgotten {
                 self.keep(tx, *offset, raw)?;
             }
         }
@@ -209,6 +210,10 @@ impl Owners<'_> {
             let Some(identity) = self.find(tx, &edit.owner, edit.at)? else {
                 continue;
             };
+            let mark = tx.session(identity.session)?.and_then(|s| s.forgotten);
+            if mark.is_some_and(|mark| edit.at <= mark.at()) {
+                continue;
+            }
             let mut edit = edit.clone();
             let name = calls::name_of(tx, identity.session, &edit.event, (edit.at, edit.at))?;
             edit.event = name.unwrap_or(edit.event);

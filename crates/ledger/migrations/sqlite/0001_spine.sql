@@ -35,7 +35,10 @@ CREATE TABLE sessions (
     worktree        TEXT,
     head            INTEGER NOT NULL DEFAULT 0,
     sealed          INTEGER NOT NULL DEFAULT 0,
-    folded          INTEGER NOT NULL DEFAULT 0
+    folded          INTEGER NOT NULL DEFAULT 0,
+    -- What was seen up to then was erased, in parts or as a whole; a sighting of it that comes late keeps no payload.
+    forgotten_at    INTEGER,
+    forgotten_whole INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX sessions_by_last ON sessions (last_at DESC);
 CREATE INDEX sessions_by_repository ON sessions (repository, last_at DESC);

@@ -3,8 +3,8 @@
 use crate::{Durability, Ledger, LedgerError, Transaction};
 
 use super::{
-    checkpoints, commits, entries, folds, leases, lists, places, queue, receipts, sessions,
-    statements, transactions, turns,
+    checkpoints, commits, entries, folds, forgetting, leases, lists, places, queue, receipts,
+    sessions, statements, transactions, turns,
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -61,6 +61,7 @@ pub fn checks() -> Vec<Check> {
         statements::CHECKS,
         entries::CHECKS,
         folds::CHECKS,
+        forgetting::CHECKS,
         leases::CHECKS,
         receipts::CHECKS,
         commits::CHECKS,

@@ -9,6 +9,7 @@ mod checkpoints;
 mod commits;
 mod entries;
 mod folds;
+mod forgetting;
 mod leases;
 mod lists;
 mod places;

@@ -82,6 +82,7 @@ pub(super) fn session(n: u128, home: LedgerId) -> SessionRecord {
         worktree: None,
         head: 0,
         sealed: 0,
+        forgotten: None,
     }
 }
 

@@ -144,6 +144,12 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         statements_of_session(one);
         statements_of_commit(repository, &oid(1));
         entries(one, 0, 0);
+        holdings(one);
+        payloads(0, 9);
+        segments("", 0, 9);
+        objects_of(one);
+        objects_of_others(one);
+        notes();
         entry(one, Source::Hook, "k1");
         running_calls("/w", at(0));
         moves_to(repository, &oid(1));

@@ -18,7 +18,7 @@ type Result<T> = std::result::Result<T, LedgerError>;
 const COMPRESS_ABOVE: usize = 1024;
 
 /// Packs a payload: `{…` is JSON, anything else a zstd frame.
-fn pack(payload: &str) -> Vec<u8> {
+pub(super) fn pack(payload: &str) -> Vec<u8> {
     if payload.len() <= COMPRESS_ABOVE {
         return payload.as_bytes().to_vec();
     }
@@ -26,7 +26,7 @@ fn pack(payload: &str) -> Vec<u8> {
         .expect("because compressing into memory cannot fail")
 }
 
-fn unpack(stored: &[u8]) -> Result<String> {
+pub(super) fn unpack(stored: &[u8]) -> Result<String> {
     let bytes = if stored.first() == Some(&b'{') {
         stored.to_vec()
     } else {
@@ -153,11 +153,12 @@ impl Log for Tx<'_> {
         {
             return Ok(Appended::Known);
         }
-        let next = "UPDATE sessions SET head = head + 1 WHERE id = ?1 RETURNING head";
-        let sequence: i64 = self
+        let next = "UPDATE sessions SET head = head + 1 WHERE id = ?1 RETURNING head, forgotten_at";
+        let (sequence, forgotten): (i64, Option<i64>) = self
             .db
             .prepare_cached(next)?
-            .query_row([&session], |row| row.get(0))?;
+            .query_row([&session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let is_forgotten = forgotten.is_some_and(|at| o.at.nanos() <= at);
         let payload = json(&o.fact);
         let digest = payload_digest(&new.salt, payload.as_bytes());
         let sql = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload) \
@@ -174,9 +175,9 @@ impl Log for Tx<'_> {
             o.fact.kind(),
             Col(o.at),
             Col(new.recorded_at),
-            &new.salt[..],
+            if is_forgotten { &[] } else { &new.salt[..] },
             digest,
-            pack(&payload),
+            (!is_forgotten).then(|| pack(&payload)),
         ])?;
         Ok(Appended::New(u64::try_from(sequence).unwrap_or(0)))
     }
@@ -353,7 +354,7 @@ impl Log for Tx<'_> {
 
     fn unsealed(&mut self, limit: usize) -> Result<Vec<SessionRecord>> {
         let sql = "SELECT s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, s.created_at, s.last_at, \
-             s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed FROM sessions s WHERE s.head > s.sealed ORDER BY s.last_at LIMIT ?1";
+             s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole FROM sessions s WHERE s.head > s.sealed ORDER BY s.last_at LIMIT ?1";
         let mut query = self.db.prepare_cached(sql)?;
         Ok(query
             .query_map([int(limit as u64)], session_row)?

@@ -5,6 +5,7 @@
 
 mod columns;
 mod commits;
+mod forgetting;
 mod log;
 mod migrate;
 mod open;

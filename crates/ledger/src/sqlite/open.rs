@@ -157,6 +157,19 @@ impl Ledger for SqliteLedger {
         Ok(())
     }
 
+    fn scrub(&mut self) -> Result<(), LedgerError> {
+        // Freed pages keep their bytes until the file is written anew, and the log until it is cut off.
+        self.db.execute_batch("VACUUM")?;
+        let busy: i64 = self
+            .db
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if busy == 0 {
+            Ok(())
+        } else {
+            Err(LedgerError::Busy)
+        }
+    }
+
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
         let mut rows = self.db.prepare("PRAGMA quick_check(20)")?;
         let lines = rows

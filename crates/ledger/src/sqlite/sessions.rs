@@ -14,7 +14,10 @@ use crate::{LedgerError, Sessions};
 type Result<T> = std::result::Result<T, LedgerError>;
 
 const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, \
-     s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed";
+     s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole";
+
+/// How many columns [`SESSION`] has.
+const SESSION_COLUMNS: usize = 18;
 
 pub(super) fn session_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     let enumerated = |at: usize| row.get::<_, String>(at);
@@ -40,7 +43,18 @@ pub(super) fn session_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         worktree: row.get(13)?,
         head: count(row, 14)?,
         sealed: count(row, 15)?,
+        forgotten: forgotten(row, 16)?,
     })
+}
+
+/// What was erased, from two columns.
+fn forgotten(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Forgotten>> {
+    let is_whole: bool = row.get(at + 1)?;
+    let of = |at| match is_whole {
+        true => Forgotten::Whole { at },
+        false => Forgotten::Parts { at },
+    };
+    Ok(opt(row, at)?.map(of))
 }
 
 fn summary_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Summary> {
@@ -281,8 +295,8 @@ impl Sessions for Tx<'_> {
         let listing = |row: &Row<'_>| {
             Ok(SessionListing {
                 record: session_row(row)?,
-                summary: summary_row(row, 16)?,
-                commits: count(row, 26)?,
+                summary: summary_row(row, SESSION_COLUMNS)?,
+                commits: count(row, SESSION_COLUMNS + 10)?,
             })
         };
         Ok(query

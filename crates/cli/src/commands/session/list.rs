@@ -5,7 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 use siglum_domain::{AgentName, RepositoryId};
 use siglum_engine::overview::{self, Listed, Stand};
-use siglum_ledger::{RepositoryRecord, SessionFilter, SessionOrigin, SqliteLedger, read};
+use siglum_ledger::{
+    Forgotten, RepositoryRecord, SessionFilter, SessionOrigin, SqliteLedger, read,
+};
 
 use crate::clock;
 use crate::commands::time::Period;
@@ -126,6 +128,9 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
         }
         row.push(match &summary.title {
             Some(title) => Cell::plain(title),
+            None if matches!(record.forgotten, Some(Forgotten::Whole { .. })) => {
+                Cell::styled(Style::Dim, "(forgotten)")
+            }
             None => Cell::styled(Style::Dim, "(no prompt)"),
         });
         table.row(row);
@@ -183,12 +188,36 @@ pub struct Session {
     worktree: Option<String>,
     cwd: Option<String>,
     parent: Option<String>,
+    /// What was erased of it.
+    forgotten: Option<ForgottenJson>,
     models: Vec<String>,
     turns: u64,
     tool_calls: u64,
     subagents: u64,
     commits: u64,
     tokens: Tokens,
+}
+
+/// What was erased of a session.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct ForgottenJson {
+    /// `parts` or `whole`.
+    what: String,
+    /// When something was erased last.
+    at: String,
+}
+
+impl ForgottenJson {
+    pub fn of(forgotten: Forgotten) -> Self {
+        let what = match forgotten {
+            Forgotten::Parts { .. } => "parts",
+            Forgotten::Whole { .. } => "whole",
+        };
+        Self {
+            what: what.to_owned(),
+            at: forgotten.at().to_string(),
+        }
+    }
 }
 
 /// Tokens.
@@ -240,6 +269,7 @@ impl Session {
             worktree: record.worktree.clone(),
             cwd: record.cwd.clone(),
             parent: record.parent.map(|(p, _)| p.to_string()),
+            forgotten: record.forgotten.map(ForgottenJson::of),
             models: summary.models.clone(),
             turns: summary.turns,
             tool_calls: summary.tool_calls,

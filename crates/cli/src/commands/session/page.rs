@@ -3,7 +3,7 @@
 use siglum_domain::fold::{MessageView, ToolCall};
 use siglum_domain::observation::{Body, Outcome, Role, Tokens, ToolClass};
 use siglum_engine::history::{History, Passages, Turn, TurnState};
-use siglum_ledger::SessionRecord;
+use siglum_ledger::{Forgotten, SessionRecord};
 
 use super::list::style;
 use super::show::{message_text, relation};
@@ -65,6 +65,15 @@ fn field(ui: &Ui, word: &str, text: impl AsRef<str>) -> Result<(), CommandError>
     ))
 }
 
+/// What was erased, in words.
+pub fn words(forgotten: Forgotten) -> String {
+    let what = match forgotten {
+        Forgotten::Parts { .. } => "parts of what was said",
+        Forgotten::Whole { .. } => "what was said and done",
+    };
+    format!("{what} until {}", ui::when(forgotten.at()))
+}
+
 fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
     let (card, record) = (&history.card, &history.card.record);
     let title = card.title.as_ref().map_or_else(String::new, |t| {
@@ -84,6 +93,9 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
         field(ui, "Native ids", natives.join(", "))?;
     }
     state(ui, history)?;
+    if let Some(forgotten) = record.forgotten {
+        field(ui, "Forgotten", words(forgotten))?;
+    }
     field(ui, "Directory", directory(record))?;
     family(ui, history)?;
     let links: Vec<String> = card.links.iter().map(ToString::to_string).collect();

@@ -8,7 +8,7 @@ use siglum_engine::find;
 use siglum_engine::history::{self, History, Made, Passages, Turn};
 use siglum_ledger::{LedgerError, Relation, SqliteLedger};
 
-use super::list::{Tokens, origin};
+use super::list::{ForgottenJson, Tokens, origin};
 use super::page;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -111,6 +111,8 @@ pub struct Json {
     cwd: Option<String>,
     worktree: Option<String>,
     parent: Option<Relative>,
+    /// What was erased of it.
+    forgotten: Option<ForgottenJson>,
     children: Vec<Relative>,
     links: Vec<Link>,
     models: Vec<String>,
@@ -258,6 +260,7 @@ impl Json {
             cwd: record.cwd.clone(),
             worktree: record.worktree.clone(),
             parent: record.parent.map(|(id, how)| relative(id, how)),
+            forgotten: record.forgotten.map(ForgottenJson::of),
             children: history
                 .children
                 .iter()

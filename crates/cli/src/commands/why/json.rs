@@ -9,6 +9,7 @@ use siglum_gitstore::BlameLine;
 
 use super::committer;
 use super::line::writer;
+use crate::commands::session::list::ForgottenJson;
 
 /// The JSON form of an answer.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -52,6 +53,8 @@ struct Party {
     agent: Option<String>,
     native_ids: Vec<String>,
     title: Option<String>,
+    /// What was erased of the session.
+    forgotten: Option<ForgottenJson>,
     links: Vec<Link>,
     resume: Option<String>,
     /// `certain`, `likely`, `ambiguous` or `unknown`.
@@ -169,6 +172,7 @@ fn party(
             .map(|c| c.natives.iter().map(NativeId::to_string).collect())
             .unwrap_or_default(),
         title: card.and_then(|c| c.title.clone()),
+        forgotten: card.and_then(|c| c.record.forgotten).map(ForgottenJson::of),
         links: card
             .map(|c| {
                 c.links

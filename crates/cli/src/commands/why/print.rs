@@ -9,6 +9,7 @@ use siglum_ledger::SeenBy;
 use super::committer;
 use super::line::writer;
 use crate::clock;
+use crate::commands::session::page;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Style, Ui};
@@ -98,8 +99,13 @@ fn describe(ui: &Ui, id: SessionId, card: Option<&SessionCard>) -> String {
     } else {
         format!("  ({links})")
     };
+    let forgotten = card
+        .record
+        .forgotten
+        .map(|f| format!("  (forgotten: {})", page::words(f)))
+        .unwrap_or_default();
     format!(
-        "{} {}{title}{links}",
+        "{} {}{title}{links}{forgotten}",
         ui.paint(Style::Agent, card.agent().as_str()),
         ui.paint(Style::Id, id.short())
     )

@@ -144,6 +144,10 @@ impl Ledger for BrokenLedger {
         self.good.maintain()
     }
 
+    fn scrub(&mut self) -> Result<(), LedgerError> {
+        self.good.scrub()
+    }
+
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
         self.good.check()
     }

@@ -5,6 +5,7 @@
 
 mod commits;
 mod fault;
+mod forgetting;
 mod ledger;
 mod log;
 mod own;

@@ -1,6 +1,6 @@
 //! The suite on broken stores.
 
-use super::{Broken, Fault, Kind, commits, log, own, queue, sessions};
+use super::{Broken, Fault, Kind, commits, forgetting, log, own, queue, sessions};
 use crate::conformance::{Check, Shelf, checks, run};
 
 fn all_caught(faults: impl IntoIterator<Item = Fault>) {
@@ -37,6 +37,11 @@ fn broken_sessions_are_caught() {
 #[test]
 fn a_broken_log_is_caught() {
     all_caught(faults(log::LOG, log::LIMITED));
+}
+
+#[test]
+fn a_store_that_does_not_forget_is_caught() {
+    all_caught(faults(forgetting::FORGETTING, forgetting::LIMITED));
 }
 
 #[test]

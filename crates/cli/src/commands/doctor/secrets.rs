@@ -1,0 +1,72 @@
+//! Whether what is stored holds secrets that today's rules find.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use siglum_engine::forget::{self, Found, Needle, Report};
+use siglum_ledger::Spool;
+
+use super::Check;
+use crate::commands::forget::{FoundJson, place};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui;
+
+/// How many places of a rule are shown.
+const SHOWN: usize = 5;
+
+/// Looks through everything that is stored. Returns what to tell, and every place.
+pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
+    if !cx.home.ledger().exists() {
+        return (Vec::new(), Vec::new());
+    }
+    match look(cx) {
+        Ok(report) => (
+            told(&report),
+            report.found.iter().map(FoundJson::of).collect(),
+        ),
+        Err(error) => {
+            let check =
+                Check::problem("secrets", format!("{:#}", error.source)).details(error.hints);
+            (vec![check], Vec::new())
+        }
+    }
+}
+
+fn look(cx: &Cx) -> Result<Report, CommandError> {
+    let mut ledger = cx.open_ledger()?;
+    let needle = Needle::Rules(Vec::new());
+    let mut files: Vec<PathBuf> = cx.spools().iter().flat_map(Spool::leftovers).collect();
+    files.push(cx.home.log());
+    Ok(forget::look(&cx.world()?, &mut ledger, &files, &needle)?)
+}
+
+fn told(report: &Report) -> Vec<Check> {
+    if report.count == 0 {
+        return vec![Check::ok(
+            "secrets",
+            "today's rules find no secret in what is stored",
+        )];
+    }
+    let mut rules: BTreeMap<&str, Vec<&Found>> = BTreeMap::new();
+    for found in &report.found {
+        for rule in &found.rules {
+            rules.entry(rule).or_default().push(found);
+        }
+    }
+    let check = |(rule, places): (&str, Vec<&Found>)| {
+        let n = ui::plural(places.len() as u64, "place");
+        let line = |found: &&Found| match found.session {
+            Some(session) => format!("session {}, {}", session.short(), place(&found.place)),
+            None => place(&found.place),
+        };
+        let more = places.len().saturating_sub(SHOWN);
+        let more = (more > 0).then(|| format!("and {more} more; `--json` names all"));
+        Check::problem("secrets", format!("a secret of the kind {rule} is stored in {n}"))
+            .details(places.iter().take(SHOWN).map(line).chain(more))
+            .remedy(format!(
+                "`siglum forget --rule {rule}` erases it there, `siglum forget SESSION` all of a session."
+            ))
+    };
+    rules.into_iter().map(check).collect()
+}

@@ -1,0 +1,247 @@
+//! `siglum forget`: erases what is stored, so that not even the bytes of the files hold it.
+
+mod tell;
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use siglum_domain::SessionId;
+use siglum_engine::forget::{self, Holding, Needle, NeedleError, Place, Report};
+use siglum_engine::{EngineError, World, find, worker};
+use siglum_ledger::{Ledger as _, SqliteLedger, read};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::home::repository_spool;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.forget/1";
+
+/// Erase what was recorded: whole sessions, every occurrence of a text, or secrets that today's rules find
+///
+/// What goes is gone: from the ledger, the spools and the file versions, byte by byte. Sessions, commits and their
+/// verdicts stay, and receipts still verify. Nothing comes back when a transcript is read or imported once more. The
+/// agent's own files are not touched.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true)))]
+pub struct Args {
+    /// Sessions: their ids, the last digits of them, or the agent's own ids
+    #[arg(group = "what")]
+    session: Vec<String>,
+    /// Forget whatever this regular expression matches
+    #[arg(long, value_name = "REGEX", group = "what")]
+    pattern: Option<String>,
+    /// Forget the text that stands on standard input, so that no shell keeps it; needs `--yes` or `--dry-run`
+    #[arg(long, group = "what")]
+    text: bool,
+    /// Forget what this rule of redaction finds today; `all` means every rule (repeatable)
+    #[arg(long, value_name = "RULE", group = "what")]
+    rule: Vec<String>,
+    /// Erase it without asking
+    #[arg(long)]
+    yes: bool,
+    /// Show what would go, and erase nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// Whether it was done; else it was only shown.
+    done: bool,
+    /// The sessions that go as a whole.
+    sessions: Vec<SessionJson>,
+    /// Where a text was found, at most ten thousand places; never the text itself.
+    found: Vec<FoundJson>,
+    /// In how many places it was found.
+    count: u64,
+}
+
+/// A session that goes as a whole.
+#[derive(Serialize, schemars::JsonSchema)]
+struct SessionJson {
+    id: String,
+    agent: String,
+    /// How many entries have their payload.
+    payloads: u64,
+    /// Bytes of its transcripts.
+    transcript_bytes: u64,
+    /// File versions that only this session saw.
+    versions: usize,
+}
+
+/// Where something was found.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct FoundJson {
+    session: Option<String>,
+    /// The place in words.
+    place: String,
+    /// The rules that matched; none for a pattern.
+    rules: Vec<String>,
+}
+
+impl FoundJson {
+    pub fn of(found: &forget::Found) -> Self {
+        Self {
+            session: found.session.map(|s| s.to_string()),
+            place: place(&found.place),
+            rules: found.rules.iter().map(|r| (*r).to_owned()).collect(),
+        }
+    }
+}
+
+/// A place in words.
+pub fn place(place: &Place) -> String {
+    match place {
+        Place::Entry { sequence, kind } => format!("entry {sequence} ({kind})"),
+        Place::Line { stream, offset } => format!("transcript {stream} at byte {offset}"),
+        Place::Version(address) => format!("file version {}", &address.to_string()[..12]),
+        Place::Note => "a note of what was declined or set aside".to_owned(),
+        Place::File(path) => format!("file {}", path.display()),
+    }
+}
+
+/// What is to go.
+enum Going {
+    Sessions(Vec<Holding>),
+    Found(Needle, Report),
+}
+
+impl Going {
+    fn is_nothing(&self) -> bool {
+        match self {
+            Self::Sessions(sessions) => sessions.is_empty(),
+            Self::Found(_, report) => report.count == 0,
+        }
+    }
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let needle = needle(args)?;
+    let mut ledger = cx.open_ledger()?;
+    let world = cx.world()?;
+    let files = settle(cx, &world, &mut ledger)?;
+    let going = match needle {
+        Some(needle) => {
+            let report = forget::look(&world, &mut ledger, &files, &needle)?;
+            Going::Found(needle, report)
+        }
+        None => Going::Sessions(sessions(args, &mut ledger)?),
+    };
+    if !cx.ui.json {
+        tell::present(cx, &going)?;
+    }
+    let is_wanted = !going.is_nothing() && !args.dry_run;
+    if is_wanted && !args.yes && !super::init::agreed()? {
+        return Err(CommandError::failed("nothing was erased")
+            .hint("Run the same command with `--yes` to erase it without being asked."));
+    }
+    if is_wanted {
+        erase(&world, &mut ledger, &files, &going)?;
+    }
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, tell::json(&going, is_wanted));
+    }
+    tell::told(cx, &going, is_wanted);
+    Ok(())
+}
+
+fn needle(args: &Args) -> Result<Option<Needle>, CommandError> {
+    let needle = if args.text {
+        if !args.yes && !args.dry_run {
+            return Err(CommandError::usage(
+                "`--text` reads standard input, so nobody can be asked; add `--yes` or `--dry-run`",
+            ));
+        }
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text)?;
+        Needle::literal(text.trim_end_matches(['\n', '\r']))
+    } else if let Some(pattern) = &args.pattern {
+        Needle::pattern(pattern)
+    } else if !args.rule.is_empty() {
+        Needle::rules(&args.rule)
+    } else {
+        return Ok(None);
+    };
+    needle.map(Some).map_err(|error| refused(&error))
+}
+
+fn refused(error: &NeedleError) -> CommandError {
+    let hint = match error {
+        NeedleError::Everywhere => "Name more of what is to go.",
+        NeedleError::Pattern(_) => {
+            "To forget a text as it stands, give it to `--text` on standard input."
+        }
+        NeedleError::Rule(_) => "`siglum doctor --secrets` names the rules that find something.",
+    };
+    let text = match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    CommandError::usage(text).hint(hint)
+}
+
+/// Brings everything that waits into the ledger, so that nothing of it comes in behind the erasing. Returns the files
+/// beside the ledger that hold text.
+fn settle(
+    cx: &Cx,
+    world: &World<'_>,
+    ledger: &mut SqliteLedger,
+) -> Result<Vec<PathBuf>, EngineError> {
+    let mut spools = cx.spools();
+    for repository in read(ledger, |tx| tx.repositories())? {
+        let dir = PathBuf::from(repository.common_dir).join("siglum");
+        if dir.is_dir() {
+            spools.push(repository_spool(&dir));
+        }
+    }
+    let mut run = worker::Run::default();
+    while worker::slice(world, ledger, &spools, &mut run)? == worker::Slice::Worked {}
+    let mut files: Vec<PathBuf> = spools
+        .iter()
+        .flat_map(siglum_ledger::Spool::leftovers)
+        .collect();
+    files.push(cx.home.log());
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+fn sessions(args: &Args, ledger: &mut SqliteLedger) -> Result<Vec<Holding>, CommandError> {
+    let mut ids: Vec<SessionId> = Vec::new();
+    for text in &args.session {
+        ids.push(find::session(ledger, text)?);
+    }
+    ids.sort();
+    ids.dedup();
+    let mut holdings = Vec::new();
+    for id in ids {
+        holdings.extend(forget::holding(ledger, id)?);
+    }
+    Ok(holdings)
+}
+
+fn erase(
+    world: &World<'_>,
+    ledger: &mut SqliteLedger,
+    files: &[PathBuf],
+    going: &Going,
+) -> Result<(), CommandError> {
+    match going {
+        Going::Sessions(sessions) => {
+            for session in sessions {
+                forget::forget_session(world, ledger, session, files)?;
+            }
+        }
+        Going::Found(needle, _) => {
+            forget::erase(world, ledger, files, needle)?;
+        }
+    }
+    worker::fold_sessions(ledger, usize::MAX)?;
+    ledger.scrub().map_err(|error| {
+        CommandError::from(error)
+            .hint("It is erased; run the same command once more to clean the files of it, too.")
+    })
+}

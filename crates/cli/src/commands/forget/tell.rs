@@ -1,0 +1,116 @@
+//! What goes, for people and as JSON. What was found is never shown.
+
+use std::collections::BTreeMap;
+
+use siglum_engine::forget::{Holding, Report};
+
+use super::{FoundJson, Going, Json, SessionJson, place};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Style};
+
+/// How many places are shown.
+const SHOWN: usize = 20;
+
+pub(super) fn present(cx: &Cx, going: &Going) -> Result<(), CommandError> {
+    match going {
+        Going::Sessions(sessions) => sessions.iter().try_for_each(|session| line(cx, session)),
+        Going::Found(_, report) => found(cx, report),
+    }
+}
+
+fn line(cx: &Cx, session: &Holding) -> Result<(), CommandError> {
+    let text = format!(
+        "-session {}  {}  {}, {} of transcripts, {}",
+        session.record.id.short(),
+        session.record.agent,
+        ui::plural(session.held.payloads, "payload"),
+        ui::plural(session.held.transcript_bytes, "byte"),
+        ui::plural(session.versions.len() as u64, "file version"),
+    );
+    cx.ui.line(cx.ui.paint(Style::Removed, text))
+}
+
+fn found(cx: &Cx, report: &Report) -> Result<(), CommandError> {
+    for found in report.found.iter().take(SHOWN) {
+        let session = found.session.map(|s| format!("session {}  ", s.short()));
+        let rules = found.rules.join(", ");
+        let text = format!(
+            "-{}{}  {rules}",
+            session.unwrap_or_default(),
+            place(&found.place)
+        );
+        cx.ui.line(cx.ui.paint(Style::Removed, text.trim_end()))?;
+    }
+    let more = report.count.saturating_sub(SHOWN as u64);
+    if more > 0 {
+        cx.ui.line(format!("… and {} more", ui::count(more)))?;
+    }
+    Ok(())
+}
+
+pub(super) fn told(cx: &Cx, going: &Going, done: bool) {
+    cx.ui.status(match (going, done) {
+        (Going::Found(_, report), _) if report.count == 0 => {
+            "Nothing of that is stored.".to_owned()
+        }
+        (_, false) => "Nothing was erased.".to_owned(),
+        (Going::Sessions(sessions), true) => {
+            format!(
+                "Forgot {}; commits keep their verdicts.",
+                ui::plural(sessions.len() as u64, "session")
+            )
+        }
+        (Going::Found(_, report), true) => {
+            format!("Forgot it in {}.", ui::plural(report.count, "place"))
+        }
+    });
+    if !done {
+        return;
+    }
+    if let Going::Sessions(sessions) = going
+        && sessions.iter().any(|s| s.record.ended_at.is_none())
+    {
+        cx.ui.hint("A session that still runs is recorded from now on; forget it once more when it has ended.");
+    }
+    let agents: BTreeMap<_, ()> = match going {
+        Going::Sessions(sessions) => sessions
+            .iter()
+            .map(|s| (s.record.agent.to_string(), ()))
+            .collect(),
+        Going::Found(..) => BTreeMap::new(),
+    };
+    let whose = agents.into_keys().collect::<Vec<_>>().join(" and ");
+    let whose = if whose.is_empty() {
+        "agents".to_owned()
+    } else {
+        whose
+    };
+    cx.ui.hint(format!(
+        "What {whose} wrote on disk, and what git holds, is not Siglum's and stays; change a secret that was leaked."
+    ));
+}
+
+pub(super) fn json(going: &Going, done: bool) -> Json {
+    let session = |s: &Holding| SessionJson {
+        id: s.record.id.to_string(),
+        agent: s.record.agent.to_string(),
+        payloads: s.held.payloads,
+        transcript_bytes: s.held.transcript_bytes,
+        versions: s.versions.len(),
+    };
+    match going {
+        Going::Sessions(sessions) => Json {
+            done,
+            sessions: sessions.iter().map(session).collect(),
+            found: Vec::new(),
+            count: 0,
+        },
+        Going::Found(_, report) => Json {
+            done,
+            sessions: Vec::new(),
+            found: report.found.iter().map(FoundJson::of).collect(),
+            count: report.count,
+        },
+    }
+}

@@ -1,0 +1,12 @@
+//! Erasing what is stored: a whole session, every occurrence of a pattern, or what today's rules take for a secret.
+//!
+//! What is erased leaves tombstones, so that receipts verify and nothing comes back when a transcript is read or
+//! imported once more. Looking, for `siglum doctor`, is the same walk without a hand on anything.
+
+mod needle;
+mod session;
+mod walk;
+
+pub use needle::{Needle, NeedleError, Replaced};
+pub use session::{Holding, forget_session, holding};
+pub use walk::{Found, Place, Report, erase, look};

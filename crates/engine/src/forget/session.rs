@@ -1,0 +1,78 @@
+//! Forgetting a whole session.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+
+use siglum_domain::SessionId;
+use siglum_gitstore::ObjectAddress;
+use siglum_ledger::{Durability, Holdings, Ledger, SessionRecord, read, write};
+
+use crate::{EngineError, World};
+
+/// What would go with a session.
+#[derive(Debug, Clone)]
+pub struct Holding {
+    /// The session.
+    pub record: SessionRecord,
+    /// Its payloads and lines.
+    pub held: Holdings,
+    /// The file versions that it alone saw.
+    pub versions: HashSet<ObjectAddress>,
+}
+
+/// Tells what would go with a session; nothing if there is no such session.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn holding(
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+) -> Result<Option<Holding>, EngineError> {
+    let found = read(ledger, |tx| {
+        let Some((record, held)) = tx.session(session)?.zip(tx.holdings(session)?) else {
+            return Ok(None);
+        };
+        let others: HashSet<String> = tx.objects_of_others(session)?.into_iter().collect();
+        let own = tx.objects_of(session)?.into_iter();
+        let alone = own.filter(|object| !others.contains(object));
+        let versions = alone.filter_map(|object| object.parse().ok()).collect();
+        Ok(Some(Holding {
+            record,
+            held,
+            versions,
+        }))
+    })?;
+    Ok(found)
+}
+
+/// Forgets what was said and done in a session until now. Its identity, the commits made of it and who wrote which
+/// line stay. `leftovers` are files of spools that no delivery can be read from: those that speak of it go.
+///
+/// # Errors
+/// Those of the ledger or of the object store; what was erased until then stays erased.
+pub fn forget_session(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    holding: &Holding,
+    leftovers: &[PathBuf],
+) -> Result<(), EngineError> {
+    let (session, at) = (holding.record.id, world.now());
+    // First the versions: an address without one is no harm, one that nothing speaks of would never be found again.
+    world.objects.remove(&holding.versions)?;
+    write(ledger, Durability::Disk, |tx| {
+        tx.forget_session(session, at)
+    })?;
+    let natives = read(ledger, |tx| tx.aliases(session))?;
+    for path in leftovers {
+        let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        if text.is_ok_and(|text| natives.iter().any(|native| text.contains(native.as_str()))) {
+            fs::remove_file(path).map_err(|source| EngineError::Read {
+                path: path.clone(),
+                source,
+            })?;
+        }
+    }
+    ledger.scrub()?;
+    Ok(())
+}

@@ -1,0 +1,344 @@
+//! The walk through everything that is stored, in batches, to look or to erase.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use siglum_domain::observation::Fact;
+use siglum_domain::{SessionId, Timestamp};
+use siglum_gitstore::{ObjectAddress, ObjectStore};
+use siglum_ledger::{Durability, Ledger, LedgerError, Payload, Segment, read, write};
+
+use super::needle::Needle;
+use crate::{EngineError, World};
+
+/// How many payloads are in memory at once.
+const PAYLOADS: usize = 64;
+/// How many runs of lines are in memory at once.
+const SEGMENTS: usize = 4;
+/// How many finds are told one by one; more are counted.
+const TOLD: usize = 10_000;
+/// A file beside the ledger that is larger is not looked through, in bytes.
+const FILE_MOST: u64 = 256 << 20;
+
+/// Where something was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In an entry of a log, of this kind.
+    Entry {
+        /// Its place in the log.
+        sequence: u64,
+        /// The word for its kind of fact.
+        kind: String,
+    },
+    /// In a line of a stored transcript.
+    Line {
+        /// The transcript.
+        stream: String,
+        /// Where the line begins in the agent's own file.
+        offset: u64,
+    },
+    /// In a version of a file.
+    Version(ObjectAddress),
+    /// In what was noted of a decline or of an item that was set aside.
+    Note,
+    /// In a file beside the ledger.
+    File(PathBuf),
+}
+
+/// Something that was found; never what was found itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The session.
+    pub session: Option<SessionId>,
+    /// Where.
+    pub place: Place,
+    /// The rules that matched; none for a pattern.
+    pub rules: Vec<&'static str>,
+}
+
+/// What a walk found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What was found, at most ten thousand.
+    pub found: Vec<Found>,
+    /// How much was found.
+    pub count: u64,
+}
+
+impl Report {
+    fn add(&mut self, session: Option<SessionId>, place: Place, rules: Vec<&'static str>) {
+        self.count += 1;
+        if self.found.len() < TOLD {
+            self.found.push(Found {
+                session,
+                place,
+                rules,
+            });
+        }
+    }
+}
+
+/// Looks for it, and changes nothing. `files` are those beside the ledger that hold text.
+///
+/// # Errors
+/// Those of the ledger, or a directory cannot be read.
+pub fn look(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    files: &[PathBuf],
+    needle: &Needle,
+) -> Result<Report, EngineError> {
+    walk(world, ledger, files, needle, None)
+}
+
+/// Erases it wherever it is stored.
+///
+/// # Errors
+/// Those of the ledger, or a file cannot be changed; what was erased until then stays erased.
+pub fn erase(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    files: &[PathBuf],
+    needle: &Needle,
+) -> Result<Report, EngineError> {
+    let report = walk(world, ledger, files, needle, Some(world.now()))?;
+    ledger.scrub()?;
+    Ok(report)
+}
+
+fn walk(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    files: &[PathBuf],
+    needle: &Needle,
+    erase: Option<Timestamp>,
+) -> Result<Report, EngineError> {
+    let mut report = Report::default();
+    payloads(ledger, needle, erase, &mut report)?;
+    lines(ledger, needle, erase, &mut report)?;
+    notes(ledger, needle, erase, &mut report)?;
+    versions(&world.objects, ledger, needle, erase, &mut report)?;
+    for file in files {
+        beside(file, needle, erase, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn payloads(
+    ledger: &mut dyn Ledger,
+    needle: &Needle,
+    erase: Option<Timestamp>,
+    report: &mut Report,
+) -> Result<(), LedgerError> {
+    let mut after = 0;
+    loop {
+        let batch = read(ledger, |tx| tx.payloads(after, PAYLOADS))?;
+        let Some(last) = batch.last() else {
+            return Ok(());
+        };
+        after = last.position;
+        let hits: Vec<(&Payload, _)> = batch
+            .iter()
+            .filter_map(|p| Some((p, needle.in_json(&p.fact)?)))
+            .collect();
+        for (payload, replaced) in &hits {
+            let place = Place::Entry {
+                sequence: payload.sequence,
+                kind: payload.kind.clone(),
+            };
+            report.add(Some(payload.session), place, replaced.rules.clone());
+        }
+        if let Some(at) = erase.filter(|_| !hits.is_empty()) {
+            write(ledger, Durability::Disk, |tx| {
+                let sessions: BTreeSet<_> =
+                    hits.iter().map(|(payload, _)| payload.session).collect();
+                sessions
+                    .into_iter()
+                    .try_for_each(|session| tx.forget_parts(session, at))?;
+                hits.iter().try_for_each(|(payload, replaced)| {
+                    // What is no fact any more is erased as a whole.
+                    let fact = Some(replaced.text.as_str())
+                        .filter(|t| serde_json::from_str::<Fact>(t).is_ok());
+                    tx.put_payload(payload.position, fact)
+                })
+            })?;
+        }
+    }
+}
+
+fn lines(
+    ledger: &mut dyn Ledger,
+    needle: &Needle,
+    erase: Option<Timestamp>,
+    report: &mut Report,
+) -> Result<(), LedgerError> {
+    let (mut stream, mut first) = (String::new(), 0);
+    loop {
+        let batch = read(ledger, |tx| tx.segments(&stream, first, SEGMENTS))?;
+        let Some(last) = batch.last() else {
+            return Ok(());
+        };
+        (stream, first) = (last.stream.clone(), last.first);
+        for segment in batch {
+            let session = read(ledger, |tx| tx.transcript(&segment.stream))?.map(|t| t.session);
+            let Some(cleared) = cleared(&segment, needle, session, report) else {
+                continue;
+            };
+            if let Some(at) = erase {
+                write(ledger, Durability::Disk, |tx| {
+                    session.map_or(Ok(()), |session| tx.forget_parts(session, at))?;
+                    tx.put_lines(&cleared)
+                })?;
+            }
+        }
+    }
+}
+
+/// The run of lines without what is looked for; nothing if it is not in there.
+fn cleared(
+    segment: &Segment,
+    needle: &Needle,
+    session: Option<SessionId>,
+    report: &mut Report,
+) -> Option<Segment> {
+    let mut is_changed = false;
+    let mut lines = Vec::with_capacity(segment.lines.len());
+    for (offset, line) in &segment.lines {
+        // Rules read a line as they did when it was stored: as one text.
+        let replaced = match needle {
+            Needle::Rules(_) => needle.in_text(line),
+            Needle::Pattern { .. } => needle.in_json(line),
+        };
+        let Some(replaced) = replaced else {
+            lines.push((*offset, line.clone()));
+            continue;
+        };
+        is_changed = true;
+        let place = Place::Line {
+            stream: segment.stream.clone(),
+            offset: *offset,
+        };
+        report.add(session, place, replaced.rules);
+        if !replaced.text.is_empty() {
+            lines.push((*offset, replaced.text));
+        }
+    }
+    is_changed.then(|| Segment {
+        lines,
+        ..segment.clone()
+    })
+}
+
+fn notes(
+    ledger: &mut dyn Ledger,
+    needle: &Needle,
+    erase: Option<Timestamp>,
+    report: &mut Report,
+) -> Result<(), LedgerError> {
+    for note in read(ledger, |tx| tx.notes())? {
+        let Some(replaced) = needle.in_text(&note) else {
+            continue;
+        };
+        report.add(None, Place::Note, replaced.rules);
+        if erase.is_some() {
+            write(ledger, Durability::Disk, |tx| {
+                tx.replace_note(&note, &replaced.text)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn versions(
+    objects: &ObjectStore,
+    ledger: &mut dyn Ledger,
+    needle: &Needle,
+    erase: Option<Timestamp>,
+    report: &mut Report,
+) -> Result<(), EngineError> {
+    if matches!(needle, Needle::Rules(_)) {
+        return Ok(());
+    }
+    let mut gone = HashSet::new();
+    for address in objects.addresses()? {
+        // One that cannot be read is damaged: nobody reads anything out of it.
+        if objects
+            .get(&address)
+            .is_ok_and(|content| needle.in_version(&content))
+        {
+            report.add(None, Place::Version(address), Vec::new());
+            gone.insert(address);
+        }
+    }
+    if erase.is_some() {
+        drop_versions(objects, ledger, &gone)?;
+    }
+    Ok(())
+}
+
+/// Erases file versions. First the versions: an address without one is no harm.
+fn drop_versions(
+    objects: &ObjectStore,
+    ledger: &mut dyn Ledger,
+    gone: &HashSet<ObjectAddress>,
+) -> Result<(), EngineError> {
+    if gone.is_empty() {
+        return Ok(());
+    }
+    objects.remove(gone)?;
+    write(ledger, Durability::Disk, |tx| {
+        gone.iter()
+            .try_for_each(|address| tx.drop_object(&address.to_string()))
+    })?;
+    Ok(())
+}
+
+/// A file beside the ledger: lines with it go, and so does a delivery that could not be read.
+fn beside(
+    path: &Path,
+    needle: &Needle,
+    erase: Option<Timestamp>,
+    report: &mut Report,
+) -> Result<(), EngineError> {
+    let failed = |source| EngineError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    if !fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= FILE_MOST) {
+        return Ok(());
+    }
+    let bytes = fs::read(path).map_err(failed)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let hits: Vec<_> = text.lines().map(|line| needle.in_text(line)).collect();
+    let whole = needle.in_text(&text);
+    if whole.is_none() && hits.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    let rules: BTreeSet<_> = hits
+        .iter()
+        .flatten()
+        .chain(&whole)
+        .flat_map(|r| r.rules.clone())
+        .collect();
+    report.add(
+        None,
+        Place::File(path.to_owned()),
+        rules.into_iter().collect(),
+    );
+    if erase.is_none() {
+        return Ok(());
+    }
+    let left: Vec<&str> = text
+        .lines()
+        .zip(&hits)
+        .filter(|(_, hit)| hit.is_none())
+        .map(|(line, _)| line)
+        .collect();
+    let left = left.join("\n") + "\n";
+    if path.extension().is_some_and(|e| e == "log") && needle.in_text(&left).is_none() {
+        fs::write(path, left).map_err(failed)
+    } else {
+        fs::remove_file(path).map_err(failed)
+    }
+}

@@ -1,0 +1,210 @@
+//! Looking through everything, and erasing, in SQLite.
+
+use rusqlite::{OptionalExtension, Row, params};
+use siglum_domain::observation::Fact;
+use siglum_domain::{SessionId, Timestamp};
+
+use super::columns::{Col, count, from_json, get, int, json};
+use super::log::{pack, unpack};
+use super::open::Tx;
+use crate::record::*;
+use crate::{Forgetting, LedgerError};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+const NOTES: [(&str, &str); 2] = [("declines", "detail"), ("parked", "reason")];
+
+impl Tx<'_> {
+    /// The addresses in the sightings of files, and in the edits folded from them.
+    fn objects(&mut self, which: &str, session: SessionId) -> Result<Vec<String>> {
+        let sql = format!(
+            "SELECT payload FROM observations WHERE kind = 'file_seen' AND payload IS NOT NULL AND session {which} ?1"
+        );
+        let mut found = Vec::new();
+        let mut query = self.db.prepare_cached(&sql)?;
+        let mut rows = query.query([Col(session)])?;
+        while let Some(row) = rows.next()? {
+            let payload = unpack(&row.get::<_, Vec<u8>>(0)?)?;
+            if let Fact::FileSeen { version, .. } = from_json("fact", &payload)? {
+                found.extend(version.and_then(|version| version.object));
+            }
+        }
+        let sql = format!(
+            "SELECT before_object FROM edits WHERE before_object IS NOT NULL AND session {which} ?1 \
+             UNION SELECT after_object FROM edits WHERE after_object IS NOT NULL AND session {which} ?1"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        for object in query.query_map([Col(session)], |row| row.get(0))? {
+            found.push(object?);
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Bytes of rows that go are overwritten at once, not only when their page is used again.
+    fn erase_securely(&self) -> Result<()> {
+        Ok(self.db.pragma_update(None, "secure_delete", true)?)
+    }
+}
+
+fn payload_row(row: &Row<'_>) -> rusqlite::Result<(Payload, Vec<u8>)> {
+    let payload = Payload {
+        position: count(row, 0)?,
+        session: get(row, 1)?,
+        sequence: count(row, 2)?,
+        kind: row.get(3)?,
+        fact: String::new(),
+    };
+    Ok((payload, row.get(4)?))
+}
+
+fn lines_of(data: &[u8]) -> Result<Vec<(u64, String)>> {
+    let text = zstd::stream::decode_all(data)
+        .map_err(|e| LedgerError::Damaged(format!("segment: {e}")))?;
+    let text =
+        String::from_utf8(text).map_err(|e| LedgerError::Damaged(format!("segment: {e}")))?;
+    from_json("segment", &text)
+}
+
+impl Forgetting for Tx<'_> {
+    fn holdings(&mut self, session: SessionId) -> Result<Option<Holdings>> {
+        let sql = "SELECT (SELECT count(payload) FROM observations WHERE session = s.id), \
+             (SELECT coalesce(sum(g.bytes), 0) FROM segments g JOIN transcripts t ON t.stream = g.stream \
+              WHERE t.session = s.id) FROM sessions s WHERE s.id = ?1";
+        let holdings = |row: &Row<'_>| {
+            Ok(Holdings {
+                payloads: count(row, 0)?,
+                transcript_bytes: count(row, 1)?,
+            })
+        };
+        let mut query = self.db.prepare_cached(sql)?;
+        Ok(query.query_row([Col(session)], holdings).optional()?)
+    }
+
+    fn forget_session(&mut self, session: SessionId, at: Timestamp) -> Result<()> {
+        self.erase_securely()?;
+        let id = Col(session);
+        for sql in [
+            "UPDATE observations SET payload = NULL, salt = x'' WHERE session = ?1",
+            "DELETE FROM segments WHERE stream IN (SELECT stream FROM transcripts WHERE session = ?1)",
+            "DELETE FROM summaries WHERE session = ?1",
+            "UPDATE edits SET before_object = NULL, after_object = NULL WHERE session = ?1",
+        ] {
+            self.db.prepare_cached(sql)?.execute([&id])?;
+        }
+        let sql =
+            "UPDATE sessions SET forgotten_at = ?2, forgotten_whole = 1, folded = 0 WHERE id = ?1";
+        self.db.prepare_cached(sql)?.execute((&id, Col(at)))?;
+        Ok(())
+    }
+
+    fn forget_parts(&mut self, session: SessionId, at: Timestamp) -> Result<()> {
+        self.erase_securely()?;
+        let id = Col(session);
+        self.db
+            .prepare_cached("DELETE FROM summaries WHERE session = ?1")?
+            .execute([&id])?;
+        let sql = "UPDATE sessions SET forgotten_at = max(coalesce(forgotten_at, ?2), ?2), folded = 0 WHERE id = ?1";
+        self.db.prepare_cached(sql)?.execute((&id, Col(at)))?;
+        Ok(())
+    }
+
+    fn payloads(&mut self, after: u64, limit: usize) -> Result<Vec<Payload>> {
+        let sql = "SELECT position, session, sequence, kind, payload FROM observations \
+             WHERE position > ?1 AND payload IS NOT NULL ORDER BY position LIMIT ?2";
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map((int(after), int(limit as u64)), payload_row)?;
+        let mut payloads = Vec::new();
+        for row in rows {
+            let (mut payload, packed) = row?;
+            payload.fact = unpack(&packed)?;
+            payloads.push(payload);
+        }
+        Ok(payloads)
+    }
+
+    fn put_payload(&mut self, position: u64, fact: Option<&str>) -> Result<()> {
+        self.erase_securely()?;
+        let sql = "UPDATE observations SET payload = ?2, salt = x'' WHERE position = ?1";
+        self.db
+            .prepare_cached(sql)?
+            .execute((int(position), fact.map(pack)))?;
+        Ok(())
+    }
+
+    fn segments(&mut self, stream: &str, first: u64, limit: usize) -> Result<Vec<Segment>> {
+        let sql = "SELECT stream, first, past, data FROM segments WHERE (stream, first) > (?1, ?2) \
+             ORDER BY stream, first LIMIT ?3";
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map((stream, int(first), int(limit as u64)), |row| {
+            let segment = Segment {
+                stream: row.get(0)?,
+                first: count(row, 1)?,
+                past: count(row, 2)?,
+                lines: Vec::new(),
+            };
+            Ok((segment, row.get::<_, Vec<u8>>(3)?))
+        })?;
+        let mut segments = Vec::new();
+        for row in rows {
+            let (mut segment, data) = row?;
+            segment.lines = lines_of(&data)?;
+            segments.push(segment);
+        }
+        Ok(segments)
+    }
+
+    fn put_lines(&mut self, s: &Segment) -> Result<()> {
+        self.erase_securely()?;
+        if s.lines.is_empty() {
+            self.db
+                .prepare_cached("DELETE FROM segments WHERE stream = ?1 AND first = ?2")?
+                .execute((&s.stream, int(s.first)))?;
+            return Ok(());
+        }
+        let text = json(&s.lines);
+        let data = zstd::bulk::compress(text.as_bytes(), 3)
+            .expect("because compressing into memory cannot fail");
+        let sql = "UPDATE segments SET bytes = ?3, data = ?4 WHERE stream = ?1 AND first = ?2";
+        let bytes = int(text.len() as u64);
+        self.db
+            .prepare_cached(sql)?
+            .execute(params![s.stream, int(s.first), bytes, data])?;
+        Ok(())
+    }
+
+    fn objects_of(&mut self, session: SessionId) -> Result<Vec<String>> {
+        self.objects("=", session)
+    }
+
+    fn objects_of_others(&mut self, session: SessionId) -> Result<Vec<String>> {
+        self.objects("<>", session)
+    }
+
+    fn drop_object(&mut self, address: &str) -> Result<()> {
+        let sql = "UPDATE edits SET lines = x'', \
+             before_object = nullif(before_object, ?1), after_object = nullif(after_object, ?1) \
+             WHERE before_object = ?1 OR after_object = ?1";
+        self.db.prepare_cached(sql)?.execute([address])?;
+        Ok(())
+    }
+
+    fn notes(&mut self) -> Result<Vec<String>> {
+        let [(a, x), (b, y)] = NOTES;
+        let sql = format!("SELECT {x} FROM {a} UNION SELECT {y} FROM {b} ORDER BY 1");
+        let mut query = self.db.prepare_cached(&sql)?;
+        Ok(query
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn replace_note(&mut self, old: &str, new: &str) -> Result<()> {
+        self.erase_securely()?;
+        for (table, column) in NOTES {
+            let sql = format!("UPDATE {table} SET {column} = ?2 WHERE {column} = ?1");
+            self.db.prepare_cached(&sql)?.execute((old, new))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,369 @@
+//! What was forgotten is gone, byte by byte, and stays gone; what stands in the environment never gets in.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use super::harness::{Agent, Ran, Repo, World, until};
+
+/// All bytes that Siglum keeps: every file of its home and of its directory in the repository, and what is compressed
+/// in there.
+fn kept(repo: &Repo<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut open = vec![repo.world.siglum_home(), repo.dir.join(".git/siglum")];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).unwrap().flatten();
+            open.extend(entries.map(|e| e.path()).filter(|p| !p.is_symlink()));
+        } else if let Ok(content) = fs::read(&path) {
+            bytes.extend(unpacked(&content));
+            bytes.extend(content);
+        }
+    }
+    let store = repo.world.store();
+    for sql in [
+        "SELECT payload FROM observations WHERE payload IS NOT NULL",
+        "SELECT data FROM segments",
+    ] {
+        let mut rows = store.prepare(sql).unwrap();
+        let rows = rows.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap();
+        rows.for_each(|blob| bytes.extend(unpacked(&blob.unwrap())));
+    }
+    bytes
+}
+
+/// What a Zstandard frame in there says.
+fn unpacked(content: &[u8]) -> Vec<u8> {
+    let magic = [0x28, 0xb5, 0x2f, 0xfd];
+    let starts = content.windows(4).enumerate().filter(|(_, w)| *w == magic);
+    let mut all = Vec::new();
+    for (at, _) in starts {
+        if let Ok(decoder) = zstd::stream::Decoder::new(&content[at..]) {
+            let _ = std::io::copy(&mut decoder.single_frame(), &mut all);
+        }
+    }
+    all
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|w| w.eq_ignore_ascii_case(text.as_bytes()))
+}
+
+/// Writes lines of a transcript, and lets the turn stop so that they are read.
+fn said(repo: &Repo<'_>, agent: &mut Agent, texts: &[&str]) {
+    let path = agent.transcript();
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let now = repo.sh("date -u +%Y-%m-%dT%H:%M:%S.%3NZ").ok();
+    let mut file = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .unwrap();
+    for (n, text) in texts.iter().enumerate() {
+        let line = json!({
+            "type": "assistant", "uuid": format!("{}-{n}-{}", agent.native, text.len()), "timestamp": now,
+            "sessionId": agent.native, "cwd": repo.dir, "isSidechain": false,
+            "message": {
+                "id": format!("msg_{}_{n}", agent.native), "role": "assistant", "model": "opus",
+                "content": [{ "type": "text", "text": text }],
+                "usage": { "input_tokens": 1, "output_tokens": 2 },
+            },
+        });
+        writeln!(file, "{line}").unwrap();
+    }
+    drop(file);
+    agent.stop();
+    read_to_the_end(repo, &path);
+}
+
+fn read_to_the_end(repo: &Repo<'_>, path: &Path) {
+    let size = fs::metadata(path).unwrap().len();
+    until("the transcript is read", || {
+        let sql = format!("SELECT count(*) FROM transcripts WHERE wanted = 0 AND read_to = {size}");
+        repo.world.count(&sql) > 0
+    });
+}
+
+#[track_caller]
+fn forget(repo: &Repo<'_>, args: &[&str]) -> Value {
+    let args = [&["forget"], args].concat();
+    repo.world.json(&repo.dir, &args)
+}
+
+fn listed(repo: &Repo<'_>, native: &str) -> Value {
+    let list = repo.world.json(&repo.dir, &["session", "list"]);
+    let sessions = list["sessions"].as_array().unwrap();
+    let of = |s: &&Value| s["conversation_id"].as_str().unwrap().contains(native);
+    sessions.iter().find(of).cloned().unwrap()
+}
+
+#[track_caller]
+fn receipts_verify(repo: &Repo<'_>) {
+    let doctor = repo.siglum(&["doctor", "--json"]).stdout;
+    let doctor: Value = serde_json::from_str(&doctor).unwrap();
+    let checks = doctor["data"]["checks"].as_array().unwrap();
+    let receipts = checks.iter().find(|c| c["area"] == "receipts").unwrap();
+    assert_eq!(receipts["verdict"], "ok", "{receipts}");
+}
+
+#[test]
+fn a_forgotten_session_is_gone_byte_by_byte_and_stays_gone() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.prompt("Please write about Zanzibar.");
+    one.write("a.txt", "zanzibar in a file\n");
+    one.sh("git add a.txt && git commit -q -m 'Add a'");
+    let long = "and more of zanzibar ".repeat(200);
+    said(&repo, &mut one, &["zanzibar is told", &long]);
+    let mut two = Agent::start(&repo, "two");
+    two.write("b.txt", "another island\n");
+    said(&repo, &mut two, &["the other one stays"]);
+    let before = repo.committer("HEAD");
+    assert!(holds(&kept(&repo), "zanzibar"));
+
+    let shown = forget(&repo, &["one", "--dry-run"]);
+    assert_eq!(
+        (&shown["done"], &shown["sessions"][0]["versions"]),
+        (&json!(false), &json!(1))
+    );
+    assert!(holds(&kept(&repo), "zanzibar in a file"));
+    let asked = repo.siglum(&["forget", "one"]);
+    assert_eq!(asked.code, Some(1), "{asked:?}");
+    assert!(holds(&kept(&repo), "zanzibar in a file"));
+
+    let done = forget(&repo, &["one", "--yes"]);
+    assert_eq!(done["done"], true);
+    let bytes = kept(&repo);
+    assert!(!holds(&bytes, "zanzibar"), "some bytes are left");
+    assert!(holds(&bytes, "the other one stays") && holds(&bytes, "another island"));
+    assert_eq!(repo.committer("HEAD"), before);
+    assert!(repo.siglum(&["why", "HEAD"]).ok().contains("forgotten"));
+    assert_eq!(listed(&repo, "one")["forgotten"]["what"], "whole");
+    assert_eq!(listed(&repo, "one")["title"], Value::Null);
+    receipts_verify(&repo);
+
+    // The agent writes the file anew, so that it is read from its start.
+    let transcript = one.transcript();
+    let copy = transcript.with_extension("copy");
+    fs::copy(&transcript, &copy).unwrap();
+    fs::rename(&copy, &transcript).unwrap();
+    one.prompt("Now something else.");
+    said(&repo, &mut one, &["this is new"]);
+    repo.siglum(&["import", "--yes"]);
+    let bytes = kept(&repo);
+    assert!(!holds(&bytes, "zanzibar"), "it came back");
+    assert!(holds(&bytes, "this is new"));
+    receipts_verify(&repo);
+}
+
+#[test]
+fn a_forgotten_text_goes_and_what_stands_around_it_stays() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.prompt("The word is tangerine-77, they say.");
+    one.sh("echo \"they said \\\"tangerine-77\\\"\"");
+    one.write("a.txt", "tangerine-77\n");
+    one.write("b.txt", "an apple\n");
+    said(
+        &repo,
+        &mut one,
+        &["I heard tangerine-77 and took note", "nothing here"],
+    );
+    assert!(holds(&kept(&repo), "tangerine-77"));
+
+    let shown = forget(&repo, &["--pattern", r"tangerine-\d+", "--dry-run"]);
+    assert!(shown["count"].as_u64().unwrap() >= 4, "{shown}");
+    assert!(!shown.to_string().contains("tangerine"), "{shown}");
+    forget(&repo, &["--pattern", r"tangerine-\d+", "--yes"]);
+    let bytes = kept(&repo);
+    assert!(!holds(&bytes, "tangerine"), "some bytes are left");
+    for stays in [
+        "The word is [redacted:forgotten], they say.",
+        "took note",
+        "nothing here",
+        "an apple",
+    ] {
+        assert!(holds(&bytes, stays), "{stays}");
+    }
+    assert_eq!(
+        forget(&repo, &["--pattern", r"tangerine-\d+", "--dry-run"])["count"],
+        0
+    );
+    assert_eq!(listed(&repo, "one")["forgotten"]["what"], "parts");
+    receipts_verify(&repo);
+
+    let transcript = one.transcript();
+    let copy = transcript.with_extension("copy");
+    fs::copy(&transcript, &copy).unwrap();
+    fs::rename(&copy, &transcript).unwrap();
+    said(&repo, &mut one, &["this is new"]);
+    let bytes = kept(&repo);
+    assert!(!holds(&bytes, "tangerine") && holds(&bytes, "this is new"));
+}
+
+#[test]
+fn a_text_comes_from_standard_input_with_all_its_signs() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    let text = "pa\"ss\\wo(rd";
+    one.prompt(&format!("It is {text} today."));
+    said(
+        &repo,
+        &mut one,
+        &[
+            &format!("so {text} it is"),
+            &json!({ "said": text }).to_string(),
+        ],
+    );
+    let mut command = repo.world.command(World::program());
+    command
+        .args(["forget", "--text", "--yes"])
+        .current_dir(&repo.dir);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    writeln!(child.stdin.take().unwrap(), "{text}").unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!holds(&kept(&repo), "wo(rd"));
+    assert!(holds(&kept(&repo), "so [redacted:forgotten] it is"));
+    assert_eq!(repo.siglum(&["forget", "--text"]).code, Some(2));
+    assert_eq!(
+        repo.siglum(&["forget", "--pattern", "x*", "--yes"]).code,
+        Some(2)
+    );
+    assert_eq!(repo.siglum(&["forget", "nobody", "--yes"]).code, Some(3));
+}
+
+#[test]
+fn a_delivery_that_waits_or_cannot_be_read_is_forgotten_too() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    let spool = world.siglum_home().join("spool");
+    fs::create_dir_all(&spool).unwrap();
+    fs::write(
+        spool.join("1-a.bad"),
+        "{\"native\":\"one\",\"text\":\"papaya",
+    )
+    .unwrap();
+    fs::write(
+        spool.join("2-b.bad"),
+        "{\"native\":\"other\",\"text\":\"mango",
+    )
+    .unwrap();
+    one.prompt("papaya");
+    one.stop();
+    forget(&repo, &["one", "--yes"]);
+    assert!(!holds(&kept(&repo), "papaya") && holds(&kept(&repo), "mango"));
+    forget(&repo, &["--pattern", "mango", "--yes"]);
+    assert!(!holds(&kept(&repo), "mango"));
+}
+
+/// What an older version stored in the clear is found by today's rules, and erased.
+#[test]
+fn doctor_finds_an_old_secret_without_telling_it() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.prompt("A word that goes: PLACEHOLDER.");
+    one.stop();
+    let token = format!("{}{}", "ghp_", "q7RzW2mLx0Tb9KpVd3Yc5NfHs8JgAe1Uo4Zi");
+    let store = world.store();
+    let sql = "UPDATE observations SET payload = CAST(replace(CAST(payload AS TEXT), 'PLACEHOLDER', ?1) AS BLOB) WHERE kind = 'prompt'";
+    until("the ledger is free", || {
+        store.execute(sql, [&token]).is_ok()
+    });
+    drop(store);
+    assert!(holds(&kept(&repo), &token));
+    let ran = repo.siglum(&["doctor", "--secrets", "--json"]);
+    assert!(
+        ran.code == Some(1) && !ran.stdout.contains(&token),
+        "{ran:?}"
+    );
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let found = answer["data"]["secrets"].as_array().unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["rules"], json!(["github-token"]));
+    assert_eq!(found[0]["session"], listed(&repo, "one")["session"]);
+    let text = repo.siglum(&["doctor", "--secrets"]).stdout;
+    assert!(
+        text.contains("siglum forget --rule github-token") && !text.contains(&token),
+        "{text}"
+    );
+    forget(&repo, &["--rule", "github-token", "--yes"]);
+    assert!(!holds(&kept(&repo), &token));
+    assert!(holds(
+        &kept(&repo),
+        "A word that goes: [redacted:github-token]."
+    ));
+    let ran = repo.siglum(&["doctor", "--secrets", "--json"]).stdout;
+    let answer: Value = serde_json::from_str(&ran).unwrap();
+    assert_eq!(answer["data"]["secrets"], json!([]));
+    receipts_verify(&repo);
+}
+
+/// An agent and git run with secrets in their environment; nothing of it gets anywhere.
+#[test]
+fn environments_leave_no_trace() {
+    let world = World::new();
+    let repo = world.repo();
+    let (named, unnamed) = ("kr4ken-Harbour77-Qz", "just-a-setting-8841");
+    let mut one = Agent::started_by(&repo, "one", &Agent::program(), |command| {
+        let mut shell = repo.world.command("/bin/sh");
+        shell.env("DEPLOY_API_TOKEN", named).env("SETTING", unnamed);
+        shell
+            .args(["-c", &format!("{command} &")])
+            .current_dir(&repo.dir);
+        assert!(shell.status().unwrap().success());
+    });
+    one.begin("startup");
+    assert_eq!(one.bare_sh("echo $SETTING").stdout.trim(), unnamed);
+    one.hook(
+        "Notification",
+        json!({ "message": "x", "env": { "SETTING": unnamed, "DEPLOY_API_TOKEN": named } }),
+    );
+    one.write("a.txt", "a\n");
+    one.sh("git add -A && git commit -q -m 'Add a' && git commit -q --amend -m 'Add a file'");
+    one.sh("GIT_EDITOR='echo x >' git commit -q --allow-empty; git checkout -q -b other; git rebase -q main");
+    said(&repo, &mut one, &["done"]);
+    repo.siglum(&["why", "HEAD"]).ok();
+    let mut bytes = kept(&repo);
+    bytes.extend(
+        repo.git(&["cat-file", "--batch-all-objects", "--batch"])
+            .into_bytes(),
+    );
+    bytes.extend(repo.git(&["for-each-ref"]).into_bytes());
+    assert!(!holds(&bytes, named), "the secret is stored");
+    assert!(!holds(&bytes, unnamed), "the setting is stored");
+
+    // What a tool prints is kept, without the values under names of secrets.
+    for dump in [
+        "env",
+        "printenv",
+        "export -p",
+        "set",
+        "tr '\\0' '\\n' </proc/self/environ",
+        "cat /proc/self/environ",
+    ] {
+        one.sh(dump);
+    }
+    one.stop();
+    let bytes = kept(&repo);
+    assert!(
+        !holds(&bytes, named),
+        "a dump of the environment is stored in the clear"
+    );
+    assert!(holds(&bytes, unnamed));
+}
