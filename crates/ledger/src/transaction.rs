@@ -166,6 +166,9 @@ pub trait Sessions {
     ) -> Result<()>;
     /// Says when a session ended, or that it goes on.
     fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()>;
+    /// Says that nobody can tell from here whether a session runs, and that it has been silent for
+    /// long. It holds until something new is heard of it.
+    fn set_unseen(&mut self, session: SessionId) -> Result<()>;
     /// Says which session a session came from, unless that is known.
     fn set_parent(
         &mut self,
