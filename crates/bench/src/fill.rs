@@ -18,7 +18,7 @@ use siglum_domain::{
     AgentName, CheckpointId, NativeId, Oid, RepositoryId, SessionId, Timestamp, receipt,
 };
 use siglum_engine::deliver::{Delivered, deliver};
-use siglum_engine::session::side_key;
+use siglum_engine::session::file_key;
 use siglum_engine::worker;
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, Durability, IntentState, Ledger, LedgerError,
@@ -165,6 +165,7 @@ impl Maker<'_> {
                 cwd: Some(self.place.worktree.clone()),
                 place: Some(self.place.clone()),
                 transcript: None,
+                transcript_of: None,
                 observations: self.observations(at, end)?,
             }),
         };
@@ -422,7 +423,7 @@ impl Log<'_> {
         );
         for side in [Side::Before, Side::After] {
             self.push(
-                &side_key("file", &event, side),
+                &file_key(&event, &path, side),
                 &event,
                 Fact::FileSeen {
                     path: path.clone(),

@@ -292,7 +292,7 @@ pub trait Log {
     /// The tool calls that moved HEAD to a commit.
     fn moves_to(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Vec<HeadMove>>;
 
-    /// Stores an edit; a later fold of the same one replaces it.
+    /// Stores the edit of one file by one call; a later fold of the same one replaces it.
     fn put_edit(&mut self, edit: &EditRecord) -> Result<()>;
     /// The edits of a path up to `until`, oldest first.
     fn edits(

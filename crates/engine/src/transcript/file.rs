@@ -209,6 +209,7 @@ fn matter(ledger: &mut dyn Ledger, record: &TranscriptRecord) -> Result<AgentMat
         cwd: None,
         place,
         transcript: None,
+        transcript_of: None,
         observations: Vec::new(),
     })
 }

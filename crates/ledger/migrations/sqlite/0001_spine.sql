@@ -142,7 +142,7 @@ CREATE TABLE edits (
     after_object  TEXT,
     after_bytes   INTEGER,
     lines      BLOB,
-    PRIMARY KEY (session, event)
+    PRIMARY KEY (session, event, path)
 ) WITHOUT ROWID;
 CREATE INDEX edits_by_path ON edits (repository, path, at);
 CREATE INDEX edits_by_after ON edits (after);
