@@ -71,6 +71,7 @@ impl<'a> Draft<'a> {
             parent: None,
             cwd: None,
             transcript: None,
+            transcript_of: None,
             declines: Vec::new(),
             observations: Vec::new(),
             edits: Vec::new(),

@@ -39,6 +39,8 @@ pub struct Reduced {
     pub cwd: Option<String>,
     /// The session's transcript, which lies in the agent's own directory.
     pub transcript: Option<PathBuf>,
+    /// The sub-agent that the transcript belongs to; absent if it is the session's own.
+    pub transcript_of: Option<String>,
     /// What was dropped, and why.
     pub declines: Vec<Declined>,
     /// What was seen.

@@ -45,6 +45,9 @@ pub enum InstallState {
     Current,
     /// Hooks of ours that run this other program.
     OtherShim(String),
+    /// All of it, but the agent passes over these events in silence: the person has not said yet that
+    /// it may run the hooks as they are now, or switched them off.
+    Untrusted(Vec<String>),
 }
 
 /// Why settings were left alone. The texts name the place.
@@ -56,6 +59,9 @@ pub enum InstallError {
     /// The file is not JSON, not even with comments.
     #[error("settings are not valid JSON: {0}")]
     NotJson(String),
+    /// The file is not TOML.
+    #[error("settings are not valid TOML: {0}")]
+    NotToml(String),
     /// The file is JSON, but not of the form that the agent reads.
     #[error("settings have an unexpected form: `{place}` is not {expected}")]
     Form {

@@ -50,6 +50,21 @@ pub(crate) const CLAUDE_CODE: KnownAgent = agent(
     &["CLAUDECODE"],
 );
 
+/// Codex, which is recorded, too. What a sub-agent of its starts has the session in the first
+/// variable and the sub-agent in `CODEX_THREAD_ID`, which therefore names no session.
+pub(crate) const CODEX: KnownAgent = agent(
+    "codex",
+    &["codex", "codex-exec", "codex-linux-sandbox"],
+    &["@openai/codex"],
+    Some("CODEX_SESSION_ID"),
+    &[
+        "CODEX_THREAD_ID",
+        "CODEX_TOOL_CALL_ID",
+        "CODEX_SANDBOX",
+        "CODEX_SANDBOX_NETWORK_DISABLED",
+    ],
+);
+
 /// Gemini CLI, which is recorded, too.
 pub(crate) const GEMINI: KnownAgent = agent(
     "gemini",
@@ -62,18 +77,7 @@ pub(crate) const GEMINI: KnownAgent = agent(
 /// All agents that can be recognised.
 pub static KNOWN_AGENTS: &[KnownAgent] = &[
     CLAUDE_CODE,
-    agent(
-        "codex",
-        &["codex", "codex-exec", "codex-linux-sandbox"],
-        &["@openai/codex"],
-        Some("CODEX_SESSION_ID"),
-        &[
-            "CODEX_THREAD_ID",
-            "CODEX_TOOL_CALL_ID",
-            "CODEX_SANDBOX",
-            "CODEX_SANDBOX_NETWORK_DISABLED",
-        ],
-    ),
+    CODEX,
     GEMINI,
     agent(
         "qwen",

@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod claude_code;
+mod codex;
 mod command_hooks;
 mod draft;
 mod gemini;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use siglum_domain::NativeId;
 
 use crate::claude_code;
+use crate::codex;
 use crate::gemini;
 use crate::hook::{HookCall, ReduceError, Reduced};
 use crate::install::{InstallState, SettingsError, SettingsFile, SettingsTexts};
@@ -68,7 +69,7 @@ pub struct AgentSpec {
 }
 
 /// The agents that are recorded.
-pub static AGENTS: &[AgentSpec] = &[claude_code::SPEC, gemini::SPEC];
+pub static AGENTS: &[AgentSpec] = &[claude_code::SPEC, codex::SPEC, gemini::SPEC];
 
 /// Finds an agent by its name.
 #[must_use]
@@ -94,6 +95,6 @@ mod tests {
             assert!(AgentName::new(agent.name).is_ok());
             assert_eq!(find(agent.name).map(|a| a.title), Some(agent.title));
         }
-        assert!(find("codex").is_none());
+        assert!(find("aider").is_none());
     }
 }

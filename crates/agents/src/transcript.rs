@@ -95,6 +95,8 @@ pub struct ReadLine<'a> {
     pub edits: Vec<TranscriptEdit>,
     /// Commits that a command named in its output.
     pub commits: Vec<CommitMention>,
+    /// The session that this one was forked from.
+    pub forked_from: Option<NativeId>,
     /// The directory the agent works in.
     pub cwd: Option<Cow<'a, str>>,
     /// The branch that was checked out.

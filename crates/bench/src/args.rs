@@ -13,6 +13,7 @@ Rows (all of them if none is named)
   edits      300 edits of a 309 KB file: bytes on disk, time of each hook
   import     a transcript of 100 MB: speed, memory, size of the ledger
   queries    why, log and status on 10,000 sessions
+  growth     hooks, git commit and commands with 0, 100, 500 and 10,000 old sessions side by side
   size       size of the release program; with --cold, from clone to first answer
 
 Options

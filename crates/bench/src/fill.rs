@@ -18,7 +18,7 @@ use siglum_domain::{
     AgentName, CheckpointId, NativeId, Oid, RepositoryId, SessionId, Timestamp, receipt,
 };
 use siglum_engine::deliver::{Delivered, deliver};
-use siglum_engine::session::side_key;
+use siglum_engine::session::file_key;
 use siglum_engine::worker;
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, Durability, IntentState, Ledger, LedgerError,
@@ -56,6 +56,7 @@ pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fal
         place: repo.place()?,
         files: &repo.files,
         boot: boot_id(),
+        before: None,
     };
     let mut ledger = home.ledger()?;
     let mut batch = Vec::new();
@@ -63,7 +64,7 @@ pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fal
         let commit = &repo.history[number % repo.history.len()];
         let days = chance.below(DAYS * 24 * 60) as i64;
         let at = now().plus_millis(-(days + 30) * 60_000);
-        batch.push(maker.session(&mut ledger, at, commit)?);
+        batch.push(maker.session(&mut ledger, at, commit, End::of(number))?);
         if batch.len() == BATCH || number + 1 == sessions {
             if care == Care::Sealed {
                 maker.settle(&mut ledger, &batch)?;
@@ -73,6 +74,32 @@ pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fal
         }
     }
     Ok(())
+}
+
+/// After so long a silence the worker no longer looks at a session whose process it cannot see, in ms.
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// How an old session came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It said so.
+    Said,
+    /// In a container, whose processes cannot be seen from here: nothing more was heard of it, and it
+    /// stays open.
+    Silent,
+    /// Its process died while a command ran; the worker saw that.
+    Died,
+}
+
+impl End {
+    /// Two in three say so.
+    const fn of(number: usize) -> Self {
+        match number % 6 {
+            1 => Self::Silent,
+            4 => Self::Died,
+            _ => Self::Said,
+        }
+    }
 }
 
 fn boot_id() -> String {
@@ -86,6 +113,7 @@ struct Made<'a> {
     at: Timestamp,
     commit: &'a Commit,
     process: ProcessIdentity,
+    end: End,
 }
 
 struct Maker<'a> {
@@ -94,6 +122,8 @@ struct Maker<'a> {
     place: Place,
     files: &'a [String],
     boot: String,
+    /// The agent's id of the session before.
+    before: Option<NativeId>,
 }
 
 impl Maker<'_> {
@@ -102,14 +132,19 @@ impl Maker<'_> {
         ledger: &mut SqliteLedger,
         at: Timestamp,
         commit: &'c Commit,
+        end: End,
     ) -> Fallible<Made<'c>> {
         let ids = Ids {
             chance: self.chance,
             at: Cell::new(at),
         };
-        let native = self.chance.hex(32);
+        let native = NativeId::new(self.chance.hex(32))?;
+        let before = self.before.replace(native.clone());
         let process = ProcessIdentity {
-            host: "localhost".to_owned(),
+            host: match end {
+                End::Silent => self.chance.hex(12),
+                End::Said | End::Died => "localhost".to_owned(),
+            },
             boot: self.boot.clone(),
             namespace: 4_026_531_836,
             pid: 4_000_000 + u32::try_from(self.chance.below(190_000))?,
@@ -121,8 +156,8 @@ impl Maker<'_> {
             at,
             matter: Matter::Agent(AgentMatter {
                 agent: AgentName::new("claude-code")?,
-                native: NativeId::new(native.as_str())?,
-                parent: None,
+                native,
+                parent: before.filter(|_| self.chance.below(10) == 0),
                 explicit: None,
                 process: Some(process.clone()),
                 above: Vec::new(),
@@ -130,7 +165,8 @@ impl Maker<'_> {
                 cwd: Some(self.place.worktree.clone()),
                 place: Some(self.place.clone()),
                 transcript: None,
-                observations: self.observations(at)?,
+                transcript_of: None,
+                observations: self.observations(at, end)?,
             }),
         };
         match deliver(ledger, &ids, &intake)? {
@@ -139,12 +175,13 @@ impl Maker<'_> {
                 at,
                 commit,
                 process,
+                end,
             }),
             other => Err(format!("a session was delivered as {other:?}").into()),
         }
     }
 
-    fn observations(&self, start: Timestamp) -> Fallible<Vec<Observation>> {
+    fn observations(&self, start: Timestamp, end: End) -> Fallible<Vec<Observation>> {
         let mut log = Log {
             maker: self,
             at: start,
@@ -162,14 +199,13 @@ impl Maker<'_> {
         for number in 0..1 + self.chance.below(3) {
             log.turn(number)?;
         }
-        log.turn = None;
-        log.push(
-            "end",
-            "end",
-            Fact::SessionEnded {
-                reason: "prompt_input_exit".to_owned(),
-            },
-        );
+        match end {
+            End::Said => log.end(),
+            End::Silent => {}
+            End::Died => {
+                log.shell_begins();
+            }
+        }
         Ok(log.all)
     }
 
@@ -195,6 +231,13 @@ impl Maker<'_> {
             };
             for made in batch {
                 self.commit(tx, repository, made)?;
+                if made.end == End::Died {
+                    tx.end_calls(made.session)?;
+                    tx.set_ended(made.session, Some(made.at))?;
+                }
+                if made.end == End::Silent && now().millis_since(made.at) > DAY_MS {
+                    tx.set_unseen(made.session)?;
+                }
                 seal(tx, made.session, made.at)?;
             }
             if let Some(last) = batch.last() {
@@ -320,7 +363,34 @@ impl Log<'_> {
         Ok(())
     }
 
+    fn end(&mut self) {
+        self.turn = None;
+        self.push(
+            "end",
+            "end",
+            Fact::SessionEnded {
+                reason: "prompt_input_exit".to_owned(),
+            },
+        );
+    }
+
     fn shell(&mut self) {
+        let (call, event) = self.shell_begins();
+        self.push(
+            &format!("post:{call}"),
+            &event,
+            Fact::ToolEnded {
+                tool: "Bash".to_owned(),
+                class: ToolClass::Shell,
+                outcome: Outcome::Ok,
+                output: Some(self.maker.text(80)),
+                duration_ms: Some(700),
+            },
+        );
+    }
+
+    /// The call and its event.
+    fn shell_begins(&mut self) -> (String, String) {
         let call = self.maker.chance.hex(24);
         let event = event::tool(&call);
         self.push(
@@ -333,17 +403,7 @@ impl Log<'_> {
                 path: None,
             },
         );
-        self.push(
-            &format!("post:{call}"),
-            &event,
-            Fact::ToolEnded {
-                tool: "Bash".to_owned(),
-                class: ToolClass::Shell,
-                outcome: Outcome::Ok,
-                output: Some(self.maker.text(80)),
-                duration_ms: Some(700),
-            },
-        );
+        (call, event)
     }
 
     fn edit(&mut self) -> Fallible<()> {
@@ -363,7 +423,7 @@ impl Log<'_> {
         );
         for side in [Side::Before, Side::After] {
             self.push(
-                &side_key("file", &event, side),
+                &file_key(&event, &path, side),
                 &event,
                 Fact::FileSeen {
                     path: path.clone(),

@@ -25,30 +25,41 @@ pub(crate) struct Agent {
 impl Agent {
     /// Starts a session in a directory and prompts it.
     pub(crate) fn start(home: &Home, dir: &Path, chance: &Chance) -> Fallible<Self> {
-        let uuid = |c: &Chance| {
-            let h = c.hex(32);
-            format!(
-                "{}-{}-4{}-8{}-{}",
-                &h[..8],
-                &h[8..12],
-                &h[13..16],
-                &h[17..20],
-                &h[20..]
-            )
-        };
-        let agent = Self {
+        let mut agent = Self::new(home, dir, chance);
+        agent.begin()?;
+        agent.prompt(chance)?;
+        Ok(agent)
+    }
+
+    /// Starts another session in this process and ends it; the time of its first hook.
+    pub(crate) fn start_timed(home: &Home, dir: &Path, chance: &Chance) -> Fallible<f64> {
+        let agent = Self::new(home, dir, chance);
+        let time = agent.begin()?;
+        agent.hook(&agent.payload("SessionEnd", json!({"reason": "clear"})))?;
+        Ok(time)
+    }
+
+    fn new(home: &Home, dir: &Path, chance: &Chance) -> Self {
+        Self {
             home: home.clone(),
             dir: dir.to_owned(),
             session: uuid(chance),
             turn: uuid(chance),
             calls: 0,
-        };
-        agent.hook(&agent.payload("SessionStart", json!({"source": "startup"})))?;
-        agent.hook(&agent.payload(
+        }
+    }
+
+    fn begin(&self) -> Fallible<f64> {
+        self.hook(&self.payload("SessionStart", json!({"source": "startup"})))
+    }
+
+    /// The hook at the start of a turn.
+    pub(crate) fn prompt(&mut self, chance: &Chance) -> Fallible<f64> {
+        self.turn = uuid(chance);
+        self.hook(&self.payload(
             "UserPromptSubmit",
             json!({"prompt": "Make the list of parts sortable and add a test for it."}),
-        ))?;
-        Ok(agent)
+        ))
     }
 
     fn payload(&self, event: &str, more: Value) -> Value {
@@ -156,4 +167,16 @@ impl Agent {
     fn call(&self) -> String {
         format!("toolu_{}_{:08}", &self.session[..8], self.calls)
     }
+}
+
+fn uuid(chance: &Chance) -> String {
+    let h = chance.hex(32);
+    format!(
+        "{}-{}-4{}-8{}-{}",
+        &h[..8],
+        &h[8..12],
+        &h[13..16],
+        &h[17..20],
+        &h[20..]
+    )
 }

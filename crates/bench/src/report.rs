@@ -20,6 +20,8 @@ pub(crate) struct Line {
     pub(crate) n: usize,
     /// What it is measured against, in the same unit.
     pub(crate) against: Option<(String, f64)>,
+    /// Lines of the same name with a column each stand side by side.
+    pub(crate) column: Option<String>,
     /// The bounds, each with whether it was kept. A line without any is for reading.
     pub(crate) bounds: Vec<(String, bool)>,
 }
@@ -43,6 +45,11 @@ impl Line {
 
     pub(crate) fn p95(mut self, p95: f64) -> Self {
         self.p95 = Some(p95);
+        self
+    }
+
+    pub(crate) fn column(mut self, column: impl Into<String>) -> Self {
+        self.column = Some(column.into());
         self
     }
 
@@ -99,7 +106,7 @@ impl Line {
             .iter()
             .map(|(text, kept)| json!({"bound": text, "kept": kept}));
         json!({
-            "row": row, "what": self.what, "n": self.n, "value": self.value, "unit": self.unit,
+            "row": row, "what": self.what, "column": self.column, "n": self.n, "value": self.value, "unit": self.unit,
             "p95": self.p95, "ratio": self.ratio(),
             "against": self.against.as_ref().map(|(what, value)| json!({"what": what, "value": value})),
             "bounds": bounds.collect::<Vec<_>>(),
@@ -142,7 +149,15 @@ impl Report {
     /// Takes the lines of a row and prints them.
     pub(crate) fn take(&mut self, row: &'static str, lines: Vec<Line>) {
         if !self.json {
-            println!("### {row}\n\n{}", table(&lines));
+            let (grid, list): (Vec<&Line>, Vec<&Line>) =
+                lines.iter().partition(|line| line.column.is_some());
+            println!("### {row}\n");
+            if !list.is_empty() {
+                println!("{}", table(&list));
+            }
+            if !grid.is_empty() {
+                println!("{}", side_by_side(&grid));
+            }
         }
         self.lines.extend(lines.into_iter().map(|line| (row, line)));
     }
@@ -157,11 +172,14 @@ impl Report {
         if self.json {
             return println!("{}", self.object());
         }
-        let over: Vec<&str> = self
+        let over: Vec<String> = self
             .lines
             .iter()
             .filter(|(_, line)| !line.kept())
-            .map(|(_, line)| line.what.as_str())
+            .map(|(_, line)| match &line.column {
+                Some(column) => format!("{}, {column}", line.what),
+                None => line.what.clone(),
+            })
             .collect();
         if over.is_empty() {
             println!("Every bound was kept.");
@@ -190,19 +208,75 @@ fn machine_line(m: &Machine) -> String {
     )
 }
 
-/// A Markdown table that also reads well as text.
-fn table(lines: &[Line]) -> String {
-    let mut rows: Vec<[String; 8]> = vec![HEADS.map(str::to_owned)];
-    rows.extend(lines.iter().map(Line::cells));
-    let widths: Vec<usize> = (0..HEADS.len())
-        .map(|at| {
-            rows.iter()
-                .map(|r| r[at].chars().count())
-                .max()
-                .unwrap_or(0)
-                .max(3)
-        })
+/// Lines one below the other.
+fn table(lines: &[&Line]) -> String {
+    let mut rows: Vec<Vec<String>> = vec![HEADS.map(str::to_owned).to_vec()];
+    rows.extend(lines.iter().map(|line| line.cells().to_vec()));
+    markdown(&rows)
+}
+
+/// Lines of the same name side by side: the median of each column, and the ratio of each to what it
+/// is measured against.
+fn side_by_side(lines: &[&Line]) -> String {
+    let (mut names, mut columns): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for line in lines {
+        let column = line.column.as_deref().unwrap_or_default();
+        if !names.contains(&line.what.as_str()) {
+            names.push(&line.what);
+        }
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    let mut heads = vec!["what".to_owned(), "n".to_owned()];
+    heads.extend(columns.iter().map(|c| (*c).to_owned()));
+    heads.extend(["ratios", "bound", ""].map(str::to_owned));
+    let mut rows = vec![heads];
+    for name in names {
+        let of: Vec<&&Line> = lines.iter().filter(|l| l.what == name).collect();
+        rows.push(beside(name, &of, &columns));
+    }
+    markdown(&rows)
+}
+
+fn beside(name: &str, lines: &[&&Line], columns: &[&str]) -> Vec<String> {
+    let at = |column: &str| lines.iter().find(|l| l.column.as_deref() == Some(column));
+    let n = lines.first().map_or(0, |l| l.n);
+    let mut row = vec![name.to_owned(), n.to_string()];
+    row.extend(columns.iter().map(|column| {
+        at(column).map_or_else(String::new, |l| format!("{} {}", number(l.value), l.unit))
+    }));
+    let ratios = columns.iter().filter_map(|c| at(c)?.ratio());
+    let ratios: Vec<String> = ratios.map(|r| format!("{r:.2}")).collect();
+    row.push(ratios.join(" "));
+    let mut bounds: Vec<&str> = Vec::new();
+    for (text, _) in lines.iter().flat_map(|l| &l.bounds) {
+        if !bounds.contains(&text.as_str()) {
+            bounds.push(text);
+        }
+    }
+    row.push(bounds.join(", "));
+    let over: Vec<&str> = lines
+        .iter()
+        .filter(|l| !l.kept())
+        .filter_map(|l| l.column.as_deref())
         .collect();
+    row.push(match (bounds.is_empty(), over.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => "ok".to_owned(),
+        (false, false) => format!("over: {}", over.join(", ")),
+    });
+    row
+}
+
+/// A Markdown table that also reads well as text.
+fn markdown(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |at: usize| {
+        let cells = rows.iter().map(|r| r[at].chars().count());
+        cells.max().unwrap_or(0).max(3)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for (number, row) in rows.iter().enumerate() {
         let cells = row.iter().zip(&widths).map(|(c, w)| format!("{c:<w$}"));

@@ -4,7 +4,7 @@
 //! for every order and repetition of the entries. Sightings of one event are joined by its key; for
 //! each field the table is: what a hook saw inline wins over a passage in a transcript, the largest
 //! token count wins (a message is reported while it grows), the earliest start and the latest end
-//! stand.
+//! stand, and a failure that any source tells of is one (not every hook knows of it).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,8 +85,8 @@ pub struct ToolCall {
     pub output: Option<Body>,
     /// The file it names.
     pub path: Option<String>,
-    /// The file's content before and after.
-    pub edit: Option<Edit>,
+    /// The files that it changed, by path.
+    pub edits: Vec<Edit>,
     /// HEAD before and after.
     pub heads: (Option<Oid>, Option<Oid>),
     /// The sub-agent it ran in.
@@ -335,7 +335,7 @@ fn blank_tool(o: &Observation) -> ToolCall {
         input: None,
         output: None,
         path: None,
-        edit: None,
+        edits: Vec::new(),
         heads: (None, None),
         subagent: o.subagent.clone(),
     }
@@ -363,7 +363,9 @@ fn tool(call: &mut ToolCall, o: &Observation) {
         } => {
             named(call, tool, *class);
             call.ended = call.ended.max(Some(o.at));
-            call.outcome = call.outcome.or(Some(*outcome));
+            if call.outcome.is_none_or(|known| known == Outcome::Ok) {
+                call.outcome = Some(*outcome);
+            }
             if let Some(output) = output {
                 merge_body(&mut call.output, output);
             }
@@ -373,10 +375,7 @@ fn tool(call: &mut ToolCall, o: &Observation) {
             side,
             version,
         } => {
-            let edit = call.edit.get_or_insert_with(|| Edit {
-                path: path.clone(),
-                ..Edit::default()
-            });
+            let edit = edited(&mut call.edits, path);
             let (seen, slot) = match side {
                 Side::Before => (&mut edit.before_seen, &mut edit.before),
                 Side::After => (&mut edit.after_seen, &mut edit.after),
@@ -396,6 +395,23 @@ fn tool(call: &mut ToolCall, o: &Observation) {
         } => call.heads.1.clone_from(commit),
         _ => {}
     }
+}
+
+/// The change of this file among those of one call, which are kept by path.
+fn edited<'e>(edits: &'e mut Vec<Edit>, path: &str) -> &'e mut Edit {
+    let at = edits.binary_search_by(|edit| edit.path.as_str().cmp(path));
+    let at = at.unwrap_or_else(|at| {
+        let path = path.to_owned();
+        edits.insert(
+            at,
+            Edit {
+                path,
+                ..Edit::default()
+            },
+        );
+        at
+    });
+    &mut edits[at]
 }
 
 /// A transcript's result does not repeat the tool's name.

@@ -80,6 +80,9 @@ pub struct AgentMatter {
     pub place: Option<Place>,
     /// The transcript of the session, checked to lie in the agent's own directory.
     pub transcript: Option<String>,
+    /// The sub-agent that the transcript belongs to; absent if it is the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript_of: Option<String>,
     /// What was seen.
     pub observations: Vec<Observation>,
 }

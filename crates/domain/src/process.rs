@@ -86,6 +86,16 @@ const RUNNERS: &[&str] = &[
     "script", "sudo", "xargs",
 ];
 
+/// What orphans are given to.
+const ADOPTERS: &[&str] = &[
+    "systemd",
+    "init",
+    "launchd",
+    "tini",
+    "dumb-init",
+    "docker-init",
+];
+
 /// Tells whether a program of this name is a shell.
 #[must_use]
 pub fn is_shell(program: &str) -> bool {
@@ -99,14 +109,19 @@ pub fn is_short_lived(program: &str) -> bool {
 }
 
 impl Chain {
-    /// The process that a hook speaks for: the one whose pid the agent named, if it is in the
-    /// chain, else the first ancestor that is no shell, no package runner and not us.
+    /// The process that a hook speaks for: the one whose pid the agent named, else the first
+    /// ancestor that is no shell, no package runner and not us. None where the agent is gone: above
+    /// a hook that outlived it is who adopts orphans, and that is nobody's agent.
     #[must_use]
     pub fn agent_process(&self, named: Option<u32>) -> Option<&Ancestor> {
         let above = self.ancestors.get(1..)?;
-        named
-            .and_then(|pid| above.iter().find(|a| a.identity.pid == pid))
-            .or_else(|| above.iter().find(|a| !is_short_lived(a.program())))
+        match named {
+            Some(pid) => above.iter().find(|a| a.identity.pid == pid),
+            None => above
+                .iter()
+                .find(|a| !is_short_lived(a.program()))
+                .filter(|a| !ADOPTERS.contains(&a.program())),
+        }
     }
 
     /// The `git` process that runs a hook: the outermost of the first run of `git` processes, since
@@ -217,7 +232,14 @@ pub(crate) mod tests {
         assert_eq!(c.agent_process(None).unwrap().program(), "claude");
         let c = chain(&["siglum", "sh", "helper", "claude", "bash"]);
         assert_eq!(c.agent_process(Some(2)).unwrap().program(), "claude");
-        assert_eq!(c.agent_process(Some(99)).unwrap().program(), "helper");
+    }
+
+    #[test]
+    fn a_hook_that_outlived_its_agent_speaks_for_no_process() {
+        let c = chain(&["siglum", "sh", "helper", "claude", "bash"]);
+        assert_eq!(c.agent_process(Some(99)), None);
+        let adopted = chain(&["siglum", "sh", "systemd", "systemd"]);
+        assert_eq!(adopted.agent_process(None), None);
     }
 
     fn at_terminal(mut c: Chain, foreground: i64) -> Chain {

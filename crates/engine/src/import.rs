@@ -271,6 +271,7 @@ fn session_of(
         cwd: Some(found.cwd.clone()),
         place: found.place.clone(),
         transcript: None,
+        transcript_of: None,
         observations: Vec::new(),
     };
     let intake = Intake {

@@ -358,7 +358,8 @@ pub(crate) fn look_from_here(
     }
 }
 
-/// Git rewrote commits: an amend keeps its checkpoint, a rebased commit keeps all that was known.
+/// Git rewrote commits: an amend keeps its checkpoint, a rebased commit keeps all that was known. An
+/// amend is a commit of its own, and who made the one before says nothing of who made it.
 pub(crate) fn rewrite(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
@@ -377,29 +378,33 @@ pub(crate) fn rewrite(
                     ..after
                 })?;
             }
-            Some(_) => {}
-            None => {
-                let mut judgement = before.judgement;
-                let text = format!("git {} made it of {}", rewritten.command, old.short());
-                judgement.evidence.push(Evidence {
-                    session: None,
-                    basis: Basis::Observed,
-                    counted: true,
-                    text,
-                });
-                tx.put_commit(&CommitRecord {
-                    commit: new.clone(),
-                    judgement,
-                    facts: None,
-                    patch: None,
-                    at,
-                    seen_by: SeenBy::Rewrite,
-                    ..before
-                })?;
+            None if rewritten.command != "amend" => {
+                tx.put_commit(&carried(before, new, &rewritten.command, at))?;
             }
+            _ => {}
         }
     }
     Ok(())
+}
+
+/// What is known of a commit, carried over to the one that git made of it.
+fn carried(before: CommitRecord, new: &Oid, command: &str, at: Timestamp) -> CommitRecord {
+    let mut judgement = before.judgement;
+    judgement.evidence.push(Evidence {
+        session: None,
+        basis: Basis::Observed,
+        counted: true,
+        text: format!("git {command} made it of {}", before.commit.short()),
+    });
+    CommitRecord {
+        commit: new.clone(),
+        judgement,
+        facts: None,
+        patch: None,
+        at,
+        seen_by: SeenBy::Rewrite,
+        ..before
+    }
 }
 
 /// Tells whether a rewritten commit is still the checkpoint of the one before. With a new message,

@@ -2,14 +2,13 @@
 //!
 //! Hooks run side by side, and one may wait in the spool while another does not.
 
-use siglum_domain::fold::Entry;
 use siglum_domain::intake::{AgentMatter, Intake, Matter};
 use siglum_domain::observation::{Fact, Observation, Side};
 use siglum_domain::{IdSource, SessionId};
 use siglum_ledger::{CommitRecord, Durability, Ledger, LedgerError, Transaction, write};
 
 use crate::moves;
-use crate::session::{self, SessionIdentity, side_key};
+use crate::session::{self, SessionIdentity, file_key, side_key};
 
 /// How many entries of a log are looked at for the end of a call.
 const LOOK_BACK: u64 = 256;
@@ -68,7 +67,11 @@ pub(crate) fn file_before(
     matter: &AgentMatter,
     before: &Observation,
 ) -> Result<(), LedgerError> {
-    match after(tx, "file", identity.session, before)? {
+    let Fact::FileSeen { path, .. } = &before.fact else {
+        return Ok(());
+    };
+    let key = file_key(&before.event, path, Side::After);
+    match tx.entry(identity.session, before.source, &key)? {
         Some(entry) => session::edit(tx, identity, matter, entry.turn, &entry.observation),
         None => Ok(()),
     }
@@ -81,7 +84,8 @@ pub(crate) fn head_before(
     identity: SessionIdentity,
     before: &Observation,
 ) -> Result<(), LedgerError> {
-    let Some(entry) = after(tx, "head", identity.session, before)? else {
+    let key = side_key("head", &before.event, Side::After);
+    let Some(entry) = tx.entry(identity.session, before.source, &key)? else {
         return Ok(());
     };
     let from = entry.sequence.saturating_sub(TOGETHER);
@@ -92,16 +96,6 @@ pub(crate) fn head_before(
         .filter(|o| o.event == before.event)
         .collect();
     moves::note(tx, ids, identity, &of_call, &entry.observation)
-}
-
-fn after(
-    tx: &mut dyn Transaction,
-    what: &str,
-    session: SessionId,
-    before: &Observation,
-) -> Result<Option<Entry>, LedgerError> {
-    let key = side_key(what, &before.event, Side::After);
-    tx.entry(session, before.source, &key)
 }
 
 /// Tells whether a call that is said to start has come to its end already.

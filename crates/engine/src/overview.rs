@@ -20,7 +20,7 @@ const LOOK_AT: usize = 10_000;
 /// How many open sessions are looked at for whether they run.
 const OPEN_MOST: usize = 500;
 /// A session whose process cannot be seen from here counts as running this long, in ms.
-const UNSEEN_MS: i64 = 24 * 60 * 60 * 1000;
+pub(crate) const UNSEEN_MS: i64 = 24 * 60 * 60 * 1000;
 /// How far back declines are told, in ms.
 const DECLINES_MS: i64 = 24 * 60 * 60 * 1000;
 /// How many of each queue are counted at most.
@@ -329,6 +329,7 @@ pub fn overview(
 ) -> Result<Overview, LedgerError> {
     let open = SessionFilter {
         open: true,
+        seen: true,
         limit: OPEN_MOST,
         ..SessionFilter::default()
     };

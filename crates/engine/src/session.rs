@@ -186,6 +186,7 @@ fn want_transcript(
             Fact::Prompt { .. }
                 | Fact::Stopped { .. }
                 | Fact::SessionEnded { .. }
+                | Fact::SubagentStarted { .. }
                 | Fact::SubagentStopped { .. }
                 | Fact::Compacted { .. }
         )
@@ -207,7 +208,7 @@ fn want_transcript(
         session,
         native: matter.native.clone(),
         path: path.clone(),
-        subagent: None,
+        subagent: matter.transcript_of.clone(),
         file: String::new(),
         read_to: 0,
         tail: String::new(),
@@ -399,7 +400,7 @@ pub(crate) fn edit(
     let earlier = tx.entry(
         identity.session,
         observation.source,
-        &before_key("file", &observation.event),
+        &file_key(&observation.event, path, Side::Before),
     )?;
     let before = match earlier.map(|e| e.observation.fact) {
         Some(Fact::FileSeen { version, .. }) => version,
@@ -424,6 +425,12 @@ pub(crate) fn edit(
 #[must_use]
 pub(crate) fn before_key(what: &str, event: &str) -> String {
     side_key(what, event, Side::Before)
+}
+
+/// The key of what was seen of a file on one side of a call, which may change several files.
+#[must_use]
+pub fn file_key(event: &str, path: &str, side: Side) -> String {
+    side_key("file", &format!("{event}:{path}"), side)
 }
 
 /// The key of what was seen of `what` (`file`, `head`) on one side of a call.

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use siglum_domain::commit::CommitFacts;
+use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
 use siglum_gitstore::{HeadRead, discover};
 use siglum_ledger::{
@@ -70,17 +71,21 @@ fn dead_intents(
     let now = world.now();
     let mut open = read(ledger, |tx| tx.open_intents(Some(repository)))?;
     open.retain(|intent| {
-        let lives = intent
-            .scene
-            .chain
-            .git_process()
-            .and_then(|(_, git)| (world.alive)(&git.identity));
+        let lives = watched(&intent.scene.chain).and_then(world.alive);
         match lives {
             Some(lives) => !lives,
             None => now.millis_since(intent.at) > UNSEEN_MS,
         }
     });
     Ok(open)
+}
+
+/// The process whose death ends an intent: its git, or where that had died before its hook looked
+/// around, the hook.
+fn watched(chain: &Chain) -> Option<&ProcessIdentity> {
+    let git = chain.git_process().map(|(_, git)| git);
+    let watched = git.or_else(|| chain.ancestors.first());
+    watched.map(|process| &process.identity)
 }
 
 fn checkout(

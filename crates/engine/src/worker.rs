@@ -18,7 +18,7 @@ use siglum_ledger::{
 };
 
 use crate::world::salt;
-use crate::{EngineError, World, authors, deliver, late, session, sweep, transcript};
+use crate::{EngineError, World, authors, deliver, late, overview, session, sweep, transcript};
 
 /// How many items one slice takes.
 const SLICE: usize = 64;
@@ -262,10 +262,13 @@ fn summary(view: &fold::SessionView, over: bool) -> Summary {
     }
 }
 
-/// Ends the sessions whose agent process is gone without a word.
+/// Ends the sessions whose agent process is gone without a word. Those whose process cannot be seen
+/// from here stay open; after long silence they are no longer looked at, so that they cost nothing
+/// however many they become.
 fn bury(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
     let filter = siglum_ledger::SessionFilter {
         open: true,
+        seen: true,
         limit: 500,
         ..Default::default()
     };
@@ -273,14 +276,23 @@ fn bury(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError>
     let mut worked = false;
     for listing in open {
         let id = listing.record.id;
-        let Some(last) = read(ledger, |tx| tx.bindings(id))?.into_iter().next() else {
-            continue;
-        };
-        if (world.alive)(&last.process) == Some(false) {
-            worked |= write(ledger, Durability::Process, |tx| {
+        let last = read(ledger, |tx| tx.bindings(id))?.into_iter().next();
+        let alive = last.as_ref().and_then(|l| (world.alive)(&l.process));
+        let silent = world.now().millis_since(listing.record.last_at) >= overview::UNSEEN_MS;
+        worked |= match (last, alive) {
+            (Some(last), Some(false)) => write(ledger, Durability::Process, |tx| {
                 end_gone(world, tx, &listing.record, &last.process.key())
-            })?;
-        }
+            })?,
+            (_, None) if silent => write(ledger, Durability::Process, |tx| {
+                // Something may have been heard since it was listed.
+                let still = tx.session(id)?.map(|s| s.last_at);
+                if still == Some(listing.record.last_at) {
+                    tx.set_unseen(id)?;
+                }
+                Ok(true)
+            })?,
+            _ => false,
+        };
     }
     Ok(worked)
 }

@@ -176,6 +176,8 @@ pub struct SessionFilter {
     pub until: Option<Timestamp>,
     /// Only that have not ended.
     pub open: bool,
+    /// Only that were not given up as unseen.
+    pub seen: bool,
     /// Only that came from this session.
     pub parent: Option<SessionId>,
     /// At most this many; 0 means all.

@@ -166,6 +166,9 @@ pub trait Sessions {
     ) -> Result<()>;
     /// Says when a session ended, or that it goes on.
     fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()>;
+    /// Says that nobody can tell from here whether a session runs, and that it has been silent for
+    /// long. It holds until something new is heard of it.
+    fn set_unseen(&mut self, session: SessionId) -> Result<()>;
     /// Says which session a session came from, unless that is known.
     fn set_parent(
         &mut self,
@@ -289,7 +292,7 @@ pub trait Log {
     /// The tool calls that moved HEAD to a commit.
     fn moves_to(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Vec<HeadMove>>;
 
-    /// Stores an edit; a later fold of the same one replaces it.
+    /// Stores the edit of one file by one call; a later fold of the same one replaces it.
     fn put_edit(&mut self, edit: &EditRecord) -> Result<()>;
     /// The edits of a path up to `until`, oldest first.
     fn edits(

@@ -14,7 +14,7 @@ pub(super) fn command(shim: &str, agent: &str) -> Result<String, InstallError> {
 }
 
 /// The program of a hook command, if the command is one of ours.
-pub(super) fn our_program(command: &str, shim: &str, agent: &str) -> Option<String> {
+pub(crate) fn our_program(command: &str, shim: &str, agent: &str) -> Option<String> {
     let program = command.trim().strip_suffix(agent)?.strip_suffix(" hook ")?;
     let program = unquote(program.trim_end())?;
     let base = program.rsplit(['/', '\\']).next().unwrap_or_default();

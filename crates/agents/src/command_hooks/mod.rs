@@ -11,7 +11,7 @@ mod render;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::quote;
+pub(crate) use command::{our_program, quote};
 pub(crate) use document::{member, parse};
 pub(crate) use render::Hooked;
 

@@ -7,6 +7,8 @@ pub(crate) struct Hooked {
     pub(crate) event: &'static str,
     /// Which tool calls are reported, by the agent's own pattern; none for all, and for other events.
     pub(crate) matcher: Option<&'static str>,
+    /// How long the agent waits for this hook at most, where it is less than for the others.
+    pub(crate) timeout: Option<u32>,
 }
 
 impl Hooked {
@@ -15,6 +17,7 @@ impl Hooked {
         Self {
             event,
             matcher: None,
+            timeout: None,
         }
     }
 
@@ -23,6 +26,16 @@ impl Hooked {
         Self {
             event,
             matcher: Some(tools),
+            timeout: None,
+        }
+    }
+
+    /// An event for whose hook the agent waits no longer than this, in its own unit.
+    pub(crate) const fn brief(event: &'static str, timeout: u32) -> Self {
+        Self {
+            event,
+            matcher: None,
+            timeout: Some(timeout),
         }
     }
 
@@ -36,7 +49,7 @@ impl Hooked {
         let hook = Json::Object(vec![
             ("type", Json::Text("command".to_owned())),
             ("command", Json::Text(command.to_owned())),
-            ("timeout", Json::Number(timeout)),
+            ("timeout", Json::Number(self.timeout.unwrap_or(timeout))),
         ]);
         let matcher = self
             .matcher

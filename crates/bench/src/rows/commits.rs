@@ -147,19 +147,29 @@ fn contest(run: &Run, scenes: &[&Scene], sync: &Path) -> Fallible<Outcome> {
     contest.run(run.much(60, 12))
 }
 
-/// Changes a file and commits it; the time of the commit alone.
 fn commit(scene: &Scene, chance: &Chance) -> Fallible<f64> {
-    let file = &scene.repo.files[chance.below(scene.repo.files.len())];
-    let path = scene.repo.dir.join(file);
-    std::fs::write(&path, format!("// {}\n", chance.hex(40)))?;
-    scene.repo.git(&scene.home, &["add", "--", file])?;
+    let time = commit_once(&scene.home, &scene.repo, scene.agent.as_ref(), chance)?;
+    scene.commits.set(scene.commits.get() + 1);
+    Ok(time)
+}
+
+/// Changes a file and commits it; the time of the commit alone.
+pub(super) fn commit_once(
+    home: &Home,
+    repo: &Repo,
+    agent: Option<&Agent>,
+    chance: &Chance,
+) -> Fallible<f64> {
+    let file = &repo.files[chance.below(repo.files.len())];
+    std::fs::write(repo.dir.join(file), format!("// {}\n", chance.hex(40)))?;
+    repo.git(home, &["add", "--", file])?;
     let mut command = Command::new("git");
-    scene.home.apply(&mut command);
-    if let Some(agent) = &scene.agent {
+    home.apply(&mut command);
+    if let Some(agent) = agent {
         agent.variables(&mut command);
     }
     command
-        .current_dir(&scene.repo.dir)
+        .current_dir(&repo.dir)
         .args(["commit", "-q", "-m", "Change one part"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -167,11 +177,10 @@ fn commit(scene: &Scene, chance: &Chance) -> Fallible<f64> {
     let start = Instant::now();
     let done = command.status()?.success();
     let time = millis(start);
-    scene.commits.set(scene.commits.get() + 1);
     if done {
         Ok(time)
     } else {
-        Err(format!("git commit failed in {}", scene.repo.dir.display()).into())
+        Err(format!("git commit failed in {}", repo.dir.display()).into())
     }
 }
 
@@ -183,17 +192,20 @@ fn check(scenes: &[Scene]) -> Fallible<()> {
         scene.home.check()?;
         all += scene.commits.get();
     }
-    let Some(scene) = ours.last() else {
-        return Ok(());
-    };
-    let count = format!("-{all}");
-    let log = scene
-        .repo
-        .git(&scene.home, &["log", &count, "--format=%B"])?;
+    match ours.last() {
+        Some(scene) => all_named(&scene.home, &scene.repo, all),
+        None => Ok(()),
+    }
+}
+
+/// Fails unless each of the last commits has a trailer.
+pub(super) fn all_named(home: &Home, repo: &Repo, commits: usize) -> Fallible<()> {
+    let count = format!("-{commits}");
+    let log = repo.git(home, &["log", &count, "--format=%B"])?;
     let named = log.matches("Siglum-Checkpoint: ").count();
-    if named == all {
+    if named == commits {
         return Ok(());
     }
-    let dir = scene.repo.dir.display();
-    Err(format!("{dir}: only {named} of {all} commits got a trailer").into())
+    let dir = repo.dir.display();
+    Err(format!("{dir}: only {named} of {commits} commits got a trailer").into())
 }

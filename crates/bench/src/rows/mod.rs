@@ -2,6 +2,7 @@
 
 mod commits;
 mod edits;
+mod growth;
 mod hooks;
 pub(crate) mod import;
 mod queries;
@@ -20,5 +21,6 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("edits", edits::measure),
     ("commits", commits::measure),
     ("queries", queries::measure),
+    ("growth", growth::measure),
     ("import", import::measure),
 ];

@@ -13,7 +13,7 @@ use siglum_domain::observation::{Fact, FileVersion, Observation, Side, Source};
 use siglum_domain::process::Chain;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, Oid};
-use siglum_engine::session::side_key;
+use siglum_engine::session::{file_key, side_key};
 use siglum_gitstore::{HeadRead, ObjectAddress, ObjectStore, Repo, blob_id, discover};
 use siglum_ledger::{Ledger, read};
 
@@ -178,6 +178,7 @@ fn matter(
         cwd: reduced.cwd,
         place: repo.map(|r| r.place.clone()),
         transcript: reduced.transcript.map(|p| p.to_string_lossy().into_owned()),
+        transcript_of: reduced.transcript_of,
         observations: reduced.observations,
     }
 }
@@ -216,18 +217,13 @@ fn see_file(
             bytes: content.len() as u64,
         }
     });
+    let key = file_key(&edit.event, &path, edit.side);
     let fact = Fact::FileSeen {
         path,
         side: edit.side,
         version,
     };
-    note(
-        delivery,
-        reduced,
-        &edit.event,
-        side_key("file", &edit.event, edit.side),
-        fact,
-    );
+    note(delivery, reduced, &edit.event, key, fact);
 }
 
 /// A version that this one is likely close to: the one before this edit, else the last one known.
@@ -240,7 +236,7 @@ fn base_version(
     path: &str,
 ) -> Option<ObjectAddress> {
     let agent = AgentName::new(spec.name).ok()?;
-    let key = side_key("file", &edit.event, Side::Before);
+    let key = file_key(&edit.event, path, Side::Before);
     let ledger = delivery.ledger().ok()?;
     let known = read(ledger, |tx| {
         if edit.side == Side::After

@@ -33,6 +33,8 @@ pub(super) fn pid_namespace() -> u64 {
 /// The fields of `/proc/<pid>/stat` that we use.
 struct Stat {
     name: String,
+    /// It ended, and only its parent's question after it is outstanding.
+    ended: bool,
     parent: u32,
     group: i64,
     terminal: u64,
@@ -46,6 +48,7 @@ fn parse(text: &str) -> Option<Stat> {
     let fields: Vec<&str> = text.get(close + 1..)?.split_ascii_whitespace().collect();
     Some(Stat {
         name: text.get(open + 1..close)?.to_owned(),
+        ended: matches!(*fields.first()?, "Z" | "X"),
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
         terminal: fields.get(4)?.parse().unwrap_or(0),
@@ -59,8 +62,9 @@ fn stat(pid: u32) -> Option<Stat> {
     parse(&String::from_utf8_lossy(&bytes))
 }
 
+/// When a process that has not ended started.
 pub(super) fn start_time(pid: u32) -> Option<u64> {
-    stat(pid).map(|s| s.start)
+    stat(pid).filter(|s| !s.ended).map(|s| s.start)
 }
 
 /// Walks from this process up to the first one, bounded, and safe against loops and parents that
@@ -153,6 +157,7 @@ mod tests {
             ),
             ("a) b (c", 7, 40, 34816, 40, 987_654)
         );
+        assert!(!stat.ended && parse(&line.replace(" S ", " Z ")).unwrap().ended);
         assert!(parse("").is_none());
         assert!(parse("1 (x").is_none());
     }

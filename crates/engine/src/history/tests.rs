@@ -51,6 +51,7 @@ fn prompted(ledger: &mut dyn Ledger, ids: &Ids) -> SessionId {
         cwd: None,
         place: None,
         transcript: None,
+        transcript_of: None,
         observations: vec![prompt],
     };
     let intake = Intake {
@@ -102,7 +103,7 @@ fn turn(number: usize, opened: i64, heads: &[&Oid]) -> Turn {
         input: None,
         output: None,
         path: None,
-        edit: None,
+        edits: Vec::new(),
         heads: (None, Some((*head).clone())),
         subagent: None,
     };

@@ -140,6 +140,20 @@ fn an_amend_keeps_its_checkpoint_and_a_rebase_copies_what_was_known() {
 }
 
 #[test]
+fn who_made_a_commit_says_nothing_of_who_amended_it() {
+    let (mut stage, _) = working();
+    let first = scene(1, &place(), 70, Some(50), Some(oid(1)));
+    stage.deliver(&intent(&first, 4));
+    stage.deliver(&landed(&first, &oid(2), LandedBy::Commit, 5));
+    // The other hooks of the amend were killed.
+    stage.deliver(&rewritten(&place(), "amend", &[(oid(2), oid(3))], 8));
+    assert_eq!(commit(&mut stage, &oid(3)), None);
+    let repository = stage.repository().id;
+    let from = stage.read(|tx| tx.rewritten_from(repository, &oid(3)));
+    assert_eq!(from, [oid(2)]);
+}
+
+#[test]
 fn a_commit_keeps_a_session_from_an_end_checkpoint() {
     let (mut stage, one) = working();
     let seen = scene(1, &place(), 70, Some(50), Some(oid(1)));

@@ -4,7 +4,7 @@ use siglum_domain::SessionId;
 use siglum_domain::fold;
 use siglum_domain::observation::{Side, StartKind, ToolClass};
 use siglum_domain::receipt::{GENESIS, verifies};
-use siglum_ledger::{Durability, TranscriptRecord, write};
+use siglum_ledger::{Durability, SessionFilter, TranscriptRecord, write};
 
 use super::stage::*;
 use crate::worker;
@@ -169,4 +169,35 @@ fn sessions_that_wait_for_their_turn_do_not_hold_up_the_others() {
         assert!(slices < 20, "the worker never comes to rest");
     }
     assert_eq!(sealed(&mut stage, done), 2);
+}
+
+#[test]
+fn sessions_that_nobody_can_see_hide_no_dead_one_from_the_worker() {
+    let mut stage = Stage::new();
+    let (day, many) = (24 * 60 * 60, 600);
+    let dead = stage.hear(in_process(7, says("dead", vec![prompt("p", 0)])));
+    let lost = |n: i64| says(&format!("lost-{n}"), vec![prompt("p", 1 + n)]);
+    for n in 0..many {
+        stage.hear(lost(n));
+    }
+    stage.dead.borrow_mut().push(7);
+    let may_run = |stage: &mut Stage| {
+        let filter = SessionFilter {
+            open: true,
+            seen: true,
+            ..SessionFilter::default()
+        };
+        stage.read(|tx| tx.sessions(&filter)).len()
+    };
+    stage.slice();
+    assert_eq!(may_run(&mut stage), 601, "silent for minutes only");
+    stage.now.set(day + many + 1);
+    for _ in 0..3 {
+        stage.slice();
+    }
+    assert_eq!(may_run(&mut stage), 0);
+    assert!(stage.session(dead).ended_at.is_some());
+    let back = stage.hear(says("lost-3", vec![prompt("q", day + many + 2)]));
+    assert_eq!(stage.session(back).ended_at, None, "unseen is no end");
+    assert_eq!(may_run(&mut stage), 1, "it was heard of again");
 }

@@ -19,7 +19,7 @@ use siglum_ledger::{
 use uuid::Uuid;
 
 use crate::deliver::{Delivered, deliver};
-use crate::session::side_key;
+use crate::session::{file_key, side_key};
 use crate::{World, worker};
 
 /// Ids that count up.
@@ -175,6 +175,7 @@ pub(super) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
         cwd: Some("/home/dev/main".to_owned()),
         place: Some(place()),
         transcript: None,
+        transcript_of: None,
         observations,
     }
 }
@@ -322,7 +323,7 @@ pub(super) fn file(
     };
     let event = event::tool(id);
     seen(
-        side_key("file", &event, side),
+        file_key(&event, "a.rs", side),
         event,
         seconds,
         Some(turn),

@@ -178,6 +178,21 @@ fn two_intents_that_fit_equally_stay_apart() {
 }
 
 #[test]
+fn an_intent_whose_git_was_dead_already_ends_with_its_hook() {
+    let mut stage = Stage::new();
+    let repo = Repo::new(&mut stage);
+    let mut seen = scene(1, &repo.place, 70, None, Some(repo.head()));
+    seen.chain.ancestors.retain(|a| a.program() != "git");
+    let hook = seen.chain.ancestors[0].identity.pid;
+    stage.deliver(&intent(&seen, 10));
+    stage.sweep();
+    assert_eq!(stage.state(1), IntentState::Open);
+    stage.dead.borrow_mut().push(hook);
+    stage.sweep();
+    assert_eq!(stage.state(1), IntentState::Expired);
+}
+
+#[test]
 fn an_intent_that_cannot_be_seen_waits_for_a_day() {
     let mut stage = Stage::new();
     let repo = Repo::new(&mut stage);

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 use siglum_agents::{AgentSpec, CommitMention, TranscriptReader};
+use siglum_domain::Timestamp;
 use siglum_domain::intake::{AgentMatter, Place};
 use siglum_ledger::{Durability, Ledger, LedgerError, TranscriptRecord, read, write};
 
@@ -85,6 +86,9 @@ pub fn read_on(
         from,
         more,
         lines: lines_of(&bytes, from),
+        forgotten: read(ledger, |tx| tx.session(record.session))?
+            .and_then(|s| s.forgotten)
+            .map(siglum_ledger::Forgotten::at),
         matter: matter(ledger, record)?,
         reader: reader.filter(|_| same),
     };
@@ -126,6 +130,15 @@ pub(super) struct Slice<'a> {
     pub(super) matter: AgentMatter,
     /// The reader of the slice before.
     pub(super) reader: Option<Box<dyn TranscriptReader>>,
+    /// Until when what the session said was forgotten, in parts or as a whole.
+    pub(super) forgotten: Option<Timestamp>,
+}
+
+impl Slice<'_> {
+    /// Tells whether a line of this time may not come back.
+    pub(super) fn is_forgotten(&self, at: Timestamp) -> bool {
+        self.forgotten.is_some_and(|until| at <= until)
+    }
 }
 
 fn tail(file: &mut File, at: u64) -> std::io::Result<String> {
@@ -196,6 +209,7 @@ fn matter(ledger: &mut dyn Ledger, record: &TranscriptRecord) -> Result<AgentMat
         cwd: None,
         place,
         transcript: None,
+        transcript_of: None,
         observations: Vec::new(),
     })
 }

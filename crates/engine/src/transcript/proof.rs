@@ -12,7 +12,7 @@ use siglum_ledger::{
     Durability, HeadMove, Ledger, LedgerError, RepositoryRecord, Said, Transaction, read, write,
 };
 
-use crate::session::side_key;
+use crate::session::file_key;
 use crate::{EngineError, World};
 
 /// How far a commit may lie outside of the call that names it, in milliseconds: git counts seconds.
@@ -40,7 +40,7 @@ pub(super) fn edit(
         return Ok(Vec::new());
     };
     let mut by_hook = |side: Side| {
-        let key = side_key("file", &edit.event, side);
+        let key = file_key(&edit.event, path, side);
         tx.entry(session, Source::Hook, &key)
             .map(|seen| seen.is_some())
     };
@@ -57,7 +57,7 @@ pub(super) fn edit(
     let after = Some(keep(world, format, &edit.after, base));
     let seen = |side: Side, version: Option<FileVersion>| Observation {
         source: Source::Transcript,
-        key: side_key("file", &edit.event, side),
+        key: file_key(&edit.event, path, side),
         event: edit.event.clone(),
         at: edit.at,
         turn: edit.turn.clone(),

@@ -84,6 +84,7 @@ impl<'a> Store<'a> {
             self.owners.edits(tx, &seen)?;
             self.owners.name(tx, &mut seen.commits)?;
             self.mentions.append(&mut seen.commits);
+            self.forked(tx, seen.forked_from.as_ref())?;
             let copied = !seen.sightings.is_empty() && seen.sightings.iter().all(|s| s.copied);
             if copied && let Some(last) = seen.sightings.last() {
                 self.copied = Some((last.owner.clone(), *offset));
@@ -144,6 +145,19 @@ impl<'a> Store<'a> {
             tx.set_parent(self.record.session, parent.session, Relation::Fork)?;
         }
         Ok(None)
+    }
+
+    /// A transcript that points to the one it came from copies nothing of it.
+    fn forked(&self, tx: &mut dyn Transaction, from: Option<&NativeId>) -> Result<(), LedgerError> {
+        let (Some(from), None) = (from, &self.record.subagent) else {
+            return Ok(());
+        };
+        match tx.session_by_alias(&self.record.agent, from)? {
+            Some(parent) if parent != self.record.session => {
+                tx.set_parent(self.record.session, parent, Relation::Fork)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn keep(

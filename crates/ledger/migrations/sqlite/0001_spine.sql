@@ -30,6 +30,7 @@ CREATE TABLE sessions (
     created_at      INTEGER NOT NULL,
     last_at         INTEGER NOT NULL,
     ended_at        INTEGER,
+    unseen          INTEGER NOT NULL DEFAULT 0,
     cwd             TEXT,
     repository      BLOB REFERENCES repositories(id),
     worktree        TEXT,
@@ -42,6 +43,8 @@ CREATE TABLE sessions (
 );
 CREATE INDEX sessions_by_last ON sessions (last_at DESC);
 CREATE INDEX sessions_by_repository ON sessions (repository, last_at DESC);
+CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
+CREATE INDEX sessions_open ON sessions (last_at DESC) WHERE ended_at IS NULL AND unseen = 0;
 CREATE INDEX sessions_unsealed ON sessions (last_at) WHERE head > sealed;
 CREATE INDEX sessions_unfolded ON sessions (last_at) WHERE head > folded;
 
@@ -106,7 +109,7 @@ CREATE TABLE running_calls (
     started  INTEGER NOT NULL,
     PRIMARY KEY (session, event)
 ) WITHOUT ROWID;
-CREATE INDEX running_calls_by_worktree ON running_calls (worktree);
+CREATE INDEX running_calls_by_worktree ON running_calls (worktree, started);
 
 -- What a session amounts to. A fold of the log.
 CREATE TABLE summaries (
@@ -139,7 +142,7 @@ CREATE TABLE edits (
     after_object  TEXT,
     after_bytes   INTEGER,
     lines      BLOB,
-    PRIMARY KEY (session, event)
+    PRIMARY KEY (session, event, path)
 ) WITHOUT ROWID;
 CREATE INDEX edits_by_path ON edits (repository, path, at);
 CREATE INDEX edits_by_after ON edits (after);

@@ -150,23 +150,24 @@ fn edit_replaced(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     let later = EditRecord {
-        path: "b".to_owned(),
         after: Some(version(5)),
         ..edit("t", "a", 3)
     };
+    let beside = edit("t", "b", 3);
     desk.write(|tx| {
         tx.put_edit(&edit("t", "a", 1))?;
         tx.put_edit(&later)?;
+        tx.put_edit(&beside)?;
         tx.put_edit(&later)
     })?;
-    let (old, new) = desk.read(|tx| {
+    let (one, other) = desk.read(|tx| {
         Ok((
             tx.edits(repository_id(1), "a", at(9))?,
             tx.edits(repository_id(1), "b", at(9))?,
         ))
     })?;
-    same!(old, [], "edits under the old path");
-    same!(new, [later], "edits under the new path");
+    same!(one, [later], "edits of the one file");
+    same!(other, [beside], "edits of another file by the same call");
     Ok(())
 }
 

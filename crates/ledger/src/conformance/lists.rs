@@ -65,7 +65,9 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let mut all = varied(&mut desk)?;
     all.sort_by(|a, b| b.last_at.cmp(&a.last_at).then(a.id.cmp(&b.id)));
-    for mask in 0..128u32 {
+    let unseen = [session_id(2), session_id(18), session_id(21)];
+    desk.write(|tx| unseen.iter().try_for_each(|id| tx.set_unseen(*id)))?;
+    for mask in 0..256u32 {
         let on = |bit: u32| mask & (1 << bit) != 0;
         let filter = SessionFilter {
             repository: on(0).then(|| repository_id(2)),
@@ -73,6 +75,7 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
             since: on(2).then(|| at(280)),
             until: on(3).then(|| at(220)),
             open: on(4),
+            seen: on(7),
             parent: on(6).then(|| session_id(1)),
             limit: if on(5) { 2 } else { 0 },
         };
@@ -82,6 +85,7 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
                 && filter.since.is_none_or(|t| s.last_at >= t)
                 && filter.until.is_none_or(|t| s.created_at < t)
                 && (!filter.open || s.ended_at.is_none())
+                && !(filter.seen && unseen.contains(&s.id))
                 && filter
                     .parent
                     .is_none_or(|p| s.parent.is_some_and(|(id, _)| id == p))

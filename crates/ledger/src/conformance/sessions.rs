@@ -11,6 +11,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("aliases belong to one agent", alias_of_agent),
     Check::new("touching widens the time and fills what is empty", touched),
     Check::new("an end can be set, moved and taken back", ended),
+    Check::new("a session is unseen until it is heard of", unseen),
     Check::new("a parent is set once, and never to itself", parents),
     Check::new(
         "summaries are replaced and end the wait for a fold",
@@ -141,6 +142,31 @@ fn ended(shelf: &dyn Shelf) -> Outcome {
         let ends = (found.0.map(|s| s.ended_at), found.1.map(|s| s.ended_at));
         same!(ends, (Some(end), Some(None)), "the ends of two sessions");
     }
+    Ok(())
+}
+
+fn unseen(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let filter = SessionFilter {
+        seen: true,
+        ..SessionFilter::default()
+    };
+    let seen = |desk: &mut Desk| -> Outcome<bool> {
+        let listed = desk.read(|tx| tx.sessions(&filter))?;
+        Ok(listed.iter().any(|l| l.record.id == session_id(1)))
+    };
+    same!(seen(&mut desk)?, true, "a session before it is given up");
+    desk.write(|tx| tx.set_unseen(session_id(1)))?;
+    same!(seen(&mut desk)?, false, "a session that is given up");
+    let all = desk.read(|tx| tx.sessions(&SessionFilter::default()))?;
+    same!(all.len(), 3, "sessions, unseen ones among them");
+    let heard = all.iter().find(|l| l.record.id == session_id(1));
+    let last = heard.map_or(at(1), |l| l.record.last_at);
+    desk.write(|tx| tx.touch(session_id(1), last, None, None))?;
+    same!(seen(&mut desk)?, false, "a session of which old news came");
+    desk.write(|tx| tx.touch(session_id(1), last.plus_millis(1), None, None))?;
+    same!(seen(&mut desk)?, true, "a session that was heard of again");
     Ok(())
 }
 

@@ -23,6 +23,7 @@ fn sessions(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
     tx.set_swept(repository_id(1), &place(1).worktree, &oid(1))?;
     tx.add_alias(&agent("claude-code"), &native("native-1"), one, at(1))?;
     tx.set_ended(one, Some(at(50)))?;
+    tx.set_unseen(session_id(3))?;
     tx.set_parent(session_id(2), one, Relation::Fork)?;
     tx.bind(one, &process(10), Some(&[variable()]), at(3))?;
     tx.turn(one, "p", turn_id(1), at(3))?;

@@ -279,6 +279,10 @@ impl Sessions for Tx<'_> {
             "s.ended_at IS NULL AND 1 = ?",
             filter.open.then(|| Box::new(1) as _),
         );
+        when(
+            "s.unseen = 0 AND 1 = ?",
+            filter.seen.then(|| Box::new(1) as _),
+        );
         when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
         let limit = if filter.limit == 0 {
             -1
@@ -359,7 +363,7 @@ impl Sessions for Tx<'_> {
         place: Option<(RepositoryId, &str)>,
         cwd: Option<&str>,
     ) -> Result<()> {
-        let sql = "UPDATE sessions SET last_at = max(last_at, ?2), created_at = min(created_at, ?2), \
+        let sql = "UPDATE sessions SET unseen = unseen AND ?2 <= last_at, last_at = max(last_at, ?2), created_at = min(created_at, ?2), \
              repository = coalesce(repository, ?3), worktree = coalesce(worktree, ?4), cwd = coalesce(cwd, ?5) WHERE id = ?1";
         let (repository, worktree) = place.unzip();
         self.db.prepare_cached(sql)?.execute((
@@ -376,6 +380,13 @@ impl Sessions for Tx<'_> {
         self.db
             .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE id = ?1")?
             .execute((Col(session), at.map(Col)))?;
+        Ok(())
+    }
+
+    fn set_unseen(&mut self, session: SessionId) -> Result<()> {
+        self.db
+            .prepare_cached("UPDATE sessions SET unseen = 1 WHERE id = ?1")?
+            .execute([Col(session)])?;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! A played agent: a real process that does, step by step, what Claude Code would do.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -17,14 +18,18 @@ pub(crate) struct Agent {
     home: PathBuf,
     cwd: PathBuf,
     child: Option<Child>,
-    steps: Box<dyn Write>,
-    answers: Box<dyn BufRead>,
+    steps: Box<dyn Write + Send>,
+    answers: Box<dyn BufRead + Send>,
     turn: u32,
     call: u32,
-    /// Whether hooks may die; then those that did are not complained of.
+    /// Whether hooks and the process itself may die; then what died is not complained of.
     pub(crate) mortal: bool,
+    /// The process died while it was asked to do something.
+    pub(crate) dead: bool,
     /// The keys of what hooks saw that ended well, as the ledger has them.
     pub(crate) acknowledged: Vec<String>,
+    /// How often hooks were run and how often they ended well, by session and event.
+    pub(crate) sent: BTreeMap<(String, String), (u32, u32)>,
 }
 
 impl Agent {
@@ -67,8 +72,8 @@ impl Agent {
         repo: &Repo<'_>,
         native: &str,
         child: Option<Child>,
-        steps: Box<dyn Write>,
-        answers: Box<dyn BufRead>,
+        steps: Box<dyn Write + Send>,
+        answers: Box<dyn BufRead + Send>,
     ) -> Self {
         Self {
             native: native.to_owned(),
@@ -80,7 +85,9 @@ impl Agent {
             turn: 0,
             call: 0,
             mortal: false,
+            dead: false,
             acknowledged: Vec::new(),
+            sent: BTreeMap::new(),
         }
     }
 
@@ -125,11 +132,41 @@ impl Agent {
     /// Does one step and gives the answer.
     #[track_caller]
     pub(crate) fn step(&mut self, step: &Value) -> Value {
-        writeln!(self.steps, "{step}").unwrap();
-        self.steps.flush().unwrap();
+        let asked = writeln!(self.steps, "{step}").and_then(|()| self.steps.flush());
         let mut line = String::new();
-        self.answers.read_line(&mut line).unwrap();
+        let answered = asked.and_then(|()| self.answers.read_line(&mut line));
+        if answered.is_err() || !line.ends_with('\n') {
+            assert!(self.mortal, "the agent died");
+            self.dead = true;
+            return json!({ "code": null, "stdout": "", "stderr": "" });
+        }
         serde_json::from_str(&line).expect("an answer")
+    }
+
+    /// Whether its process lives, as far as the one who started it can tell.
+    pub(crate) fn lives(&mut self) -> bool {
+        let child = self.child.as_mut();
+        !self.dead && child.is_none_or(|child| child.try_wait().unwrap().is_none())
+    }
+
+    /// The session goes on in another process.
+    pub(crate) fn resume(&mut self, repo: &Repo<'_>) {
+        self.quit();
+        let mut fresh = Self::process(repo, &self.native, &Self::program());
+        std::mem::swap(&mut self.child, &mut fresh.child);
+        std::mem::swap(&mut self.steps, &mut fresh.steps);
+        std::mem::swap(&mut self.answers, &mut fresh.answers);
+        self.dead = false;
+        self.hook("SessionStart", json!({ "source": "resume" }));
+    }
+
+    /// The process is gone, and no hook tells of it.
+    pub(crate) fn quit(&mut self) {
+        self.dead = true;
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 
     fn ran(&mut self, step: &Value) -> Ran {
@@ -174,10 +211,16 @@ impl Agent {
     #[track_caller]
     pub(crate) fn hook(&mut self, event: &str, more: Value) {
         let payload = self.payload(event, more);
+        if self.dead {
+            return;
+        }
+        let counted = (self.native.clone(), event.to_owned());
+        self.sent.entry(counted.clone()).or_default().0 += 1;
         let ran = self.ran(&json!({ "hook": payload }));
         if self.mortal && ran.code != Some(0) {
             return;
         }
+        self.sent.entry(counted).or_default().1 += 1;
         self.acknowledged.extend(key(&payload));
         assert_eq!(
             (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
@@ -252,13 +295,24 @@ impl Agent {
         });
     }
 
+    /// Changes a file with a tool, whatever is in it.
+    #[track_caller]
+    pub(crate) fn change(&mut self, path: &str, change: impl FnOnce(String) -> String) {
+        self.edits("Edit", path, |file| {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            fs::write(file, change(text)).unwrap();
+        });
+    }
+
     #[track_caller]
     fn edits(&mut self, tool: &str, path: &str, work: impl FnOnce(&Path)) {
         let file = self.cwd.join(path);
         let (id, input) = (self.next_call(), json!({ "file_path": file }));
         let call = json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id });
         self.hook("PreToolUse", call.clone());
-        work(&file);
+        if !self.dead {
+            work(&file);
+        }
         let mut returned = call;
         returned["tool_response"] = json!({ "filePath": file, "userModified": false });
         returned["duration_ms"] = json!(7);
@@ -315,10 +369,7 @@ impl Agent {
 
     /// Kills the process; no hook tells of it.
     pub(crate) fn kill(mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
+        self.quit();
     }
 }
 
@@ -335,9 +386,6 @@ fn key(payload: &Value) -> Option<String> {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.quit();
     }
 }

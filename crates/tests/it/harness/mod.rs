@@ -8,6 +8,7 @@ mod terminal;
 mod world;
 
 pub(crate) use agent::Agent;
+pub(crate) use answer::Why;
 pub(crate) use repo::Repo;
 pub(crate) use tally::{Load, Tally};
 pub(crate) use terminal::Terminal;

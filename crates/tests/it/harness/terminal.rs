@@ -46,6 +46,13 @@ impl Terminal {
     /// Types a command, waits until it is done, and gives what the terminal showed.
     #[track_caller]
     pub(crate) fn run(&mut self, command: &str) -> String {
+        let (code, shown) = self.type_in(command);
+        assert_eq!(code, "0", "{command}\n{shown}");
+        shown
+    }
+
+    /// Types a command that may fail, and gives its exit code, too.
+    pub(crate) fn type_in(&mut self, command: &str) -> (String, String) {
         self.typed += 1;
         let done = format!("done-{}-code-", self.typed);
         // The mark is not in what is typed, so that an echo of it is not taken for it.
@@ -58,8 +65,7 @@ impl Terminal {
             if let Some((before, after)) = shown.split_once(&done)
                 && let Some((code, _)) = after.split_once('.')
             {
-                assert_eq!(code, "0", "{command}\n{before}");
-                return before.to_owned();
+                return (code.to_owned(), before.to_owned());
             }
             let count = self.screen.read(&mut buffer).unwrap();
             assert!(count > 0, "the terminal closed: {shown}");

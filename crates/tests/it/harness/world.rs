@@ -16,6 +16,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// A home, a Siglum home and room for repositories, thrown away with all processes in it.
 pub(crate) struct World {
     pub(crate) root: PathBuf,
+    /// Variables that all programs get, beside the usual ones.
+    pub(crate) variables: Vec<(&'static str, PathBuf)>,
     dir: Option<TempDir>,
 }
 
@@ -57,6 +59,7 @@ impl World {
         std::fs::create_dir(root.join("home")).unwrap();
         Self {
             root,
+            variables: Vec::new(),
             dir: Some(dir),
         }
     }
@@ -98,6 +101,7 @@ impl World {
             .env("GIT_COMMITTER_EMAIL", "ada@example.com")
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.root)
             .stdin(Stdio::null());
         command

@@ -72,6 +72,10 @@ impl Player {
             .env("CLAUDE_CODE_CHILD_SESSION", "1")
             .env("CLAUDE_CODE_SESSION_ID", &self.session)
             .env("CLAUDE_PID", std::process::id().to_string());
+        if !self.session.is_empty() {
+            // What git itself then says of a commit, the tests compare with what Siglum says.
+            shell.env("GIT_COMMITTER_NAME", &self.session);
+        }
         if let Some(cwd) = cwd {
             shell.current_dir(cwd);
         }

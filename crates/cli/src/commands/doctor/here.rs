@@ -119,6 +119,15 @@ fn settings(cx: &Cx, agent: &AgentSpec) -> Vec<Check> {
             format!("the hooks in {shown} call another program: {program}"),
         )
         .remedy("`siglum init` corrects them, after showing it."),
+        Ok(InstallState::Untrusted(events)) => Check::problem(
+            agent.name,
+            format!(
+                "{} passes over hooks in {shown} in silence, since they are not trusted or switched off: {}",
+                agent.title,
+                events.join(", ")
+            ),
+        )
+        .remedy("`siglum init` has them trusted, after showing it; `/hooks` in the agent does it by hand."),
         Err(error) => {
             Check::problem(agent.name, error.to_string()).remedy("Mend the file by hand.")
         }

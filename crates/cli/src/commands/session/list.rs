@@ -46,6 +46,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         since: args.period.since,
         until: args.period.until,
         open: args.open,
+        seen: false,
         limit: match args.limit {
             0 => 0,
             limit => limit + 1,

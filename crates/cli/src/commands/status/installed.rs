@@ -78,6 +78,13 @@ fn of_agent(agent: &'static AgentSpec, shim: &Path) -> (&'static AgentSpec, Stri
         Ok(InstallState::OtherShim(other)) => {
             (agent, format!("hooks in {shown} call {other}"), false)
         }
+        Ok(InstallState::Untrusted(events)) => {
+            let text = format!(
+                "hooks in {shown} not trusted: {}; `siglum init` shows and mends it",
+                events.join(", ")
+            );
+            (agent, text, false)
+        }
         Err(error) => (agent, error.to_string(), false),
     }
 }

@@ -43,6 +43,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("sessions", "since"),
     Fault::Ignores("sessions", "until"),
     Fault::Ignores("sessions", "open"),
+    Fault::Ignores("sessions", "seen"),
     Fault::Ignores("sessions", "parent"),
     Fault::Ignores("sessions", "limit"),
     Fault::Ignores("entries", "after"),
@@ -115,6 +116,7 @@ impl BrokenTx<'_> {
             Fault::Ignores("sessions", "since") => filter.since = None,
             Fault::Ignores("sessions", "until") => filter.until = None,
             Fault::Ignores("sessions", "open") => filter.open = false,
+            Fault::Ignores("sessions", "seen") => filter.seen = false,
             Fault::Ignores("sessions", "parent") => filter.parent = None,
             Fault::Ignores("sessions", "limit") => filter.limit = 0,
             _ => {}

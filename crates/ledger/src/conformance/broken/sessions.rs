@@ -23,6 +23,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     List aliases(session: SessionId) -> Vec<NativeId>;
     Write touch(session: SessionId, at: Timestamp, place: Option<(RepositoryId, &str)>, cwd: Option<&str>) -> ();
     Write set_ended(session: SessionId, at: Option<Timestamp>) -> ();
+    Write set_unseen(session: SessionId) -> ();
     Write set_parent(session: SessionId, parent: SessionId, relation: Relation) -> ();
     Write put_summary(session: SessionId, summary: &Summary, folded: u64) -> ();
     List unfolded(; limit) -> Vec<SessionId>;

@@ -1,0 +1,136 @@
+//! The patches that Codex's edit tool is given: which files they change.
+
+use std::path::{Path, PathBuf};
+
+use crate::paths::normal;
+
+/// Most files that one patch is taken to change.
+const LIMIT: usize = 1000;
+
+/// The change of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change<'t> {
+    /// A new file.
+    Add(&'t str),
+    /// Other content.
+    Update(&'t str),
+    /// No file any more.
+    Delete(&'t str),
+    /// Other content, or the same, at another path.
+    Move(&'t str, &'t str),
+}
+
+impl<'t> Change<'t> {
+    /// The paths that it touches, as the patch names them.
+    fn paths(self) -> impl Iterator<Item = &'t str> {
+        let (first, second) = match self {
+            Self::Add(path) | Self::Update(path) | Self::Delete(path) => (path, None),
+            Self::Move(from, to) => (from, Some(to)),
+        };
+        std::iter::once(first).chain(second)
+    }
+
+    /// As Codex itself tells it.
+    pub(super) fn told(&self) -> String {
+        match self {
+            Self::Add(path) => format!("A {path}"),
+            Self::Update(path) => format!("M {path}"),
+            Self::Delete(path) => format!("D {path}"),
+            Self::Move(from, to) => format!("R {from} -> {to}"),
+        }
+    }
+}
+
+/// The changes that a patch names, in order.
+pub(super) fn changes(patch: &str) -> Vec<Change<'_>> {
+    let mut found: Vec<Change<'_>> = Vec::new();
+    for line in patch.lines().filter(|line| line.starts_with("*** ")) {
+        let named = |head: &str| line.strip_prefix(head).map(str::trim).filter(|p| usable(p));
+        if let (Some(to), Some(Change::Update(from))) = (named("*** Move to: "), found.last()) {
+            let moved = Change::Move(from, to);
+            found.pop();
+            found.push(moved);
+            continue;
+        }
+        let change = named("*** Add File: ")
+            .map(Change::Add)
+            .or_else(|| named("*** Update File: ").map(Change::Update))
+            .or_else(|| named("*** Delete File: ").map(Change::Delete));
+        found.extend(change.filter(|_| found.len() < LIMIT));
+    }
+    found
+}
+
+fn usable(path: &str) -> bool {
+    !path.is_empty() && path.len() <= 4096 && !path.contains('\0')
+}
+
+/// The files that changes touch, each once, absolute where that can be told.
+pub(super) fn files(changes: &[Change<'_>], cwd: Option<&str>) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for path in changes.iter().flat_map(|change| change.paths()) {
+        let path = normal(&Path::new(cwd.unwrap_or_default()).join(path));
+        if !files.contains(&path) {
+            files.push(path);
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &str = "*** Begin Patch\n*** Add File: dir/new.txt\n+*** Add File: no\n+n2\n\
+        *** Update File: a.txt\n@@\n one\n-two\n+TWO\n*** Delete File: b.txt\n\
+        *** Update File: c.txt\n*** Move to: /repo/moved.txt\n@@\n m1\n*** End Patch\n";
+
+    #[test]
+    fn every_file_of_a_patch_is_named() {
+        let changes = changes(PATCH);
+        let told: Vec<String> = changes.iter().map(Change::told).collect();
+        assert_eq!(
+            told,
+            [
+                "A dir/new.txt",
+                "M a.txt",
+                "D b.txt",
+                "R c.txt -> /repo/moved.txt"
+            ]
+        );
+        let files = files(&changes, Some("/repo"));
+        let expected = [
+            "/repo/dir/new.txt",
+            "/repo/a.txt",
+            "/repo/b.txt",
+            "/repo/c.txt",
+            "/repo/moved.txt",
+        ];
+        assert_eq!(files, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn what_is_no_patch_names_nothing() {
+        for text in [
+            "",
+            "*** Begin Patch",
+            "*** Move to: x",
+            "*** Add File: ",
+            "+*** Add File: x",
+            "*** Add File: a\0b",
+        ] {
+            assert_eq!(changes(text), [], "{text:?}");
+        }
+        let twice = changes("*** Update File: a\n*** Update File: ./a\n");
+        assert_eq!(files(&twice, Some("/r")), [PathBuf::from("/r/a")]);
+        assert_eq!(files(&twice, None), [PathBuf::from("a")]);
+    }
+
+    #[test]
+    fn the_number_is_bounded() {
+        let patch: String = (0..2 * LIMIT)
+            .map(|n| format!("*** Add File: {n}\n"))
+            .collect();
+        assert_eq!(changes(&patch).len(), LIMIT);
+    }
+}

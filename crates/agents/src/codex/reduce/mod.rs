@@ -1,0 +1,8 @@
+//! Hook payloads → observations.
+
+mod payload;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use payload::{compact_event, reduce};

@@ -1,0 +1,52 @@
+//! Codex's row in the table of agents.
+
+use siglum_domain::NativeId;
+
+use super::transcript::Reader;
+use super::{discover, passage, path, reduce, settings};
+use crate::command_hooks::quote;
+use crate::known::CODEX;
+use crate::spec::AgentSpec;
+
+/// The row.
+pub(crate) const SPEC: AgentSpec = AgentSpec {
+    name: CODEX.name,
+    title: "Codex",
+    executables: CODEX.executables,
+    scripts: CODEX.scripts,
+    session_variable: CODEX.session_variable,
+    presence_variables: CODEX.presence_variables,
+    pid_variable: None,
+    config_variable: Some("CODEX_HOME"),
+    home_variable: None,
+    default_dir: path::default_dir,
+    reduce: reduce::reduce,
+    transcript: |stream, subagent, session| Box::new(Reader::new(stream, subagent, session)),
+    subagents: |path, _| path.with_extension("").join("subagents"),
+    passage_text: passage::passage_text,
+    discover: discover::discover,
+    project_dir: |_, _| None,
+    first_cwd: discover::first_cwd,
+    settings: path::settings,
+    plan_install: settings::plan_install,
+    plan_remove: settings::plan_remove,
+    inspect: settings::inspect,
+    retention_days: |_| None,
+    resume,
+};
+
+fn resume(native: &NativeId) -> String {
+    format!("codex resume {}", quote(native.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_a_shell_would_read_is_quoted() {
+        let resume = |id: &str| resume(&NativeId::new(id).expect("a native id"));
+        assert_eq!(resume("01a1fad3-47a1"), "codex resume 01a1fad3-47a1");
+        assert_eq!(resume("a;id"), "codex resume 'a;id'");
+    }
+}
