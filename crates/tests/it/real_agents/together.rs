@@ -79,10 +79,15 @@ fn type_along(lab: &Lab) {
     let mut python = lab.command("python3");
     python.current_dir(lab.work());
     let mut terminal = Terminal::with(python);
+    terminal.run("export GIT_AUTHOR_NAME=human GIT_COMMITTER_NAME=human");
     for round in 0..ROUNDS {
         let file = format!("human-{round}.txt");
         terminal.run(&format!("printf 'round {round}\\nby human\\n' >{file}"));
-        terminal.run(&format!("sh ../commit.sh human {round} own"));
+        let commit = format!("git add {file} && git commit -m '{round} by human' -- {file}");
+        let there = format!("git cat-file -e HEAD:{file}");
+        terminal.run(&format!(
+            "until {there} || {{ {commit}; }}; do sleep 0.05; done 2>/dev/null"
+        ));
     }
 }
 
