@@ -2,10 +2,10 @@
 //!
 //! Hooks run side by side, and one may wait in the spool while another does not.
 
-use siglum_domain::intake::{AgentMatter, Intake, Matter};
+use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, Side};
-use siglum_domain::{IdSource, SessionId};
-use siglum_ledger::{CommitRecord, Durability, Ledger, LedgerError, Transaction, write};
+use siglum_domain::{IdSource, RepositoryId, SessionId, Timestamp};
+use siglum_ledger::{CommitRecord, LedgerError, Transaction};
 
 use crate::moves;
 use crate::session::{self, SessionIdentity, file_key, side_key};
@@ -18,46 +18,33 @@ const TOGETHER: u64 = 8;
 /// How many commits are looked at whose authors an edit that came late may change.
 const COMMITS_BACK: usize = 256;
 
-/// An edit that waited may have been overtaken by its commit, whose authors were then found without
-/// it: they are looked for again.
-pub(crate) fn authors_again(ledger: &mut dyn Ledger, intake: &Intake) -> Result<(), LedgerError> {
-    let Matter::Agent(matter) = &intake.matter else {
+/// A file may be committed by somebody else before the call that wrote it has come to its end, and
+/// what a hook saw may wait: the authors of commits that an edit may be in are looked for again.
+pub(crate) fn authors_again(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    path: &str,
+    began: Timestamp,
+) -> Result<(), LedgerError> {
+    let newest = tx.commits(Some(repository), 1)?;
+    if newest.iter().all(|commit| commit.at < began) {
         return Ok(());
-    };
-    let edited: Vec<&str> = matter.observations.iter().filter_map(edited).collect();
-    let (Some(place), false) = (&matter.place, edited.is_empty()) else {
-        return Ok(());
-    };
-    let touched = |c: &CommitRecord| {
-        let changes = c.facts.iter().flat_map(|f| &f.changes);
-        c.at >= intake.at
-            && changes
-                .into_iter()
-                .any(|c| edited.contains(&c.path.as_str()))
-    };
-    write(ledger, Durability::Process, |tx| {
-        let Some(repository) = tx.repository(&place.common_dir)? else {
-            return Ok(());
-        };
-        for commit in tx.commits(Some(repository.id), COMMITS_BACK)? {
-            if touched(&commit) {
-                let (facts, patch) = (None, None);
-                tx.put_commit(&CommitRecord {
-                    facts,
-                    patch,
-                    ..commit
-                })?;
-            }
-        }
-        Ok(())
-    })
-}
-
-fn edited(observation: &Observation) -> Option<&str> {
-    match &observation.fact {
-        Fact::FileSeen { path, .. } => Some(path),
-        _ => None,
     }
+    let touched = |c: &CommitRecord| {
+        let mut changes = c.facts.iter().flat_map(|f| &f.changes);
+        c.at >= began && changes.any(|change| change.path == path)
+    };
+    for commit in tx.commits(Some(repository), COMMITS_BACK)? {
+        if touched(&commit) {
+            let (facts, patch) = (None, None);
+            tx.put_commit(&CommitRecord {
+                facts,
+                patch,
+                ..commit
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// The content of a file before an edit: completes the edit whose content after is there.

@@ -402,10 +402,10 @@ pub(crate) fn edit(
         observation.source,
         &file_key(&observation.event, path, Side::Before),
     )?;
-    let before = match earlier.map(|e| e.observation.fact) {
-        Some(Fact::FileSeen { version, .. }) => version,
+    let (began, before) = match earlier.map(|e| (e.observation.at, e.observation.fact)) {
+        Some((at, Fact::FileSeen { version, .. })) => (at.min(observation.at), version),
         // The content before was not seen: what changed is then nobody's.
-        _ => after.clone(),
+        _ => (observation.at, after.clone()),
     };
     tx.put_edit(&EditRecord {
         session: identity.session,
@@ -414,11 +414,13 @@ pub(crate) fn edit(
         repository,
         worktree: place.worktree.clone(),
         path: path.clone(),
+        began,
         at: observation.at,
         before,
         after: after.clone(),
         lines: None,
-    })
+    })?;
+    late::authors_again(tx, repository, path, began)
 }
 
 /// The key of the sighting on the other side of a call.

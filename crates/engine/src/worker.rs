@@ -18,7 +18,7 @@ use siglum_ledger::{
 };
 
 use crate::world::salt;
-use crate::{EngineError, World, authors, deliver, late, overview, session, sweep, transcript};
+use crate::{EngineError, World, authors, deliver, overview, session, sweep, transcript};
 
 /// How many items one slice takes.
 const SLICE: usize = 64;
@@ -107,8 +107,7 @@ pub fn drain(
     for spool in spools {
         for spooled in spool.waiting(SLICE) {
             let stored = match &spooled.intake {
-                Ok(intake) => deliver::deliver(ledger, ids, intake)
-                    .and_then(|_| late::authors_again(ledger, intake)),
+                Ok(intake) => deliver::deliver(ledger, ids, intake).map(drop),
                 Err(reason) => Err(LedgerError::Damaged(reason.clone())),
             };
             match stored {

@@ -236,7 +236,9 @@ pub struct EditRecord {
     pub worktree: String,
     /// Relative to the checkout.
     pub path: String,
-    /// When.
+    /// When the content before was seen; where nobody saw it, when the one after was.
+    pub began: Timestamp,
+    /// When the content after was seen.
     pub at: Timestamp,
     /// The content before; absent if there was no file.
     pub before: Option<FileVersion>,

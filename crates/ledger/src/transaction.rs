@@ -294,7 +294,7 @@ pub trait Log {
 
     /// Stores the edit of one file by one call; a later fold of the same one replaces it.
     fn put_edit(&mut self, edit: &EditRecord) -> Result<()>;
-    /// The edits of a path up to `until`, oldest first.
+    /// The edits of a path that had begun by `until`, in the order in which they ended.
     fn edits(
         &mut self,
         repository: RepositoryId,

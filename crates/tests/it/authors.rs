@@ -20,6 +20,31 @@ fn one_writes_and_another_commits() {
     assert_eq!(why.authors(), one("writer", 3), "{why}");
 }
 
+/// The tool has written the file and has not come to its end when somebody commits everything; the
+/// answer is asked for before that, and again after it.
+#[test]
+fn a_file_that_is_committed_before_its_edit_has_ended() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut writer = Agent::start(&repo, "writer");
+    let mut committer = Agent::start(&repo, "committer");
+    let path = repo.dir.join("file");
+    let mut call = serde_json::json!({
+        "tool_name": "Write",
+        "tool_use_id": "toolu_slow",
+        "tool_input": {"file_path": path, "content": "one\ntwo\n"},
+    });
+    writer.hook("PreToolUse", call.clone());
+    std::fs::write(&path, "one\ntwo\n").unwrap();
+    committer.sh("git add -A && git commit -q -m 'theirs'").ok();
+    assert_eq!(repo.why("HEAD").authors(), one("unknown", 2));
+    call["tool_response"] = serde_json::json!({"type": "create"});
+    writer.hook("PostToolUse", call);
+    let why = repo.why("HEAD");
+    assert_eq!(why.authors(), one("writer", 2), "{why}");
+    assert_eq!(why.committer(), committer.certain(), "{why}");
+}
+
 #[test]
 fn lines_that_nobody_was_seen_writing_are_unknown() {
     let world = World::new();

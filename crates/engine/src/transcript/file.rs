@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 use siglum_agents::{AgentSpec, CommitMention, TranscriptReader};
-use siglum_domain::Timestamp;
 use siglum_domain::intake::{AgentMatter, Place};
 use siglum_ledger::{Durability, Ledger, LedgerError, TranscriptRecord, read, write};
 
@@ -86,9 +85,6 @@ pub fn read_on(
         from,
         more,
         lines: lines_of(&bytes, from),
-        forgotten: read(ledger, |tx| tx.session(record.session))?
-            .and_then(|s| s.forgotten)
-            .map(siglum_ledger::Forgotten::at),
         matter: matter(ledger, record)?,
         reader: reader.filter(|_| same),
     };
@@ -130,15 +126,6 @@ pub(super) struct Slice<'a> {
     pub(super) matter: AgentMatter,
     /// The reader of the slice before.
     pub(super) reader: Option<Box<dyn TranscriptReader>>,
-    /// Until when what the session said was forgotten, in parts or as a whole.
-    pub(super) forgotten: Option<Timestamp>,
-}
-
-impl Slice<'_> {
-    /// Tells whether a line of this time may not come back.
-    pub(super) fn is_forgotten(&self, at: Timestamp) -> bool {
-        self.forgotten.is_some_and(|until| at <= until)
-    }
 }
 
 fn tail(file: &mut File, at: u64) -> std::io::Result<String> {

@@ -134,6 +134,7 @@ CREATE TABLE edits (
     repository BLOB NOT NULL,
     worktree   TEXT NOT NULL,
     path       TEXT NOT NULL,
+    began      INTEGER NOT NULL,
     at         INTEGER NOT NULL,
     before     TEXT,
     before_object TEXT,

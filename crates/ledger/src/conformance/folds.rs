@@ -125,6 +125,7 @@ fn edit_whole(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     let full = EditRecord {
+        began: at(0),
         lines: Some(vec![0, u64::MAX, 1 << 63]),
         ..edit("full", "a/ü b.rs", 1)
     };
@@ -183,7 +184,10 @@ fn edits_by_path(shelf: &dyn Shelf) -> Outcome {
         ..edit("t2", "a", 2)
     };
     desk.write(|tx| {
-        tx.put_edit(&edit("t3", "a", 3))?;
+        tx.put_edit(&EditRecord {
+            began: at(2),
+            ..edit("t3", "a", 3)
+        })?;
         tx.put_edit(&other)?;
         tx.put_edit(&edit("t1", "a", 1))?;
         tx.put_edit(&edit("t5", "b", 1))?;
@@ -191,12 +195,13 @@ fn edits_by_path(shelf: &dyn Shelf) -> Outcome {
     })?;
     for (until, wanted) in [
         (0, vec![]),
-        (2, vec!["t1", "t2"]),
+        (1, vec!["t1"]),
+        (2, vec!["t1", "t2", "t3"]),
         (9, vec!["t1", "t2", "t3"]),
     ] {
         let found = desk.read(|tx| tx.edits(repository_id(1), "a", at(until)))?;
         let found: Vec<_> = found.iter().map(|e| e.event.as_str()).collect();
-        same!(found, wanted, format!("edits up to {until}"));
+        same!(found, wanted, format!("edits that had begun by {until}"));
     }
     let (last, none) = desk.read(|tx| {
         Ok((

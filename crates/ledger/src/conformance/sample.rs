@@ -260,6 +260,7 @@ pub(super) fn edit(event: &str, path: &str, seconds: i64) -> EditRecord {
         repository: repository_id(1),
         worktree: place(1).worktree,
         path: path.to_owned(),
+        began: at(seconds),
         at: at(seconds),
         before: Some(version(1)),
         after: Some(version(2)),

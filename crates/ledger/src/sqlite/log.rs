@@ -82,7 +82,7 @@ fn unpacked(rows: Vec<Packed>) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-const EDIT: &str = "session, event, turn, repository, worktree, path, at, \
+const EDIT: &str = "session, event, turn, repository, worktree, path, began, at, \
      before, before_object, before_bytes, after, after_object, after_bytes, lines";
 
 fn edit_row(row: &Row<'_>) -> rusqlite::Result<EditRecord> {
@@ -96,7 +96,7 @@ fn edit_row(row: &Row<'_>) -> rusqlite::Result<EditRecord> {
             bytes: count(row, blob + 2)?,
         }))
     };
-    let lines: Option<Vec<u8>> = row.get(13)?;
+    let lines: Option<Vec<u8>> = row.get(14)?;
     let hashes = |b: Vec<u8>| {
         b.chunks_exact(8)
             .map(|c| u64::from_le_bytes(c.try_into().expect("because chunks have 8 bytes")))
@@ -109,9 +109,10 @@ fn edit_row(row: &Row<'_>) -> rusqlite::Result<EditRecord> {
         repository: get(row, 3)?,
         worktree: row.get(4)?,
         path: row.get(5)?,
-        at: get(row, 6)?,
-        before: version(7)?,
-        after: version(10)?,
+        began: get(row, 6)?,
+        at: get(row, 7)?,
+        before: version(8)?,
+        after: version(11)?,
         lines: lines.map(hashes),
     })
 }
@@ -292,7 +293,7 @@ impl Log for Tx<'_> {
 
     fn put_edit(&mut self, e: &EditRecord) -> Result<()> {
         let sql = format!(
-            "INSERT OR REPLACE INTO edits ({EDIT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+            "INSERT OR REPLACE INTO edits ({EDIT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
         );
         let blob = |v: &Option<FileVersion>| v.as_ref().map(|v| v.blob.to_string());
         let object = |v: &Option<FileVersion>| v.as_ref().and_then(|v| v.object.clone());
@@ -308,6 +309,7 @@ impl Log for Tx<'_> {
             Col(e.repository),
             e.worktree,
             e.path,
+            Col(e.began),
             Col(e.at),
             blob(&e.before),
             object(&e.before),
@@ -327,7 +329,7 @@ impl Log for Tx<'_> {
         until: Timestamp,
     ) -> Result<Vec<EditRecord>> {
         self.edit_rows(
-            "WHERE repository = ?1 AND path = ?2 AND at <= ?3 ORDER BY at, session, event",
+            "WHERE repository = ?1 AND path = ?2 AND began <= ?3 ORDER BY at, session, event",
             (Col(repository), path, Col(until)),
         )
     }
