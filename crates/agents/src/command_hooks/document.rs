@@ -105,7 +105,7 @@ fn trivia(text: &str, from: usize, to: usize) -> Vec<(Trivia, Range)> {
         } else if rest.starts_with("/*") {
             (
                 Trivia::BlockComment,
-                rest.find("*/").map_or(rest.len(), |end| end + 2),
+                rest[2..].find("*/").map_or(rest.len(), |end| end + 4),
             )
         } else if rest.starts_with(',') {
             (Trivia::Comma, 1)
