@@ -199,6 +199,7 @@ impl<'a> Draft<'a> {
             event: event.to_owned(),
             path,
             side,
+            held_by: None,
         });
         shown
     }

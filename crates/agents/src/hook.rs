@@ -71,6 +71,8 @@ pub struct EditHint {
     pub path: PathBuf,
     /// Before or after the change.
     pub side: Side,
+    /// The file that holds the content, where it is another one: a file that is about to be moved here.
+    pub held_by: Option<PathBuf>,
 }
 
 /// Where in a session's life a hook ran.

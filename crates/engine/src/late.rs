@@ -85,6 +85,27 @@ pub(crate) fn head_before(
     moves::note(tx, ids, identity, &of_call, &entry.observation)
 }
 
+/// An agent may end a session that it left long ago only when its process does. Where the session goes
+/// on in another process by then, that is no end of it: what it is then.
+pub(crate) fn end(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    matter: &AgentMatter,
+    observation: &Observation,
+) -> Result<Option<Observation>, LedgerError> {
+    let (Fact::SessionEnded { .. }, Some(process)) = (&observation.fact, &matter.process) else {
+        return Ok(None);
+    };
+    let newest = tx.bindings(session)?.into_iter().next();
+    let elsewhere = newest.is_some_and(|b| b.process.key() != process.key());
+    Ok(elsewhere.then(|| Observation {
+        fact: Fact::Other {
+            name: "session_end of an earlier process".to_owned(),
+        },
+        ..observation.clone()
+    }))
+}
+
 /// Tells whether a call that is said to start has come to its end already.
 pub(crate) fn is_over(
     tx: &mut dyn Transaction,

@@ -199,7 +199,7 @@ fn ancestry(
         let depth = u32::try_from(*at).unwrap_or(u32::MAX);
         // A launcher of the agent is right above its own child.
         let known = |(d, of): &(u32, AgentName)| *d == depth || (d + 1 == depth && of == agent);
-        if !recorded.iter().any(known) {
+        if !recorded.iter().any(known) && !is_sandbox(tx, scene, *at, agent)? {
             case.strangers.push(Stranger::Process {
                 depth,
                 agent: agent.clone(),
@@ -207,6 +207,33 @@ fn ancestry(
         }
     }
     Ok(nearest)
+}
+
+/// Tells whether what looks like an agent that is not recorded is the sandbox of one that is: the first
+/// process of a pid namespace of its own, in which the agent's variable names a session that runs
+/// outside.
+fn is_sandbox(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    at: usize,
+    agent: &AgentName,
+) -> Result<bool, LedgerError> {
+    let Some(first) = scene.chain.ancestors.get(at).map(|a| &a.identity) else {
+        return Ok(false);
+    };
+    let named = scene.variables.iter().find(|v| v.agent == *agent);
+    let (1, Some(native)) = (first.pid, named.and_then(|v| v.native.as_ref())) else {
+        return Ok(false);
+    };
+    let Some(session) = tx.session_by_alias(agent, native)? else {
+        return Ok(false);
+    };
+    let newest = tx.bindings(session)?.into_iter().next();
+    Ok(newest.is_some_and(|binding| {
+        let outside = &binding.process;
+        let here = (&first.host, &first.boot) == (&outside.host, &outside.boot);
+        here && first.namespace != outside.namespace
+    }))
 }
 
 /// Adds the sessions that variables name, and variables of agents that are not recorded. One that only

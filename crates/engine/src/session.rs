@@ -36,7 +36,15 @@ pub(crate) fn record(
     want_transcript(tx, identity.session, matter)?;
     let matter = &*calls::named(tx, identity.session, matter)?;
     for observation in &matter.observations {
-        append(tx, ids, at, identity, matter, observation)?;
+        let late = late::end(tx, identity.session, matter, observation)?;
+        append(
+            tx,
+            ids,
+            at,
+            identity,
+            matter,
+            late.as_ref().unwrap_or(observation),
+        )?;
     }
     Ok(identity.session)
 }
@@ -180,16 +188,18 @@ fn want_transcript(
     session: SessionId,
     matter: &AgentMatter,
 ) -> Result<(), LedgerError> {
+    let inner = matter.transcript_of.is_some();
     let telling = |o: &Observation| {
-        matches!(
-            o.fact,
-            Fact::Prompt { .. }
-                | Fact::Stopped { .. }
-                | Fact::SessionEnded { .. }
-                | Fact::SubagentStarted { .. }
-                | Fact::SubagentStopped { .. }
-                | Fact::Compacted { .. }
-        )
+        // Who starts a sub-agent may end before it, which then does not say that it stopped.
+        inner && o.subagent.is_some()
+            || matches!(
+                o.fact,
+                Fact::Prompt { .. }
+                    | Fact::Stopped { .. }
+                    | Fact::SessionEnded { .. }
+                    | Fact::SubagentStopped { .. }
+                    | Fact::Compacted { .. }
+            )
     };
     let Some(path) = matter
         .transcript

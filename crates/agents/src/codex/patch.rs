@@ -21,13 +21,14 @@ pub(super) enum Change<'t> {
 }
 
 impl<'t> Change<'t> {
-    /// The paths that it touches, as the patch names them.
-    fn paths(self) -> impl Iterator<Item = &'t str> {
+    /// The paths that it touches, as the patch names them, each with the one that its content comes
+    /// from where that is another.
+    fn paths(self) -> impl Iterator<Item = (&'t str, Option<&'t str>)> {
         let (first, second) = match self {
             Self::Add(path) | Self::Update(path) | Self::Delete(path) => (path, None),
-            Self::Move(from, to) => (from, Some(to)),
+            Self::Move(from, to) => (from, Some((to, Some(from)))),
         };
-        std::iter::once(first).chain(second)
+        std::iter::once((first, None)).chain(second)
     }
 
     /// As Codex itself tells it.
@@ -65,13 +66,23 @@ fn usable(path: &str) -> bool {
     !path.is_empty() && path.len() <= 4096 && !path.contains('\0')
 }
 
-/// The files that changes touch, each once, absolute where that can be told.
-pub(super) fn files(changes: &[Change<'_>], cwd: Option<&str>) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = Vec::new();
-    for path in changes.iter().flat_map(|change| change.paths()) {
-        let path = normal(&Path::new(cwd.unwrap_or_default()).join(path));
-        if !files.contains(&path) {
-            files.push(path);
+/// A file that is touched, absolute where that can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Touched {
+    pub(super) path: PathBuf,
+    /// The file that is moved here.
+    pub(super) moved_from: Option<PathBuf>,
+}
+
+/// The files that changes touch, each once.
+pub(super) fn files(changes: &[Change<'_>], cwd: Option<&str>) -> Vec<Touched> {
+    let absolute = |path: &str| normal(&Path::new(cwd.unwrap_or_default()).join(path));
+    let mut files: Vec<Touched> = Vec::new();
+    for (path, from) in changes.iter().flat_map(|change| change.paths()) {
+        let path = absolute(path);
+        if files.iter().all(|file| file.path != path) {
+            let moved_from = from.map(absolute);
+            files.push(Touched { path, moved_from });
         }
     }
     files
@@ -99,14 +110,23 @@ mod tests {
             ]
         );
         let files = files(&changes, Some("/repo"));
+        let shown: Vec<_> = files
+            .iter()
+            .map(|f| {
+                (
+                    f.path.to_str(),
+                    f.moved_from.as_ref().and_then(|p| p.to_str()),
+                )
+            })
+            .collect();
         let expected = [
-            "/repo/dir/new.txt",
-            "/repo/a.txt",
-            "/repo/b.txt",
-            "/repo/c.txt",
-            "/repo/moved.txt",
+            (Some("/repo/dir/new.txt"), None),
+            (Some("/repo/a.txt"), None),
+            (Some("/repo/b.txt"), None),
+            (Some("/repo/c.txt"), None),
+            (Some("/repo/moved.txt"), Some("/repo/c.txt")),
         ];
-        assert_eq!(files, expected.map(PathBuf::from));
+        assert_eq!(shown, expected);
     }
 
     #[test]
@@ -122,8 +142,10 @@ mod tests {
             assert_eq!(changes(text), [], "{text:?}");
         }
         let twice = changes("*** Update File: a\n*** Update File: ./a\n");
-        assert_eq!(files(&twice, Some("/r")), [PathBuf::from("/r/a")]);
-        assert_eq!(files(&twice, None), [PathBuf::from("a")]);
+        let paths =
+            |cwd| -> Vec<PathBuf> { files(&twice, cwd).into_iter().map(|f| f.path).collect() };
+        assert_eq!(paths(Some("/r")), [PathBuf::from("/r/a")]);
+        assert_eq!(paths(None), [PathBuf::from("a")]);
     }
 
     #[test]

@@ -117,15 +117,21 @@ fn record(delivery: &mut Delivery, spec: &AgentSpec, payload: &[u8], repo: Optio
             .for_each(|edit| see_file(delivery, spec, &mut reduced, repo, edit));
         see_head(delivery, spec, &mut reduced, repo);
     }
+    let agent = AgentName::new(spec.name).expect("because the names of agents keep to the grammar");
+    // Some agents end sessions in which nothing ever happened, and of which they said nothing before.
+    if reduced.boundary == Boundary::SessionEnd
+        && delivery.never_heard_of(&agent, &reduced.native, repo)
+    {
+        return;
+    }
     if matches!(reduced.boundary, Boundary::TurnEnd | Boundary::SessionEnd) {
         delivery.want_worker();
     }
-    let agent = AgentName::new(spec.name).expect("because the names of agents keep to the grammar");
-    // The processes above are looked at where a session is bound to one: when it begins, and with
-    // each turn.
+    // The processes above are looked at where a session is bound to one, when it begins and with each
+    // turn, and where it ends: perhaps it goes on in another one.
     let begins = matches!(
         reduced.boundary,
-        Boundary::SessionStart | Boundary::TurnStart
+        Boundary::SessionStart | Boundary::TurnStart | Boundary::SessionEnd
     );
     let look = begins || !delivery.knows(&agent, &reduced.native);
     let chain = if look {
@@ -194,7 +200,14 @@ fn see_file(
     let Some(path) = repo.relative(&repo.worktree().join(&edit.path)) else {
         return;
     };
-    let absolute = repo.worktree().join(&path);
+    let holder = match &edit.held_by {
+        Some(other) => repo.relative(&repo.worktree().join(other)),
+        None => Some(path.clone()),
+    };
+    let Some(holder) = holder else {
+        return;
+    };
+    let absolute = repo.worktree().join(&holder);
     let regular = fs::symlink_metadata(&absolute).map(|m| m.is_file() && m.len() <= FILE_MOST);
     let content = match regular {
         Ok(true) => fs::read(&absolute).ok(),

@@ -64,6 +64,22 @@ impl Delivery {
         read(ledger, |tx| tx.session_by_alias(agent, native)).is_ok_and(|s| s.is_some())
     }
 
+    /// Whether nothing was ever heard of a session, and nothing of it can be waiting anywhere.
+    pub fn never_heard_of(
+        &mut self,
+        agent: &AgentName,
+        native: &NativeId,
+        repo: Option<&Repo>,
+    ) -> bool {
+        let here = repo.map(|r| repository_spool(&r.siglum_dir()));
+        let waits = !self.home.spool().is_empty() || here.is_some_and(|spool| !spool.is_empty());
+        let Ok(ledger) = self.ledger() else {
+            return false;
+        };
+        let unknown = read(ledger, |tx| tx.session_by_alias(agent, native));
+        !waits && unknown.is_ok_and(|session| session.is_none())
+    }
+
     /// The worker has something to do when this hook is done.
     pub const fn want_worker(&mut self) {
         self.worker_wanted = true;

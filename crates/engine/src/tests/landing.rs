@@ -164,3 +164,39 @@ fn a_commit_keeps_a_session_from_an_end_checkpoint() {
     let ids: Vec<_> = found.iter().map(|c| c.id).collect();
     assert_eq!(ids, [checkpoint(1)]);
 }
+
+/// The processes that a sandbox with a pid namespace of its own shows, with the agent's variable.
+fn in_sandbox(namespace: u64, native_id: &str) -> siglum_domain::intake::Scene {
+    let mut seen = scene(1, &place(), 70, None, Some(oid(1)));
+    for ancestor in &mut seen.chain.ancestors {
+        ancestor.identity.namespace = namespace;
+    }
+    seen.agents = vec![(2, agent())];
+    seen.variables = vec![siglum_domain::intake::AgentVariable {
+        name: "CLAUDE_CODE_SESSION_ID".to_owned(),
+        agent: agent(),
+        native: Some(native(native_id)),
+    }];
+    seen
+}
+
+#[test]
+fn the_sandbox_of_a_session_is_no_agent_that_nobody_recorded() {
+    let committer = |namespace, id| {
+        let (mut stage, one) = working();
+        let seen = in_sandbox(namespace, id);
+        stage.deliver(&intent(&seen, 4));
+        stage.deliver(&landed(&seen, &oid(2), LandedBy::Commit, 5));
+        let found = commit(&mut stage, &oid(2)).unwrap();
+        (
+            found.judgement.committer,
+            Committer::Session { session: one },
+        )
+    };
+    let (found, one) = committer(2, "one");
+    assert_eq!(found, one);
+    for (namespace, id) in [(1, "one"), (2, "stranger")] {
+        let (found, one) = committer(namespace, id);
+        assert_ne!(found, one, "{namespace} {id}");
+    }
+}

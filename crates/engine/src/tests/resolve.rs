@@ -192,3 +192,21 @@ fn an_edit_is_put_with_both_versions() {
             .all(|e| e.session == one && e.worktree == "/home/dev/main")
     );
 }
+
+#[test]
+fn an_end_that_comes_from_a_process_the_session_has_left_is_none() {
+    let mut stage = Stage::new();
+    let one = stage.hear(in_process(7, says("one", vec![prompt("p", 1)])));
+    stage.hear(in_process(
+        8,
+        says("one", vec![started(3, StartKind::Resume)]),
+    ));
+    stage.hear(in_process(7, says("one", vec![ended(5)])));
+    assert_eq!(stage.session(one).ended_at, None);
+    let folded = stage.sessions();
+    assert_eq!(folded.len(), 1);
+    stage.hear(in_process(8, says("one", vec![ended(6)])));
+    assert_eq!(stage.session(one).ended_at, Some(at(6)));
+    stage.hear(in_process(7, says("one", vec![ended(60)])));
+    assert_eq!(stage.session(one).ended_at, Some(at(6)));
+}

@@ -3,14 +3,13 @@
 //! What a sub-agent does carries its id and belongs to the session of the thread above it. Its turns
 //! are its own and say nothing of the session's, so they are not told.
 
-use std::path::Path;
-
 use siglum_domain::observation::{Body, Fact, Outcome, Side, StartKind, ToolClass, event};
 
 use crate::codex::wire::{Hook, ToolInput};
 use crate::codex::{patch, path, prompt, tools};
 use crate::draft::{self, Draft};
 use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced};
+use crate::paths;
 
 /// Reads one payload.
 pub(in crate::codex) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
@@ -207,8 +206,16 @@ impl Reduction<'_> {
         let text = input.command.text().unwrap_or_default();
         let cwd = self.draft.out.cwd.clone();
         let files = patch::files(&patch::changes(&text), cwd.as_deref());
-        let capture = |path: &std::path::PathBuf| self.draft.capture(event, Path::new(path), side);
-        files.iter().map(capture).collect()
+        let worktree = self.draft.call.worktree;
+        let mut shown = Vec::with_capacity(files.len());
+        for file in files {
+            shown.push(self.draft.capture(event, &file.path, side));
+            let from = file.moved_from.filter(|_| side == Side::Before);
+            if let (Some(edit), Some(from)) = (self.draft.out.edits.last_mut(), from) {
+                edit.held_by = Some(paths::relative(&from, worktree));
+            }
+        }
+        shown
     }
 }
 

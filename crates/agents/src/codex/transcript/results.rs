@@ -65,7 +65,7 @@ impl Reader {
             let summary = tools::summary(&command, &changes);
             let files = patch::files(&changes, self.cwd.as_deref());
             let path = match files.as_slice() {
-                [file] => Some(self.shown(file, line.redactor)),
+                [file] => self.shown(&file.path, line.redactor),
                 _ => None,
             };
             (Body::Text(line.redactor.redact(&summary)), path)
@@ -90,9 +90,11 @@ impl Reader {
         self.push(line, at, (format!("{id}:call"), event), fact);
     }
 
-    pub(super) fn shown(&self, file: &std::path::Path, redactor: &Redactor) -> String {
-        let path = paths::relative(file, self.worktree.as_deref());
-        redactor.redact_cow(&path.to_string_lossy()).into_owned()
+    /// The path of a file, where the worktree is known.
+    fn shown(&self, file: &std::path::Path, redactor: &Redactor) -> Option<String> {
+        let root = self.worktree.as_deref()?;
+        let path = paths::relative(file, Some(root));
+        Some(redactor.redact_cow(&path.to_string_lossy()).into_owned())
     }
 
     /// The model is told what a tool returned.
