@@ -88,7 +88,7 @@ mod tests {
             texts[2].starts_with("DBUS_SESSION_BUS_ADDRESS"),
             "{texts:?}"
         );
-        assert!(!texts[2].contains("Exit Code"), "{texts:?}");
+        assert!(texts[2].ends_with("\nExit Code: 3"), "{texts:?}");
         assert_eq!(
             texts.last().map(String::as_str),
             Some("Both calls returned.")
