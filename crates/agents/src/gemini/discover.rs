@@ -1,8 +1,10 @@
 //! Finding transcripts. Links are not followed, and the walk is bounded.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
 use siglum_domain::NativeId;
 
 use super::path::{chats, projects, root_file};
@@ -12,6 +14,10 @@ use crate::transcript::TranscriptFile;
 
 /// How much of a file is read to learn which session it belongs to, in bytes.
 const HEAD: u64 = 4096;
+/// How many paths in the head of a file are looked at.
+const PATHS: usize = 256;
+/// How many directories above a path are looked at.
+const DEPTH: usize = 64;
 /// What the agent writes above the directories that it works in.
 const DIRECTORIES: &[&str] = &[
     "- **Workspace Directories:**\\n  - ",
@@ -107,8 +113,48 @@ fn subagent_file(entry: &DirEntry, session: &NativeId) -> Option<TranscriptFile>
     transcript(entry, stem, session.clone(), Some(subagent))
 }
 
-/// The first directory that the agent told the model it works in.
+/// The directory that a transcript was written in: as the agent told the model, else the directory
+/// above any file of which the head has the digest.
 pub(super) fn first_cwd(head: &[u8]) -> Option<String> {
+    told(head).or_else(|| by_digest(head))
+}
+
+/// Transcripts hold the SHA-256 of the directory; a path in them that starts with it tells it.
+fn by_digest(head: &[u8]) -> Option<String> {
+    let digest = {
+        let at = memchr::memmem::find(head, b"\"projectHash\"")?;
+        let mut words = head[at..].split(|byte| *byte == b'"').skip(3);
+        std::str::from_utf8(words.next()?).ok()?
+    };
+    let mut looked_at = BTreeSet::new();
+    for at in memchr::memmem::find_iter(head, b"\"/").take(PATHS) {
+        let rest = &head[at + 1..];
+        let end = memchr::memchr(b'"', rest)?;
+        let Ok(path) = std::str::from_utf8(&rest[..end]) else {
+            continue;
+        };
+        for root in Path::new(path).ancestors().take(DEPTH) {
+            let root = root.to_str().unwrap_or_default();
+            if !looked_at.insert(root.to_owned()) {
+                break;
+            }
+            if hex(&Sha256::digest(root.as_bytes())) == digest {
+                return Some(root.to_owned());
+            }
+        }
+    }
+    None
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+fn told(head: &[u8]) -> Option<String> {
     let (at, opening) = DIRECTORIES.iter().find_map(|opening| {
         let at = memchr::memmem::find(head, opening.as_bytes())?;
         Some((at, opening))
@@ -184,6 +230,23 @@ mod tests {
         );
         assert_eq!(first_cwd(b"working in the directory: rela\\n"), None);
         assert_eq!(first_cwd(b"working in the directory: /cut"), None);
+    }
+
+    #[test]
+    fn a_directory_is_known_by_its_digest() {
+        let digest = hex(&Sha256::digest(b"/home/dev/repo"));
+        let head = |path: &str| {
+            let call = format!(r#"{{"args":{{"other":"/tmp/x","file_path":"{path}"}}}}"#);
+            format!("{{\n  \"projectHash\": \"{digest}\",\n {call}")
+        };
+        let check = |head: &str, expected: Option<&str>| {
+            assert_eq!(first_cwd(head.as_bytes()).as_deref(), expected, "{head}");
+        };
+        check(&head("/home/dev/repo/src/main.rs"), Some("/home/dev/repo"));
+        check(&head("/home/dev/repo"), Some("/home/dev/repo"));
+        check(&head("/home/dev/repository/a"), None);
+        check(&head("src/main.rs"), None);
+        check("{\"file_path\":\"/home/dev/repo/a\"}", None);
     }
 
     #[cfg(unix)]

@@ -14,7 +14,7 @@ const CLOSING: &[&str] = &[
     "Error: ",
 ];
 
-/// What a command printed, and whether it went well.
+/// What a command printed, else why it failed; and whether it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Output<'a> {
     pub(super) text: &'a str,
@@ -34,19 +34,24 @@ pub(super) fn output(told: &str) -> Output<'_> {
             failed: false,
         };
     };
-    let mut failed = false;
+    let mut why = None;
     for closing in CLOSING {
         let Some((before, last)) = text.rsplit_once('\n') else {
             break;
         };
         if last.starts_with(closing) {
-            failed |= matches!(*closing, "Signal: " | "Exit Code: " | "Error: ");
+            if matches!(*closing, "Signal: " | "Exit Code: " | "Error: ") {
+                why = Some(last);
+            }
             text = before;
         }
     }
+    if text == EMPTY {
+        text = why.unwrap_or_default();
+    }
     Output {
-        text: if text == EMPTY { "" } else { text },
-        failed,
+        text,
+        failed: why.is_some(),
     }
 }
 
@@ -70,7 +75,7 @@ mod tests {
         );
         check(
             &wrap("Output: (empty)\nSignal: 9\nBackground PIDs: 4, 5\nProcess Group PGID: 1"),
-            "",
+            "Signal: 9",
             true,
         );
         check("Output: a", "a", false);

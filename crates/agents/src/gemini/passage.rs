@@ -1,19 +1,25 @@
 //! The readable text of a stored line, for showing it.
 
+use super::output::output;
 use super::wire::{Call, FunctionResponse, Line, Part, Said, Update};
 use crate::json::Field;
 
-/// The text of a stored, redacted line: what was said, or what tools returned.
+/// The text of a stored, redacted line: what tools returned, else what was said. Where both stand in
+/// one line, what was said stands in the line before, too.
 pub(super) fn passage_text(line: &str) -> Option<String> {
     let line: Line<'_> = serde_json::from_str(line).ok()?;
-    let mut texts: Vec<String> = content_text(line.content).into_iter().collect();
-    for call in line.calls.items() {
-        texts.extend(result_text(call.object::<Call<'_>>().result));
+    let calls = line.calls.items().into_iter();
+    let results: Vec<String> = calls
+        .filter_map(|call| result_text(call.object::<Call<'_>>().result))
+        .map(|result| output(&result).text.to_owned())
+        .collect();
+    if !results.is_empty() {
+        return Some(results.join("\n"));
     }
-    if let Some((summary, _)) = summary(line.set) {
-        texts.extend(content_text(summary.content));
+    match summary(line.set) {
+        Some((summary, _)) => content_text(summary.content),
+        None => content_text(line.content),
     }
-    Some(texts.join("\n")).filter(|text| !text.is_empty())
 }
 
 /// The text of a message: a string, or parts of which some are text.
@@ -78,7 +84,11 @@ mod tests {
         let texts: Vec<String> = TWO_TOOLS.lines().filter_map(passage_text).collect();
         assert!(texts[0].starts_with("Please do the work."), "{texts:?}");
         assert_eq!(texts[1], "Two calls at once.");
-        assert!(texts[2].contains("Exit Code: 3"), "{texts:?}");
+        assert!(
+            texts[2].starts_with("DBUS_SESSION_BUS_ADDRESS"),
+            "{texts:?}"
+        );
+        assert!(texts[2].ends_with("\nExit Code: 3"), "{texts:?}");
         assert_eq!(
             texts.last().map(String::as_str),
             Some("Both calls returned.")

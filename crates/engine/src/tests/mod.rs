@@ -9,3 +9,4 @@ mod seal;
 mod spool;
 mod stage;
 mod sweep;
+mod unnamed;

@@ -9,8 +9,9 @@ use siglum_domain::redact::Redactor;
 
 use super::Reader;
 use super::messages::{Out, Seen};
+use super::reader::inline;
 use crate::draft::word;
-use crate::gemini::output::output;
+use crate::gemini::output::{Output, output};
 use crate::gemini::passage::result_text;
 use crate::gemini::tools;
 use crate::gemini::wire::{Call, EditDisplay, Line, ToolInput};
@@ -21,6 +22,8 @@ use crate::transcript::{CommitMention, TranscriptEdit};
 
 /// Longest command that is kept in the observation, in bytes.
 const COMMAND_INLINE: usize = 2 * 1024;
+/// Longest result that is kept in the observation where its line holds several, in bytes.
+const RESULT_INLINE: usize = 4 * 1024;
 /// Largest side of a change, in bytes.
 const SIDE_LIMIT: usize = 8 << 20;
 /// What stands for bytes that the agent could not read as text.
@@ -33,6 +36,8 @@ struct Told<'a> {
     tool: String,
     class: ToolClass,
     event: String,
+    /// Whether its line holds the result of no other call.
+    alone: bool,
     started: Timestamp,
     ended: Option<(Timestamp, Outcome)>,
 }
@@ -45,8 +50,10 @@ pub(super) fn read(
     redactor: &Redactor,
     out: &mut Out,
 ) {
-    for item in line.calls.items() {
-        let Some(told) = told(reader, item.object(), redactor) else {
+    let items = line.calls.items();
+    let alone = items.len() == 1;
+    for item in items {
+        let Some(told) = told(reader, item.object(), alone, redactor) else {
             continue;
         };
         started(reader, offset, &told, redactor, out);
@@ -56,7 +63,7 @@ pub(super) fn read(
     }
 }
 
-fn told<'a>(reader: &Reader, call: Call<'a>, redactor: &Redactor) -> Option<Told<'a>> {
+fn told<'a>(reader: &Reader, call: Call<'a>, alone: bool, redactor: &Redactor) -> Option<Told<'a>> {
     let id = word(&call.id.text()?);
     let tool = call.name.text().map(|name| word(&name)).unwrap_or_default();
     let class = tools::class(&tool);
@@ -73,6 +80,7 @@ fn told<'a>(reader: &Reader, call: Call<'a>, redactor: &Redactor) -> Option<Told
         id,
         tool,
         class,
+        alone,
         started: reader.last_at,
         ended: outcome.map(|outcome| (at.unwrap_or(reader.last_at), outcome)),
     })
@@ -136,13 +144,13 @@ fn ended(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, out
     let Some((at, mut outcome)) = told.ended else {
         return;
     };
-    let text = result_text(told.call.result).unwrap_or_default();
+    let result = result_text(told.call.result).unwrap_or_default();
+    let Output { text, failed } = output(&result);
     if told.class == ToolClass::Shell {
-        let said = output(&text);
-        if said.failed {
-            outcome = Outcome::Failed;
-        }
-        commits(reader, told, said.text, at, out);
+        commits(reader, told, text, at, out);
+    }
+    if failed {
+        outcome = Outcome::Failed;
     }
     if outcome == Outcome::Ok && told.class == ToolClass::Edit {
         out.edits.extend(edit(reader, told, at));
@@ -159,7 +167,11 @@ fn ended(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, out
             tool: told.tool.clone(),
             class: told.class,
             outcome,
-            output: Some(reader.body(offset, &text, redactor)),
+            output: Some(if told.alone || text.len() > RESULT_INLINE {
+                reader.body(offset, text, redactor)
+            } else {
+                inline(text, redactor)
+            }),
             duration_ms: None,
         },
     });

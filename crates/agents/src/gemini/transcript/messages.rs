@@ -4,6 +4,7 @@ use siglum_domain::Timestamp;
 use siglum_domain::observation::{Body, Fact, Role, Tokens, event};
 use siglum_domain::redact::{Redacted, Redactor};
 
+use super::reader::inline;
 use super::{Reader, calls};
 use crate::draft::word;
 use crate::gemini::passage::{content_text, summary};
@@ -134,9 +135,12 @@ fn said(
         subagent: None,
         fact: Fact::Message {
             role: Role::Assistant,
-            text: text.map_or(Body::Text(Redacted::empty()), |text| {
-                reader.body(offset, &text, redactor)
-            }),
+            text: match text {
+                None => Body::Text(Redacted::empty()),
+                // The text of a line with calls is what they returned.
+                Some(text) if line.calls.raw().is_some() => inline(&text, redactor),
+                Some(text) => reader.body(offset, &text, redactor),
+            },
             model: line.model.text().map(|model| word(&model)),
             tokens,
         },

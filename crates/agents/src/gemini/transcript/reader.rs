@@ -55,14 +55,13 @@ impl Reader {
 
     /// The text of what starts at `offset`: where it stands in the transcript, or itself.
     pub(super) fn body(&self, offset: u64, text: &str, redactor: &Redactor) -> Body {
-        if !self.in_document {
-            return Body::Passage {
-                stream: self.stream.clone(),
-                offset,
-            };
+        if self.in_document {
+            return inline(text, redactor);
         }
-        let end = text.floor_char_boundary(INLINE);
-        Body::Text(redactor.redact(&text[..end]))
+        Body::Passage {
+            stream: self.stream.clone(),
+            offset,
+        }
     }
 
     /// The name of the turn, as far as a transcript knows it.
@@ -108,6 +107,12 @@ impl Reader {
             ..ReadLine::default()
         }
     }
+}
+
+/// A text of which no line tells nothing else.
+pub(super) fn inline(text: &str, redactor: &Redactor) -> Body {
+    let end = text.floor_char_boundary(INLINE);
+    Body::Text(redactor.redact(&text[..end]))
 }
 
 impl TranscriptReader for Reader {

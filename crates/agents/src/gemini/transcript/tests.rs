@@ -154,11 +154,11 @@ fn two_commands_in_one_answer_one_of_which_fails() {
     call:run_shell_command__fc-b9c9bab9fd7448e1b13ab329 → call?82df4dede593d802?run_shell_command__fc-b9c9bab9fd7448e1b13ab329 turn?6a872c7b
         {"fact":"tool_started","tool":"run_shell_command","class":"shell","input":{"text":"echo one > one.txt; sleep 1; env | cut -d= -f1 | sort | tr '\\n' ' '"},"path":null}
     back:call?82df4dede593d802?run_shell_command__fc-b9c9bab9fd7448e1b13ab329 → call?82df4dede593d802?run_shell_command__fc-b9c9bab9fd7448e1b13ab329 turn?6a872c7b
-        {"fact":"tool_ended","tool":"run_shell_command","class":"shell","outcome":"ok","output":{"passage":{"stream":"stream","offset":1604}},"duration_ms":null}
+        {"fact":"tool_ended","tool":"run_shell_command","class":"shell","outcome":"ok","output":{"text":"DBUS_SESSION_BUS_ADDRESS DISPLAY GCM_INTERACTIVE GEMINI_API_KEY GEMINI_CLI GEMINI_CLI_NO_RELAUNCH GEMINI_CLI_TRUST_WORKSPACE GH_PROMPT_DISABLED GIT_ASKPASS GIT_CONFIG_COUNT GIT_CONFIG_GLOBAL GIT_CONFIG_KEY_0 GIT_CONFIG_KEY_1 GIT_CONFIG_KEY_2 GIT_CONFIG_KEY_3 GIT_CONFIG_KEY_4 GIT_CONFIG_KEY_5 GIT_CONFIG_KEY_6 GIT_CONFIG_KEY_7 GIT_CONFIG_NOSYSTEM GIT_CONFIG_SYSTEM GIT_CONFIG_VALUE_0 GIT_CONFIG_VALUE_1 GIT_CONFIG_VALUE_2 GIT_CONFIG_VALUE_3 GIT_CONFIG_VALUE_4 GIT_CONFIG_VALUE_5 GIT_CONFIG_VALUE_6 GIT_CONFIG_VALUE_7 GIT_PAGER GIT_TERMINAL_PROMPT GOOGLE_GEMINI_BASE_URL HOME LAB_CAPTURE LAB_CAPTURE_OUT LAB_MODEL_URL LAB_PYTHON LANG NO_PROXY PAGER PATH PWD SHELL SHLVL SSH_ASKPASS TERM TMPDIR USER _"},"duration_ms":null}
     call:run_shell_command__fc-2a715558ec6546269f72a48e → call?94cafd58ff656416?run_shell_command__fc-2a715558ec6546269f72a48e turn?6a872c7b
         {"fact":"tool_started","tool":"run_shell_command","class":"shell","input":{"text":"echo two > two.txt; exit 3"},"path":null}
     back:call?94cafd58ff656416?run_shell_command__fc-2a715558ec6546269f72a48e → call?94cafd58ff656416?run_shell_command__fc-2a715558ec6546269f72a48e turn?6a872c7b
-        {"fact":"tool_ended","tool":"run_shell_command","class":"shell","outcome":"failed","output":{"passage":{"stream":"stream","offset":1604}},"duration_ms":null}
+        {"fact":"tool_ended","tool":"run_shell_command","class":"shell","outcome":"failed","output":{"text":"Exit Code: 3"},"duration_ms":null}
     3bf1c3c8-0287-4dbb-b645-2139ea8d169b → msg:3bf1c3c8-0287-4dbb-b645-2139ea8d169b turn?6a872c7b
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":5790}},"model":"gemini-2.5-flash","tokens":{"input":350,"output":20,"cache_read":0,"cache_write":0}}
     "#);
