@@ -34,6 +34,14 @@ impl ProcessIdentity {
     }
 }
 
+impl ProcessIdentity {
+    /// Tells whether this process began after another one, by the kernel's clock, which nobody sets.
+    #[must_use]
+    pub fn began_after(&self, other: &Self) -> bool {
+        self.host == other.host && self.boot == other.boot && self.start > other.start
+    }
+}
+
 /// The controlling terminal of a process, if it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terminal {

@@ -20,6 +20,7 @@ pub mod landing;
 mod late;
 mod moves;
 pub mod overview;
+mod rivals;
 mod scene;
 pub mod session;
 pub mod settle;

@@ -2,6 +2,7 @@
 
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, Side, Source, StartKind, ToolClass};
+use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{
     CheckpointId, ConversationId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId,
     Timestamp, TurnId,
@@ -81,7 +82,7 @@ fn resolve(
         tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
     }
     if known.is_none() || starts(matter) {
-        goes_on(tx, session, last_at)?;
+        goes_on(tx, session, matter, last_at)?;
         relate(tx, session, matter)?;
         if let Some(process) = &matter.process {
             tx.bind(session, process, matter.carried.as_deref(), at)?;
@@ -336,10 +337,21 @@ fn turn_of(
     }
 }
 
-/// A session that begins to run again after its end goes on.
-fn goes_on(tx: &mut dyn Transaction, session: SessionId, at: Timestamp) -> Result<(), LedgerError> {
-    let ended = tx.session(session)?.and_then(|s| s.ended_at);
-    if ended.is_some_and(|ended| ended < at) {
+/// A session that begins to run again after its end goes on. The clock may have been set back
+/// meanwhile, but a process that began after all others of the session is a new one.
+fn goes_on(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    matter: &AgentMatter,
+    at: Timestamp,
+) -> Result<(), LedgerError> {
+    let Some(ended) = tx.session(session)?.and_then(|s| s.ended_at) else {
+        return Ok(());
+    };
+    let bound = tx.bindings(session)?;
+    let newer = |process: &ProcessIdentity| bound.iter().all(|b| process.began_after(&b.process));
+    let anew = !bound.is_empty() && matter.process.as_ref().is_some_and(newer);
+    if anew || ended < at {
         tx.set_ended(session, None)?;
     }
     Ok(())

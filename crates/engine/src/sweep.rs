@@ -10,16 +10,16 @@ use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
 use siglum_gitstore::{HeadRead, discover};
 use siglum_ledger::{
-    Durability, IntentRecord, IntentState, Ledger, RepositoryRecord, SeenBy, read, write,
+    Durability, IntentRecord, IntentState, Ledger, RepositoryRecord, Said, SeenBy, read, write,
 };
 
 use crate::scene::Unseen;
-use crate::{EngineError, World, landing};
+use crate::{EngineError, World, landing, rivals};
 
 /// How many commits one look at a checkout goes back at most.
 const LOOK_BACK: usize = 1000;
 /// A commit without our trailer belongs to an intent only if git made it this soon after, in ms.
-const SOON_MS: i64 = 10_000;
+pub(crate) const SOON_MS: i64 = 10_000;
 /// An intent of another host or namespace, whose git cannot be seen, stays open this long, in ms.
 const UNSEEN_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -118,7 +118,9 @@ fn checkout(
         commits.dedup();
     }
     let Found { unknown, late } = look_up(ledger, repository, &commits, here)?;
-    let asked = unknown.iter().filter(|(_, moved)| here || *moved);
+    let asked = unknown
+        .iter()
+        .filter(|(_, moved)| here || *moved != Moved::Not);
     let asked = asked.map(|(c, _)| c).chain(&late);
     let facts = git.facts(&asked.cloned().collect::<Vec<_>>())?.known;
     let now = world.now();
@@ -126,10 +128,10 @@ fn checkout(
         let Some(facts) = facts.iter().find(|f| f.commit == commit) else {
             continue;
         };
-        if let Some(found) = named(open, facts).or_else(|| fitting(open, facts)) {
-            let intent = open.swap_remove(found);
-            close(ledger, &intent, &commit)?;
-        } else if moved {
+        let fits = || fitting(open, facts).filter(|_| moved != Moved::Made);
+        if let Some(found) = named(open, facts).or_else(fits) {
+            settle_one(world, ledger, open, found, facts)?;
+        } else if moved != Moved::Not {
             let fresh = CheckpointId::mint(world.ids);
             write(ledger, Durability::Process, |tx| {
                 let unseen = Unseen {
@@ -143,8 +145,7 @@ fn checkout(
     }
     for facts in facts.iter().filter(|f| late.contains(&f.commit)) {
         if let Some(found) = named(open, facts) {
-            let intent = open.swap_remove(found);
-            close(ledger, &intent, &facts.commit)?;
+            settle_one(world, ledger, open, found, facts)?;
         }
     }
     write(ledger, Durability::Process, |tx| {
@@ -153,10 +154,21 @@ fn checkout(
     Ok(())
 }
 
+/// What tool calls say of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    /// HEAD came there in no call.
+    Not,
+    /// HEAD came there during a call.
+    There,
+    /// A call has git's own line of making it in its output.
+    Made,
+}
+
 /// Commits that the ledger should look at again.
 struct Found {
-    /// Not known yet; whether a tool call moved HEAD there.
-    unknown: Vec<(Oid, bool)>,
+    /// Not known yet.
+    unknown: Vec<(Oid, Moved)>,
     /// Known without an intent: a hook was late, or there was none.
     late: Vec<Oid>,
 }
@@ -172,7 +184,12 @@ fn look_up(
         for commit in commits {
             match tx.commit(repository, commit)? {
                 None => {
-                    let moved = !tx.moves_to(repository, commit)?.is_empty();
+                    let moves = tx.moves_to(repository, commit)?;
+                    let moved = match moves.iter().map(|m| m.said).max() {
+                        None => Moved::Not,
+                        Some(Said::Made) => Moved::Made,
+                        Some(_) => Moved::There,
+                    };
                     unknown.push((commit.clone(), moved));
                 }
                 Some(known) if here && known.intent.is_none() => late.push(commit.clone()),
@@ -184,15 +201,35 @@ fn look_up(
     Ok(found)
 }
 
-/// Closes an intent with its commit, unless a hook was quicker.
-fn close(ledger: &mut dyn Ledger, intent: &IntentRecord, commit: &Oid) -> Result<(), EngineError> {
-    write(ledger, Durability::Disk, |tx| {
+/// Closes an intent with its commit, unless a hook was quicker. Where a hook saw somebody else making
+/// the commit, the intent became none; while somebody lives who may be making it, it waits.
+fn settle_one(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    open: &mut Vec<IntentRecord>,
+    found: usize,
+    facts: &CommitFacts,
+) -> Result<(), EngineError> {
+    let intent = open.swap_remove(found);
+    let lives = |i: &IntentRecord| watched(&i.scene.chain).and_then(world.alive) == Some(true);
+    let became = write(ledger, Durability::Disk, |tx| {
         let still = tx.intent(intent.scene.checkpoint)?;
         if still.is_none_or(|i| i.state != IntentState::Open) {
-            return Ok(());
+            return Ok(true);
         }
-        landing::close(tx, intent, commit, intent.at, SeenBy::Sweep)
+        if rivals::seen_otherwise(tx, &intent, &facts.commit)? {
+            return Ok(false);
+        }
+        let rivals = rivals::of(tx, &intent, facts)?;
+        if !rivals.iter().any(lives) {
+            landing::close(tx, &intent, &facts.commit, intent.at, SeenBy::Sweep)?;
+            rivals::doubt(tx, &intent, &rivals, &facts.commit)?;
+        }
+        Ok(true)
     })?;
+    if !became {
+        open.push(intent);
+    }
     Ok(())
 }
 

@@ -13,8 +13,8 @@ use siglum_domain::receipt;
 use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{
-    Durability, EditRecord, Ledger, LedgerError, NewEntry, RepositoryRecord, SessionOrigin,
-    SessionRecord, Spool, Summary, Transaction, read, write,
+    Binding, Durability, EditRecord, Ledger, LedgerError, NewEntry, RepositoryRecord,
+    SessionOrigin, SessionRecord, Spool, Summary, Transaction, read, write,
 };
 
 use crate::world::salt;
@@ -275,7 +275,7 @@ fn bury(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError>
     let mut worked = false;
     for listing in open {
         let id = listing.record.id;
-        let last = read(ledger, |tx| tx.bindings(id))?.into_iter().next();
+        let last = last_process(world, read(ledger, |tx| tx.bindings(id))?);
         let alive = last.as_ref().and_then(|l| (world.alive)(&l.process));
         let silent = world.now().millis_since(listing.record.last_at) >= overview::UNSEEN_MS;
         worked |= match (last, alive) {
@@ -294,6 +294,16 @@ fn bury(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError>
         };
     }
     Ok(worked)
+}
+
+/// The process that a session runs in: the one that it was bound to last. Where the clock was set
+/// back, that is one that began later and lives.
+fn last_process(world: &World<'_>, bindings: Vec<Binding>) -> Option<Binding> {
+    let mut bindings = bindings.into_iter();
+    let last = bindings.next()?;
+    let later = bindings
+        .find(|b| b.process.began_after(&last.process) && (world.alive)(&b.process) == Some(true));
+    Some(later.unwrap_or(last))
 }
 
 fn end_gone(

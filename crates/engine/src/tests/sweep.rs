@@ -4,7 +4,8 @@ use std::fs;
 use std::process::Command;
 
 use siglum_domain::Oid;
-use siglum_domain::intake::{Head, Intake, Matter, Place, VERSION};
+use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::intake::{Head, Intake, LandedBy, Matter, Place, VERSION};
 use siglum_domain::observation::StartKind;
 use siglum_ledger::{CommitRecord, IntentState, SeenBy};
 
@@ -189,6 +190,39 @@ fn an_intent_whose_git_was_dead_already_ends_with_its_hook() {
     assert_eq!(stage.state(1), IntentState::Open);
     stage.dead.borrow_mut().push(hook);
     stage.sweep();
+    assert_eq!(stage.state(1), IntentState::Expired);
+}
+
+#[test]
+fn a_trailer_does_not_decide_between_those_who_committed_at_once() {
+    let (mut stage, repo) = announced();
+    let beside = scene(2, &repo.place, 71, None, Some(repo.head()));
+    stage.deliver(&intent(&beside, 10));
+    let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
+    let commit = repo.commit(&message, 11);
+    stage.dead.borrow_mut().extend([70, 71]);
+    stage.sweep();
+    let judgement = stage.commit(&commit).unwrap().judgement;
+    assert_eq!(judgement.verdict, Verdict::Ambiguous);
+    let one = stage.named("one").unwrap();
+    assert_eq!(judgement.candidates, [one]);
+    let pinned = stage.read(|tx| tx.checkpoint(checkpoint(1))).unwrap();
+    assert_eq!((pinned.commit, pinned.pins[0].0), (Some(commit), one));
+}
+
+#[test]
+fn a_trailer_does_not_overrule_the_hook_that_saw_who_made_the_commit() {
+    let (mut stage, repo) = announced();
+    let other = vec![started(3, StartKind::Startup), prompt("q", 4)];
+    let other = stage.hear(in_process(51, says("other", other)));
+    let seen = scene(2, &repo.place, 71, Some(51), Some(repo.head()));
+    let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
+    let commit = repo.commit(&message, 11);
+    stage.deliver(&landed(&seen, &commit, LandedBy::Commit, 11));
+    stage.dead.borrow_mut().extend([70, 71]);
+    stage.sweep();
+    let session = Committer::Session { session: other };
+    assert_eq!(stage.commit(&commit).unwrap().judgement.committer, session);
     assert_eq!(stage.state(1), IntentState::Expired);
 }
 

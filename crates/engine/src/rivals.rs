@@ -1,0 +1,98 @@
+//! Commits that are made at once in one checkout.
+//!
+//! They share the file with the message, so that the trailer of one may come into the other. Where a
+//! hook saw the commit landing, that is no question; where none did, the trailer alone decides nothing
+//! between those who committed at that moment.
+
+use siglum_domain::Oid;
+use siglum_domain::commit::CommitFacts;
+use siglum_domain::evidence::{Basis, Committer, Evidence, Verdict, judge};
+use siglum_ledger::{IntentRecord, LedgerError, SeenBy, Transaction};
+
+use crate::landing::{concerned, pin};
+use crate::scene;
+use crate::sweep::SOON_MS;
+
+/// The intents that are open beside this one and could have become the commit, too.
+pub(crate) fn of(
+    tx: &mut dyn Transaction,
+    intent: &IntentRecord,
+    facts: &CommitFacts,
+) -> Result<Vec<IntentRecord>, LedgerError> {
+    let mut open = tx.open_intents(Some(intent.repository))?;
+    open.retain(|other| {
+        other.scene.checkpoint != intent.scene.checkpoint
+            && other.scene.place == intent.scene.place
+            && other.scene.head == intent.scene.head
+            && other.scene.head.as_ref() == facts.parents.first()
+            && other.at.millis_since(intent.at).abs() <= SOON_MS
+    });
+    Ok(open)
+}
+
+/// Tells whether a hook saw a commit landing that somebody else made than who announced it.
+pub(crate) fn seen_otherwise(
+    tx: &mut dyn Transaction,
+    intent: &IntentRecord,
+    commit: &Oid,
+) -> Result<bool, LedgerError> {
+    let known = tx.commit(intent.repository, commit)?;
+    let Some(known) = known.filter(|c| c.seen_by == SeenBy::Hook) else {
+        return Ok(false);
+    };
+    let announced = judge(&scene::case(tx, &intent.scene, intent.at)?);
+    let seen = known.judgement.committer;
+    Ok(seen != Committer::Unknown && seen != announced.committer)
+}
+
+/// Nobody saw a commit landing, and several who announced one at once could have made it: unless all
+/// of them are one, nobody can tell.
+pub(crate) fn doubt(
+    tx: &mut dyn Transaction,
+    intent: &IntentRecord,
+    rivals: &[IntentRecord],
+    commit: &Oid,
+) -> Result<(), LedgerError> {
+    let Some(mut known) = tx.commit(intent.repository, commit)? else {
+        return Ok(());
+    };
+    let mut doubtful = false;
+    for rival in rivals {
+        let judged = judge(&scene::case(tx, &rival.scene, rival.at)?);
+        if judged.committer == known.judgement.committer {
+            continue;
+        }
+        doubtful = true;
+        known.judgement.candidates.extend(concerned(&judged));
+    }
+    if !doubtful {
+        return Ok(());
+    }
+    let named = concerned(&known.judgement);
+    let judgement = &mut known.judgement;
+    judgement.candidates.extend(named);
+    judgement.candidates.sort();
+    judgement.candidates.dedup();
+    (judgement.committer, judgement.verdict) = (Committer::Unknown, Verdict::Ambiguous);
+    judgement
+        .evidence
+        .iter_mut()
+        .for_each(|e| e.counted = false);
+    judgement.evidence.push(Evidence {
+        session: None,
+        basis: Basis::Inferred,
+        counted: true,
+        text: "others committed here at the same moment, and no hook saw whose commit landed"
+            .to_owned(),
+    });
+    if let Some(id) = known.checkpoint
+        && tx
+            .checkpoint(id)?
+            .is_some_and(|c| c.commit.as_ref() == Some(commit))
+    {
+        let sessions = concerned(&known.judgement);
+        tx.withdraw_checkpoint(id)?;
+        pin(tx, id, known.repository, commit, &sessions, known.at)?;
+    }
+    tx.put_commit(&known)
+}
