@@ -82,6 +82,7 @@ pub(crate) fn head_before(
     tx: &mut dyn Transaction,
     ids: &dyn IdSource,
     identity: SessionIdentity,
+    matter: &AgentMatter,
     before: &Observation,
 ) -> Result<(), LedgerError> {
     let key = side_key("head", &before.event, Side::After);
@@ -95,7 +96,14 @@ pub(crate) fn head_before(
         .map(|e| e.observation)
         .filter(|o| o.event == before.event)
         .collect();
-    moves::note(tx, ids, identity, &of_call, &entry.observation)
+    moves::note(
+        tx,
+        ids,
+        identity,
+        matter.place.as_ref(),
+        &of_call,
+        &entry.observation,
+    )
 }
 
 /// Tells whether a call that is said to start has come to its end already.
