@@ -69,6 +69,7 @@ pub(crate) fn head_before(
     tx: &mut dyn Transaction,
     ids: &dyn IdSource,
     identity: SessionIdentity,
+    matter: &AgentMatter,
     before: &Observation,
 ) -> Result<(), LedgerError> {
     let key = side_key("head", &before.event, Side::After);
@@ -82,7 +83,14 @@ pub(crate) fn head_before(
         .map(|e| e.observation)
         .filter(|o| o.event == before.event)
         .collect();
-    moves::note(tx, ids, identity, &of_call, &entry.observation)
+    moves::note(
+        tx,
+        ids,
+        identity,
+        matter.place.as_ref(),
+        &of_call,
+        &entry.observation,
+    )
 }
 
 /// An agent may end a session that it left long ago only when its process does. Where the session goes

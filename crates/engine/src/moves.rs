@@ -6,6 +6,7 @@
 //! checked a commit out did not make it, whatever it prints.
 
 use siglum_domain::commit::says_it_was_made;
+use siglum_domain::intake::Place;
 use siglum_domain::observation::{Arrival, Fact, Observation, Side};
 use siglum_domain::{IdSource, Oid, SessionId};
 use siglum_ledger::{HeadMove, LedgerError, Said, Transaction};
@@ -39,10 +40,11 @@ pub(crate) fn note(
     tx: &mut dyn Transaction,
     ids: &dyn IdSource,
     identity: SessionIdentity,
+    place: Option<&Place>,
     delivery: &[Observation],
     after: &Observation,
 ) -> Result<(), LedgerError> {
-    let Some(repository) = identity.repository else {
+    let (Some(repository), Some(place)) = (identity.repository, place) else {
         return Ok(());
     };
     let Some(before) = before(tx, identity.session, after)? else {
@@ -58,7 +60,16 @@ pub(crate) fn note(
             said: said.unwrap_or(Said::Nothing),
             at: after.at,
         })?;
-        landing::judge_again(tx, ids, repository, &commit)?;
+        if tx.commit(repository, &commit)?.is_some() {
+            landing::judge_again(tx, ids, repository, &commit)?;
+        } else if let Fact::HeadSeen {
+            commit: Some(stood),
+            ..
+        } = &before.fact
+        {
+            // A sweep may have passed before this was known.
+            tx.set_swept(repository, &place.worktree, stood)?;
+        }
     }
     Ok(())
 }

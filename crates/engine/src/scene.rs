@@ -1,6 +1,7 @@
 //! From what was seen at a commit to a case that can be judged.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{AtTerminal, Case, Sign, Standing, Stranger};
@@ -8,12 +9,17 @@ use siglum_domain::intake::Scene;
 use siglum_domain::observation::{Source, event};
 use siglum_domain::process::{Ancestor, Chain};
 use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
-use siglum_ledger::{Binding, HeadMove, LedgerError, Said, Transaction};
+use siglum_gitstore::is_another_users;
+use siglum_ledger::{Binding, HeadMove, LedgerError, Said, SessionFilter, Transaction};
 
 use crate::session::before_key;
 
 /// A tool call that has run for longer than this is not believed to run.
 const CALL_AT_MOST_MS: i64 = 24 * 60 * 60 * 1000;
+/// A session that was silent for longer than this before a commit is not listed beside it.
+const AROUND_MS: i64 = 24 * 60 * 60 * 1000;
+/// How many sessions are listed beside a commit of which nothing tells who made it.
+const AROUND_MOST: usize = 8;
 
 /// Looks up what the ledger knows of the processes and names in a scene.
 pub(crate) fn case(
@@ -63,6 +69,24 @@ fn running(tx: &mut dyn Transaction, scene: &Scene, case: &mut Case) -> Result<(
     Ok(())
 }
 
+/// The sessions that were open in a repository at a moment, newest first: for reading only, where
+/// nothing tells who it was.
+pub(crate) fn around(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    at: Timestamp,
+) -> Result<Vec<SessionId>, LedgerError> {
+    let mut open = tx.sessions(&SessionFilter {
+        repository: Some(repository),
+        since: Some(at.plus_millis(-AROUND_MS)),
+        until: Some(at),
+        limit: AROUND_MOST,
+        ..SessionFilter::default()
+    })?;
+    open.retain(|s| s.record.ended_at.is_none_or(|ended| ended >= at));
+    Ok(open.into_iter().map(|s| s.record.id).collect())
+}
+
 /// A commit that no hook of git saw.
 pub(crate) struct Unseen<'a> {
     pub(crate) repository: RepositoryId,
@@ -82,7 +106,7 @@ pub(crate) fn unwitnessed(
         at: unseen.at,
         ..Case::default()
     };
-    let elsewhere = recorded_elsewhere(tx, unseen.facts)?;
+    let elsewhere = recorded_elsewhere(tx, unseen.facts)? || by_another_user(tx, unseen)?;
     let made = unseen.facts.committed;
     let mut worktrees = Vec::new();
     for moved in tx.moves_to(unseen.repository, &unseen.facts.commit)? {
@@ -116,6 +140,13 @@ fn recorded_elsewhere(tx: &mut dyn Transaction, facts: &CommitFacts) -> Result<b
         }
     }
     Ok(false)
+}
+
+/// Whether another user of the machine made the commit, whose hooks write to another ledger.
+fn by_another_user(tx: &mut dyn Transaction, unseen: &Unseen<'_>) -> Result<bool, LedgerError> {
+    let repositories = tx.repositories()?;
+    let here = repositories.iter().find(|r| r.id == unseen.repository);
+    Ok(here.is_some_and(|r| is_another_users(Path::new(&r.common_dir), &unseen.facts.commit)))
 }
 
 fn sign_of(moved: &HeadMove) -> Sign {

@@ -1,6 +1,6 @@
 //! Resolving a hook's claims into one session, and writing down what it saw.
 
-use siglum_domain::intake::AgentMatter;
+use siglum_domain::intake::{AgentMatter, Head};
 use siglum_domain::observation::{Fact, Observation, Side, Source, StartKind, ToolClass};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{
@@ -13,7 +13,7 @@ use siglum_ledger::{
 };
 
 use crate::world::salt;
-use crate::{calls, late, moves};
+use crate::{calls, landing, late, moves};
 
 /// Within which time several ends of a session are one, in milliseconds.
 const ENDS_TOGETHER_MS: i64 = 5_000;
@@ -286,13 +286,24 @@ pub(crate) fn append(
         } => edit(tx, identity, matter, turn, observation)?,
         Fact::HeadSeen {
             side: Side::After, ..
-        } => moves::note(tx, ids, identity, &matter.observations, observation)?,
+        } => {
+            let (place, delivery) = (matter.place.as_ref(), &matter.observations);
+            moves::note(tx, ids, identity, place, delivery, observation)?;
+        }
         Fact::FileSeen {
             side: Side::Before, ..
         } => late::file_before(tx, identity, matter, observation)?,
         Fact::HeadSeen {
-            side: Side::Before, ..
-        } => late::head_before(tx, ids, identity, observation)?,
+            side: Side::Before,
+            commit,
+            ..
+        } => {
+            if let (Some(place), Some(repository)) = (&matter.place, identity.repository) {
+                let (place, commit) = (place.clone(), commit.clone());
+                landing::look_from_here(tx, repository, &Head { place, commit })?;
+            }
+            late::head_before(tx, ids, identity, matter, observation)?;
+        }
         _ => {}
     }
     Ok(())

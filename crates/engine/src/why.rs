@@ -172,6 +172,14 @@ fn answer(
         )?),
     };
     named_by_message(tx, &facts, record, &mut judgement)?;
+    if judgement.verdict == Verdict::Unknown && facts.named.is_empty() {
+        let at = record.map_or(facts.committed, |r| r.at);
+        for session in scene::around(tx, repository, at)? {
+            if !judgement.candidates.contains(&session) && !judgement.outer.contains(&session) {
+                judgement.candidates.push(session);
+            }
+        }
+    }
     let patch = record
         .and_then(|r| r.patch.clone())
         .filter(|p| !p.is_empty());

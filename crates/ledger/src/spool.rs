@@ -1,11 +1,12 @@
 //! Where evidence waits when the ledger cannot be reached: one file per delivery.
 //!
 //! A file is written aside, synced and renamed, so that a reader never sees half of one. What waits
-//! here is redacted already. A delivery that cannot be read is set aside, never deleted.
+//! here is redacted already. A delivery that cannot be read is set aside, never deleted. In a
+//! directory that several users share, each sees only their own.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use siglum_domain::intake::{Intake, VERSION};
@@ -113,11 +114,13 @@ impl Spool {
         let Ok(entries) = fs::read_dir(&self.dir) else {
             return Vec::new();
         };
+        let me = rustix::process::geteuid().as_raw();
         let waiting = entries
             .flatten()
-            .map(|e| e.path())
-            .filter(|p| p.extension().is_some_and(|e| e == ENDING));
-        waiting.take(most).collect()
+            .filter(|e| e.path().extension().is_some_and(|e| e == ENDING))
+            // What waits for another user belongs into that user's ledger.
+            .filter(|e| e.metadata().is_ok_and(|m| m.uid() == me));
+        waiting.map(|e| e.path()).take(most).collect()
     }
 
     /// The deliveries that wait, oldest first, at most `most`.

@@ -27,4 +27,5 @@ mod people;
 mod places;
 mod real_agents;
 mod statements;
+mod traps;
 mod verdicts;

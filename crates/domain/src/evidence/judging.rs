@@ -358,7 +358,8 @@ impl<'a> Bench<'a> {
             text: text.clone(),
         }));
         let mut others: Sessions = self.contenders.clone();
-        if named.is_none() {
+        // For reading only.
+        if verdict == Verdict::Unknown {
             others.extend(self.case.signs.iter().map(|(s, _)| *s));
         }
         others.retain(|s| Some(*s) != named);

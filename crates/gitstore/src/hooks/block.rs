@@ -48,7 +48,10 @@ pub(super) fn block(hook: &str, shim: &Path, company: Company) -> Result<String,
     } else if hook == "prepare-commit-msg" {
         let hint = quoted(&hint(path));
         text.push_str(&format!("if [ -x {program} ]; then {call} || :\n"));
-        text.push_str(&format!("else printf '%s\\n' {hint} >&2 || :; fi\n"));
+        // Another user of the repository, who may not look there, can do nothing about it.
+        text.push_str(&format!(
+            "elif [ -O \"$0\" ]; then printf '%s\\n' {hint} >&2 || :; fi\n"
+        ));
     } else {
         text.push_str(&format!("if [ -x {program} ]; then {call} || :; fi\n"));
     }

@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 
 use super::repo::Repo;
-use super::world::Ran;
+use super::world::{Ran, through_pipes};
 
 /// One process that plays an agent, and the session that it runs.
 pub(crate) struct Agent {
@@ -99,26 +99,10 @@ impl Agent {
         program: &Path,
         start: impl FnOnce(&str),
     ) -> Self {
-        let pipe = |end: &str| repo.world.root.join(format!("{native}.{end}"));
-        let (steps, answers) = (pipe("steps"), pipe("answers"));
-        for path in [&steps, &answers] {
-            rustix::fs::mknodat(
-                rustix::fs::CWD,
-                path,
-                rustix::fs::FileType::Fifo,
-                rustix::fs::Mode::from_raw_mode(0o600),
-                0,
-            )
-            .unwrap();
-        }
-        start(&format!(
-            "'{}' <'{}' >'{}'",
-            program.display(),
-            steps.display(),
-            answers.display()
-        ));
-        let steps = fs::OpenOptions::new().write(true).open(steps).unwrap();
-        let answers = BufReader::new(fs::File::open(answers).unwrap());
+        let (steps, answers) = through_pipes(repo.world, native, |pipes| {
+            start(&format!("'{}' {pipes}", program.display()));
+        });
+        let answers = BufReader::new(answers);
         Self::on(repo, native, None, Box::new(steps), Box::new(answers))
     }
 

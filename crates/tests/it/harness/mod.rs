@@ -2,6 +2,8 @@
 
 mod agent;
 mod answer;
+mod container;
+mod recency;
 mod repo;
 mod tally;
 mod terminal;
@@ -9,6 +11,7 @@ mod world;
 
 pub(crate) use agent::Agent;
 pub(crate) use answer::Why;
+pub(crate) use container::Container;
 pub(crate) use repo::Repo;
 pub(crate) use tally::{Load, Tally};
 pub(crate) use terminal::Terminal;

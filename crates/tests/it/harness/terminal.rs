@@ -1,39 +1,60 @@
 //! A person at a terminal: a real pseudo-terminal with an interactive shell in it.
 
+use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
 
 use super::repo::Repo;
+use super::world::through_pipes;
 
 /// The other side of the pseudo-terminal. It is closed, and its shell killed, with this.
 pub(crate) struct Terminal {
-    keys: ChildStdin,
-    screen: ChildStdout,
+    keys: File,
+    screen: File,
     typed: u32,
 }
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/it/harness/terminal.py");
+const SHELL: [&str; 4] = ["bash", "--norc", "--noprofile", "-i"];
 
 impl Terminal {
     /// Opens a terminal in a checkout.
     pub(crate) fn open(repo: &Repo<'_>) -> Self {
-        let mut command = repo.world.command("python3");
-        command.current_dir(&repo.dir);
-        Self::with(command)
+        let mut python = repo.world.command("python3");
+        python.current_dir(&repo.dir);
+        Self::with(python)
     }
 
-    /// Opens a terminal by a Python that has an environment and a place.
-    pub(crate) fn with(mut command: Command) -> Self {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/it/harness/terminal.py");
-        command
-            .arg(script)
-            .args(["bash", "--norc", "--noprofile", "-i"])
+    /// Opens a terminal with a python that has its directory and environment.
+    pub(crate) fn with(mut python: Command) -> Self {
+        python
+            .arg(SCRIPT)
+            .args(SHELL)
             .env("PS1", "")
             .env("TERM", "dumb")
             .env("HISTFILE", "/dev/null")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut child = python.spawn().unwrap();
         let (keys, screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         child.wait().unwrap();
+        Self::on(OwnedFd::from(keys).into(), OwnedFd::from(screen).into())
+    }
+
+    /// Opens a terminal that somebody else starts with a shell command, as a multiplexer is started;
+    /// `start` is given the command.
+    pub(crate) fn started_by(repo: &Repo<'_>, name: &str, start: impl FnOnce(&str)) -> Self {
+        let shell = SHELL.join(" ");
+        let (keys, screen) = through_pipes(repo.world, name, |pipes| {
+            start(&format!(
+                "PS1= TERM=dumb HISTFILE=/dev/null python3 '{SCRIPT}' {shell} {pipes} 2>/dev/null"
+            ));
+        });
+        Self::on(keys, screen)
+    }
+
+    fn on(keys: File, screen: File) -> Self {
         let mut terminal = Self {
             keys,
             screen,

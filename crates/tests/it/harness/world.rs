@@ -1,5 +1,6 @@
 //! Directories and environment of one test, and how programs run in them.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -224,6 +225,26 @@ pub(crate) fn kill(pid: u32) {
     {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
+}
+
+/// Starts something with a shell's redirections to two new pipes, and gives the other ends: what it
+/// reads, and what it writes.
+pub(crate) fn through_pipes(world: &World, name: &str, start: impl FnOnce(&str)) -> (File, File) {
+    let pipe = |end: &str| world.root.join(format!("{name}.{end}"));
+    let (input, output) = (pipe("in"), pipe("out"));
+    for path in [&input, &output] {
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+    }
+    start(&format!("<'{}' >'{}'", input.display(), output.display()));
+    let writing = File::options().write(true).open(input).unwrap();
+    (writing, File::open(output).unwrap())
 }
 
 /// Waits for a condition.

@@ -1,0 +1,133 @@
+//! Two users of one machine with one repository: each has a ledger of their own.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use super::COMMIT;
+use crate::harness::{Agent, Ran, Repo, World};
+
+/// A user id that nobody has.
+const OTHER: u32 = 54_321;
+
+/// Another user, with a home of their own, who shares a repository with the first.
+struct Neighbour<'w> {
+    repo: Repo<'w>,
+    home: PathBuf,
+}
+
+impl<'w> Neighbour<'w> {
+    /// Nothing where we may not be two users.
+    fn of(repo: &Repo<'w>) -> Option<Self> {
+        let allowed = repo.sh(&format!("setpriv --reuid {OTHER} --clear-groups true"));
+        if allowed.code != Some(0) {
+            eprintln!("left out: only root can be two users");
+            return None;
+        }
+        let home = repo.world.root.join("neighbour");
+        let root = repo.world.root.display();
+        repo.sh(&format!(
+            "chmod 755 '{root}' '{root}/siglum' '{root}/siglum/bin' && mkdir '{home}' && \
+             chown {OTHER} '{home}' && git config core.sharedRepository world && \
+             chmod -R a+rwX .git .",
+            home = home.display()
+        ))
+        .ok();
+        let repo = repo.clone();
+        Some(Self { repo, home })
+    }
+
+    /// The start of a shell command as this user.
+    fn becomes(&self) -> String {
+        let home = self.home.display();
+        format!(
+            "env HOME='{home}' SIGLUM_HOME='{home}/siglum' GIT_CONFIG_COUNT=1 \
+             GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
+             setpriv --reuid {OTHER} --clear-groups"
+        )
+    }
+
+    fn runs(&self, command: &str) -> Ran {
+        self.repo.sh(&format!("{} {command}", self.becomes()))
+    }
+
+    /// The answer of this user's ledger, as text.
+    fn why(&self, revision: &str) -> String {
+        let program = World::program();
+        let asked = format!("'{}' why {revision} --json", program.display());
+        self.runs(&asked).ok()
+    }
+}
+
+#[test]
+fn each_ledger_knows_its_own_users_sessions_only() {
+    let world = World::new();
+    let repo = world.repo();
+    let Some(neighbour) = Neighbour::of(&repo) else {
+        return;
+    };
+    let mut agent = Agent::start(&repo, "mine");
+    let call = agent.shell_call("sleep 60");
+    agent.hook("PreToolUse", call.clone());
+    let ran = neighbour.runs("git commit -q --allow-empty -m theirs");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:#?}");
+    let theirs = repo.id("HEAD");
+    let log = agent.bare_sh("git log -1");
+    agent.shell_returned(call, &log);
+    let why = repo.why(&theirs);
+    assert!(!why.committer().starts_with("mine"), "{why}");
+    repo.recency_errs("the neighbour");
+    agent.sh(COMMIT).ok();
+    repo.check("mine", "HEAD", &agent.certain());
+    let told = neighbour.why("HEAD");
+    assert!(told.contains("which is not in this ledger"), "{told}");
+    assert!(told.contains("\"verdict\":\"unknown\""), "{told}");
+}
+
+#[test]
+fn hooks_of_one_user_are_silent_where_the_spool_is_the_others() {
+    let world = World::new();
+    let repo = world.repo();
+    let Some(neighbour) = Neighbour::of(&repo) else {
+        return;
+    };
+    let siglum = repo.dir.join(".git/siglum");
+    let spool = siglum.join("spool");
+    std::fs::create_dir_all(&spool).unwrap();
+    for dir in [&siglum, &spool] {
+        std::fs::set_permissions(dir, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    std::fs::set_permissions(&neighbour.home, PermissionsExt::from_mode(0o555)).unwrap();
+    let ran = neighbour.runs("git commit -q --allow-empty -m 'nowhere to write'");
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (Some(0), "", ""),
+        "{ran:#?}"
+    );
+    repo.check("not mine", "HEAD", "unknown unknown");
+    std::fs::set_permissions(world.siglum_home(), PermissionsExt::from_mode(0o700)).unwrap();
+    let ran = neighbour.runs("git commit -q --allow-empty -m 'no program that they may run'");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:#?}");
+    repo.check("not mine either", "HEAD", "unknown unknown");
+}
+
+#[test]
+fn what_waits_for_another_user_is_left_to_them() {
+    let world = World::new();
+    let repo = world.repo();
+    let Some(neighbour) = Neighbour::of(&repo) else {
+        return;
+    };
+    let spool = repo.dir.join(".git/siglum/spool");
+    std::fs::create_dir_all(&spool).unwrap();
+    std::fs::set_permissions(&spool, PermissionsExt::from_mode(0o777)).unwrap();
+    std::fs::set_permissions(&neighbour.home, PermissionsExt::from_mode(0o555)).unwrap();
+    neighbour.runs("git commit -q --allow-empty -m theirs").ok();
+    let waiting = || std::fs::read_dir(&spool).unwrap().count();
+    let before = waiting();
+    assert!(before > 0, "it waits in the repository");
+    repo.siglum(&["why", "HEAD"]).ok();
+    assert_eq!(waiting(), before, "nobody else takes it");
+    std::fs::set_permissions(&neighbour.home, PermissionsExt::from_mode(0o755)).unwrap();
+    neighbour.why("HEAD");
+    assert_eq!(waiting(), 0, "they took it themselves");
+}
