@@ -102,11 +102,9 @@ fn trivia(text: &str, from: usize, to: usize) -> Vec<(Trivia, Range)> {
                 Trivia::LineComment,
                 rest.find(['\r', '\n']).unwrap_or(rest.len()),
             )
-        } else if rest.starts_with("/*") {
-            (
-                Trivia::BlockComment,
-                rest[2..].find("*/").map_or(rest.len(), |end| end + 4),
-            )
+        } else if let Some(inner) = rest.strip_prefix("/*") {
+            let end = inner.find("*/").map(|end| "/*".len() + end + "*/".len());
+            (Trivia::BlockComment, end.unwrap_or(rest.len()))
         } else if rest.starts_with(',') {
             (Trivia::Comma, 1)
         } else {

@@ -12,6 +12,7 @@ pub(super) fn passage_text(line: &str) -> Option<String> {
     let results: Vec<String> = calls
         .filter_map(|call| result_text(call.object::<Call<'_>>().result))
         .map(|result| output(&result).text.to_owned())
+        .filter(|text| !text.is_empty())
         .collect();
     if !results.is_empty() {
         return Some(results.join("\n"));
