@@ -134,7 +134,39 @@ fn says(end: &Observation, commit: &Oid) -> Said {
     };
     match output.text() {
         Some(text) if says_it_was_made(text, commit) => Said::Made,
-        Some(text) if text.contains(&commit.as_str()[..7]) => Said::Named,
+        Some(text) if names(text, commit) => Said::Named,
         _ => Said::Nothing,
+    }
+}
+
+/// Tells whether a text names a commit, other than beside another one in full: so git refuses a
+/// commit where somebody else was quicker.
+fn names(text: &str, commit: &Oid) -> bool {
+    let is_other = |word: &str| {
+        matches!(word.len(), 40 | 64)
+            && word.bytes().all(|b| b.is_ascii_hexdigit())
+            && word != commit.as_str()
+    };
+    let beside = |line: &str| {
+        line.split(|c: char| !c.is_ascii_alphanumeric())
+            .any(is_other)
+    };
+    text.lines()
+        .any(|line| line.contains(&commit.as_str()[..7]) && !beside(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_commit_of_somebody_else() {
+        let (before, quicker) = ("1".repeat(40), "2".repeat(40));
+        let oid = Oid::new(&quicker).unwrap();
+        assert!(names("2222222 Add a file\n1111111 Begin", &oid));
+        assert!(names(&format!("commit {quicker}\n"), &oid));
+        let refused =
+            format!("fatal: cannot lock ref 'HEAD': is at {quicker} but expected {before}");
+        assert!(!names(&refused, &oid));
     }
 }

@@ -84,16 +84,21 @@ fn said(message: &str) -> Option<Arrival> {
     begins(&MOVING).then_some(Arrival::Moved)
 }
 
-/// The last moves of HEAD, newest first, from and to, as git logs them.
+/// The last moves of HEAD to commits that were or may have been made by them, newest first, from and
+/// to, as git logs them. One that only went to another commit is left out.
 pub(crate) fn moves(git_dir: &Path) -> Vec<(Option<Oid>, Oid)> {
     let log = bounded::read_tail(&git_dir.join("logs/HEAD"), LOG_TAIL).unwrap_or_default();
+    let made = |line: &&str| {
+        let message = line.split_once('\t').map_or("", |(_, message)| message);
+        said(message) != Some(Arrival::Moved)
+    };
     let moved = |line: &str| {
         let mut words = line.split(' ');
         let from = Oid::new(words.next()?).ok()?;
         let to = Oid::new(words.next()?).ok()?;
         Some(((!from.is_zero()).then_some(from), to))
     };
-    log.lines().rev().filter_map(moved).collect()
+    log.lines().rev().filter(made).filter_map(moved).collect()
 }
 
 /// How long the log of HEAD is, in bytes; nothing where there is none.
