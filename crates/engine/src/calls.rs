@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, Source, event};
 use siglum_domain::{SessionId, Timestamp};
-use siglum_ledger::{LedgerError, Transaction};
+use siglum_ledger::{LedgerError, Sighted, Transaction};
 
 /// How many calls that do the same are looked at for the one that a start or an end belongs to.
 const ALIKE: u64 = 16;
@@ -84,29 +84,16 @@ struct Kind<'a> {
 }
 
 impl Kind<'_> {
-    fn seen(
-        &self,
-        tx: &mut dyn Transaction,
-        key: &str,
-    ) -> Result<Option<Observation>, LedgerError> {
-        let entry = tx.entry(self.session, Source::Hook, key)?;
-        Ok(entry.map(|entry| entry.observation))
+    fn start(&self, tx: &mut dyn Transaction, number: u64) -> Result<Option<Sighted>, LedgerError> {
+        tx.sighted(
+            self.session,
+            Source::Hook,
+            &start_key(self.likeness, number),
+        )
     }
 
-    fn start(
-        &self,
-        tx: &mut dyn Transaction,
-        number: u64,
-    ) -> Result<Option<Observation>, LedgerError> {
-        self.seen(tx, &start_key(self.likeness, number))
-    }
-
-    fn end(
-        &self,
-        tx: &mut dyn Transaction,
-        number: u64,
-    ) -> Result<Option<Observation>, LedgerError> {
-        self.seen(tx, &end_key(self.likeness, number))
+    fn end(&self, tx: &mut dyn Transaction, number: u64) -> Result<Option<Sighted>, LedgerError> {
+        tx.sighted(self.session, Source::Hook, &end_key(self.likeness, number))
     }
 
     /// The number of the last call that hooks told of.
@@ -219,7 +206,7 @@ impl Kind<'_> {
             if start.at < self.at.plus_millis(-BEFORE_MS) || before && found.is_some() {
                 break;
             }
-            let back = tx.entry(self.session, Source::Transcript, &back_key(&start.event))?;
+            let back = tx.sighted(self.session, Source::Transcript, &back_key(&start.event))?;
             if start.at > until || back.is_some() {
                 continue;
             }
@@ -232,7 +219,7 @@ impl Kind<'_> {
     }
 }
 
-fn call(number: u64, seen: Observation) -> Call {
+fn call(number: u64, seen: Sighted) -> Call {
     Call {
         number,
         event: seen.event,
@@ -254,9 +241,9 @@ pub(crate) fn name_of(
     let Some((likeness, Some(id))) = event::unnamed_parts(event) else {
         return Ok(None);
     };
-    let known = tx.entry(session, Source::Transcript, &format!("call:{id}"))?;
+    let known = tx.sighted(session, Source::Transcript, &format!("call:{id}"))?;
     if let Some(known) = known {
-        return Ok(Some(known.observation.event));
+        return Ok(Some(known.event));
     }
     let kind = Kind {
         session,
@@ -281,9 +268,9 @@ pub(crate) fn turn_of(
         return Ok(Some(turn.to_owned()));
     };
     if let Some(prompt) = prompt {
-        let known = tx.entry(session, Source::Transcript, &event::prompt(prompt))?;
+        let known = tx.sighted(session, Source::Transcript, &event::prompt(prompt))?;
         if let Some(known) = known {
-            return Ok(turn_in(&known.observation));
+            return Ok(known.event.strip_prefix("prompt:").map(str::to_owned));
         }
     }
     let asked = tx.last_asked(session, at)?;
@@ -291,7 +278,8 @@ pub(crate) fn turn_of(
         return Ok(prompt.map(str::to_owned));
     };
     let after = tx.entries(session, sequence.saturating_sub(1), LOOK_BACK as usize)?;
-    let named = after.first().and_then(|e| turn_in(&e.observation));
+    let asked = after.first().filter(|e| e.sequence == sequence);
+    let named = asked.and_then(|e| turn_in(&e.observation));
     let is_told = |name: &str| {
         after.iter().map(|e| &e.observation).any(|o| {
             o.source == Source::Transcript

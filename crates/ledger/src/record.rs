@@ -84,6 +84,15 @@ pub struct SessionRecord {
     pub forgotten: Option<Forgotten>,
 }
 
+/// A sighting, without what was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighted {
+    /// The event that it speaks of.
+    pub event: String,
+    /// When it happened.
+    pub at: Timestamp,
+}
+
 /// What was erased of a session. What was seen up to then keeps no payload if it is sighted once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgotten {

@@ -271,6 +271,10 @@ pub trait Log {
     fn entries(&mut self, session: SessionId, after: u64, limit: usize) -> Result<Vec<Entry>>;
     /// The entry that its source calls by this key.
     fn entry(&mut self, session: SessionId, source: Source, key: &str) -> Result<Option<Entry>>;
+    /// When its source saw what it calls by this key, and of which event: told of forgotten payloads,
+    /// too.
+    fn sighted(&mut self, session: SessionId, source: Source, key: &str)
+    -> Result<Option<Sighted>>;
 
     /// A tool call that runs commands began in a checkout.
     fn begin_call(

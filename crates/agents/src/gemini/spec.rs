@@ -4,7 +4,7 @@ use siglum_domain::NativeId;
 
 use super::hooks::HOOKS;
 use super::transcript::Reader;
-use super::{discover, passage, path, reduce, retention};
+use super::{discover, hooks, passage, path, reduce, retention};
 use crate::command_hooks::quote;
 use crate::known::GEMINI;
 use crate::spec::AgentSpec;
@@ -31,11 +31,22 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     settings: |dir| vec![path::settings(dir)],
     plan_install: |files, shim| HOOKS.install_first(files, shim),
     plan_remove: |files, shim| HOOKS.remove_first(files, shim),
-    inspect: |files, shim| HOOKS.inspect_first(files, shim),
+    inspect: hooks::inspect,
     retention_days: |files| retention::retention_days(files.first()?.text.as_deref()),
     resume,
 };
 
 fn resume(native: &NativeId) -> String {
     format!("gemini --resume {}", quote(native.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_resumed_by_its_id() {
+        let native = NativeId::new("b7fe66b8-a409").expect("a native id");
+        assert_eq!(resume(&native), "gemini --resume b7fe66b8-a409");
+    }
 }

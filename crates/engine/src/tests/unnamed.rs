@@ -7,7 +7,7 @@ use siglum_domain::fold;
 use siglum_domain::intake::Intake;
 use siglum_domain::observation::{Observation, Side, Source, ToolClass, event};
 use siglum_domain::{AgentName, SessionId};
-use siglum_ledger::TranscriptRecord;
+use siglum_ledger::{Durability, TranscriptRecord, write};
 
 use super::stage::*;
 use crate::worker::drain;
@@ -334,6 +334,26 @@ fn a_transcript_that_is_read_again_says_nothing_new() {
     let head = stage.session(session).head;
     read_transcript(&mut stage, &parts);
     assert_eq!(stage.session(session).head, head);
+}
+
+#[test]
+fn a_session_that_was_forgotten_goes_on() {
+    let mut stage = Stage::new();
+    for intake in [asked(1), begins(3), ends(4)].iter().map(of_x) {
+        stage.deliver(&intake);
+    }
+    let parts = [Part::Prompt(2), Part::Call(2, 4)];
+    read_transcript(&mut stage, &parts);
+    let session = only(&mut stage);
+    write(&mut stage.ledger, Durability::Process, |tx| {
+        tx.forget_session(session, at(10))
+    })
+    .unwrap();
+    read_transcript(&mut stage, &parts);
+    for intake in [asked(11), begins(13), ends(14)].iter().map(of_x) {
+        stage.deliver(&intake);
+    }
+    assert_eq!(calls(&mut stage, session), [(Some(13), Some(14))]);
 }
 
 proptest! {

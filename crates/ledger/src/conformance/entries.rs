@@ -5,7 +5,7 @@ use siglum_domain::observation::{Body, Fact, Observation, Outcome as Ending, Sou
 
 use super::check::{Check, Desk, Outcome, Shelf, holds, same};
 use super::sample::*;
-use crate::Appended;
+use crate::{Appended, Sighted};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new("sequences are dense and belong to their session", dense),
@@ -21,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("an entry comes back whole", whole),
     Check::new("payloads of every size survive", sizes),
     Check::new("an entry is found by its source and key", by_key),
+    Check::new("a sighting is found by its source and key", sighted),
     Check::new(
         "an observation of a session that does not exist is refused",
         orphan,
@@ -245,6 +246,39 @@ fn by_key(shelf: &dyn Shelf) -> Outcome {
         (by_source, by_name, by_session),
         (None, None, None),
         "entries that are not there"
+    );
+    Ok(())
+}
+
+fn sighted(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let seen = |key: &str| Observation {
+        event: format!("event {key}"),
+        ..prompt(key, "x")
+    };
+    desk.write(|tx| {
+        append(tx, session_id(1), 1, None, &seen("a"))?;
+        append(tx, session_id(1), 2, None, &seen("b"))?;
+        append(tx, session_id(2), 3, None, &seen("b"))
+    })?;
+    let (found, by_source, by_name, by_session) = desk.read(|tx| {
+        Ok((
+            tx.sighted(session_id(1), Source::Hook, "b")?,
+            tx.sighted(session_id(1), Source::Transcript, "b")?,
+            tx.sighted(session_id(1), Source::Hook, "c")?,
+            tx.sighted(session_id(3), Source::Hook, "b")?,
+        ))
+    })?;
+    let expected = Sighted {
+        event: "event b".to_owned(),
+        at: prompt("b", "x").at,
+    };
+    same!(found, Some(expected), "the sighting");
+    same!(
+        (by_source, by_name, by_session),
+        (None, None, None),
+        "sightings that are not there"
     );
     Ok(())
 }

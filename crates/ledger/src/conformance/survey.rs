@@ -152,6 +152,7 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         objects_of_others(one);
         notes();
         entry(one, Source::Hook, "k1");
+        sighted(one, Source::Hook, "k1");
         running_calls("/w", at(0));
         moves_to(repository, &oid(1));
         edits(repository, "a", at(9));

@@ -211,6 +211,27 @@ impl Log for Tx<'_> {
         Ok(unpacked(row.into_iter().collect())?.pop())
     }
 
+    fn sighted(
+        &mut self,
+        session: SessionId,
+        source: Source,
+        key: &str,
+    ) -> Result<Option<Sighted>> {
+        let sql =
+            "SELECT event, at FROM observations WHERE session = ?1 AND source = ?2 AND key = ?3";
+        let sighted = |row: &Row<'_>| {
+            Ok(Sighted {
+                event: row.get(0)?,
+                at: get(row, 1)?,
+            })
+        };
+        Ok(self
+            .db
+            .prepare_cached(sql)?
+            .query_row((Col(session), source.as_str(), key), sighted)
+            .optional()?)
+    }
+
     fn begin_call(
         &mut self,
         session: SessionId,

@@ -14,6 +14,7 @@ broken! { Log, LOG, LIMITED;
     Own append(entry: &NewEntry<'_>) -> Appended;
     Own entries(session: SessionId, after: u64; limit) -> Vec<Entry>;
     Find entry(session: SessionId, source: Source, key: &str) -> Option<Entry>;
+    Find sighted(session: SessionId, source: Source, key: &str) -> Option<Sighted>;
     Write begin_call(session: SessionId, event: &str, worktree: &str, at: Timestamp) -> ();
     WriteOnce end_call(session: SessionId, event: &str) -> ();
     WriteOnce end_calls(session: SessionId) -> ();
