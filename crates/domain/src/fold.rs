@@ -610,4 +610,68 @@ mod tests {
             prop_assert_eq!(session(&shuffled), session(&log));
         }
     }
+
+    #[test]
+    fn one_call_may_change_several_files() {
+        let seen = |sequence, path: &str, side, bytes| {
+            let version = Some(FileVersion {
+                blob: Oid::new("01".repeat(20)).expect("an id"),
+                object: None,
+                bytes,
+            });
+            let path = path.to_owned();
+            let fact = Fact::FileSeen {
+                path,
+                side,
+                version,
+            };
+            entry(sequence, 1, Some(1), "tool:1", fact)
+        };
+        let started = Fact::ToolStarted {
+            tool: "apply_patch".into(),
+            class: ToolClass::Edit,
+            input: body("two"),
+            path: None,
+        };
+        let mut entries = vec![
+            entry(1, 1, Some(1), "tool:1", started),
+            seen(2, "b", Side::Before, 1),
+            seen(3, "a", Side::After, 2),
+            seen(4, "b", Side::After, 3),
+        ];
+        let shown = |entries: &[Entry]| -> Vec<(String, bool, bool)> {
+            let view = session(entries);
+            let edits = view.turns[0].tools[0].edits.iter();
+            edits
+                .map(|e| (e.path.clone(), e.before_seen, e.after_seen))
+                .collect()
+        };
+        let expected = [("a".to_owned(), false, true), ("b".to_owned(), true, true)];
+        assert_eq!(shown(&entries), expected);
+        entries.reverse();
+        assert_eq!(shown(&entries), expected);
+    }
+
+    #[test]
+    fn a_failure_that_one_source_knows_of_is_one() {
+        let ended = |sequence, at, outcome| {
+            let fact = Fact::ToolEnded {
+                tool: "Bash".into(),
+                class: ToolClass::Shell,
+                outcome,
+                output: None,
+                duration_ms: None,
+            };
+            entry(sequence, at, Some(1), "tool:1", fact)
+        };
+        let outcome = |entries: &[Entry]| session(entries).turns[0].tools[0].outcome;
+        for (first, second, expected) in [
+            (Outcome::Ok, Outcome::Failed, Outcome::Failed),
+            (Outcome::Failed, Outcome::Ok, Outcome::Failed),
+            (Outcome::Denied, Outcome::Failed, Outcome::Denied),
+        ] {
+            let entries = [ended(1, 1, first), ended(2, 2, second)];
+            assert_eq!(outcome(&entries), Some(expected));
+        }
+    }
 }

@@ -30,8 +30,11 @@ impl<'f> Files<'f> {
 
     fn config(&self) -> Result<DocumentMut, SettingsError> {
         let text = self.config.text.as_deref().unwrap_or_default();
-        let document = text.parse::<DocumentMut>();
-        document.map_err(|error| self.config.error(InstallError::NotToml(error.to_string())))
+        let document = text
+            .parse::<DocumentMut>()
+            .map_err(|error| InstallError::NotToml(error.to_string()))
+            .and_then(|document| check_form(&document).map(|()| document));
+        document.map_err(|error| self.config.error(error))
     }
 
     /// The paths by which Codex may call `hooks.json`: it resolves links only where a variable names
@@ -138,6 +141,25 @@ pub(super) fn inspect(files: &[SettingsFile], shim: &str) -> Result<InstallState
     } else {
         InstallState::Untrusted(events)
     })
+}
+
+/// Refuses settings in which there is something else where the agent looks for trust.
+fn check_form(document: &DocumentMut) -> Result<(), InstallError> {
+    let table = |item: Option<&Item>, place: &str| match item {
+        Some(item) if item.as_table_like().is_none() => Err(InstallError::Form {
+            place: place.to_owned(),
+            expected: "a table",
+        }),
+        _ => Ok(()),
+    };
+    let hooks = document.get("hooks");
+    table(hooks, "hooks")?;
+    table(hooks.and_then(|hooks| hooks.get("state")), "hooks.state")?;
+    let entries = state_of(document).into_iter().flat_map(|all| all.iter());
+    for (key, entry) in entries {
+        table(Some(entry), &format!("hooks.state.{}", quoted(key)))?;
+    }
+    Ok(())
 }
 
 fn state_of(document: &DocumentMut) -> Option<&dyn TableLike> {

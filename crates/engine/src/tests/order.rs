@@ -56,3 +56,33 @@ fn no_call_runs_in_a_session_that_ended_before_its_start_came() {
         []
     );
 }
+
+#[test]
+fn the_files_of_one_call_are_edits_of_their_own_in_any_order() {
+    let call = ("e", "p");
+    let seen = [
+        file_at("a.rs", call, 3, Side::Before, Some(1)),
+        file_at("b.rs", call, 3, Side::Before, None),
+        file_at("a.rs", call, 4, Side::After, Some(2)),
+        file_at("b.rs", call, 4, Side::After, Some(3)),
+    ];
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 1, 3, 0]] {
+        let mut stage = Stage::new();
+        stage.hear(says("one", vec![prompt("p", 1)]));
+        for at in order {
+            stage.hear(says("one", vec![seen[at].clone()]));
+        }
+        let repository = stage.repository().id;
+        let mut sides = |path: &str| {
+            let edits = stage.read(|tx| tx.edits(repository, path, at(9)));
+            let bytes =
+                |v: &Option<siglum_domain::observation::FileVersion>| v.as_ref().map(|v| v.bytes);
+            edits
+                .iter()
+                .map(|e| (bytes(&e.before), bytes(&e.after)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sides("a.rs"), [(Some(1), Some(2))], "{order:?}");
+        assert_eq!(sides("b.rs"), [(None, Some(3))], "{order:?}");
+    }
+}

@@ -311,19 +311,29 @@ pub(super) fn file(
     side: Side,
     content: Option<u8>,
 ) -> Observation {
+    file_at("a.rs", (id, turn), seconds, side, content)
+}
+
+pub(super) fn file_at(
+    path: &str,
+    (id, turn): (&str, &str),
+    seconds: i64,
+    side: Side,
+    content: Option<u8>,
+) -> Observation {
     let version = content.map(|n| FileVersion {
         blob: oid(n),
         object: None,
         bytes: u64::from(n),
     });
     let fact = Fact::FileSeen {
-        path: "a.rs".to_owned(),
+        path: path.to_owned(),
         side,
         version,
     };
     let event = event::tool(id);
     seen(
-        file_key(&event, "a.rs", side),
+        file_key(&event, path, side),
         event,
         seconds,
         Some(turn),

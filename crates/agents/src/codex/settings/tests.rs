@@ -158,6 +158,15 @@ fn what_the_agent_cannot_read_is_left_alone() {
     let toml = kind(None, Some("model = \n"));
     assert_eq!(toml.path, Path::new("/home/dev/.codex/config.toml"));
     assert!(matches!(toml.error, InstallError::NotToml(_)));
+    for config in [
+        "hooks = 1\n",
+        "[[hooks]]\n",
+        "[hooks]\nstate = 1\n",
+        "[hooks.state]\na = 1\n",
+    ] {
+        let form = kind(None, Some(config));
+        assert!(matches!(form.error, InstallError::Form { .. }), "{config}");
+    }
     let json = kind(Some("{ // comment\n}"), None);
     assert_eq!(json.path, Path::new("/home/dev/.codex/hooks.json"));
     assert!(matches!(json.error, InstallError::NotJson(_)));
