@@ -84,9 +84,9 @@ fn resolve(
     if known.is_none() || starts(matter) {
         goes_on(tx, session, matter, last_at)?;
         relate(tx, session, matter)?;
-        if let Some(process) = &matter.process {
-            tx.bind(session, process, matter.carried.as_deref(), at)?;
-        }
+    }
+    if let Some(process) = &matter.process {
+        tx.bind(session, process, matter.carried.as_deref(), at)?;
     }
     Ok(SessionIdentity {
         session,
@@ -94,7 +94,7 @@ fn resolve(
     })
 }
 
-/// A session is bound to its process when it begins to run and with each turn.
+/// Tells whether a session begins to run, or a turn.
 fn starts(matter: &AgentMatter) -> bool {
     let starting =
         |o: &Observation| matches!(o.fact, Fact::SessionStarted { .. } | Fact::Prompt { .. });
@@ -368,14 +368,15 @@ fn goes_on(
     Ok(())
 }
 
-/// Tells whether a session began to run again after this, as far as its processes tell.
+/// Tells whether a session began to run again after this, as far as its processes and turns tell.
 fn began_again(
     tx: &mut dyn Transaction,
     session: SessionId,
     at: Timestamp,
 ) -> Result<bool, LedgerError> {
     let newest = tx.bindings(session)?.into_iter().next();
-    Ok(newest.is_some_and(|b| b.bound_at > at))
+    let turn = tx.last_turn(session)?;
+    Ok(newest.is_some_and(|b| b.bound_at > at) || turn.is_some_and(|t| t.opened_at > at))
 }
 
 /// Ends a session: nothing of it runs any more, and if no commit holds its work, a checkpoint does.

@@ -49,9 +49,9 @@ fn machine() -> &'static Machine {
 /// evidence, never a failure.
 pub fn chain() -> Chain {
     if procfs::available() {
-        procfs::chain(machine()).0
+        procfs::chain(machine(), std::process::id()).0
     } else {
-        ps::chain(machine())
+        ps::chain(machine(), std::process::id())
     }
 }
 
@@ -59,9 +59,9 @@ pub fn chain() -> Chain {
 /// and of the script it runs, nearest first.
 pub fn chain_with_paths() -> (Chain, Vec<ProcessPaths>) {
     if procfs::available() {
-        procfs::chain(machine())
+        procfs::chain(machine(), std::process::id())
     } else {
-        (ps::chain(machine()), Vec::new())
+        (ps::chain(machine(), std::process::id()), Vec::new())
     }
 }
 

@@ -67,12 +67,12 @@ pub(super) fn start_time(pid: u32) -> Option<u64> {
     stat(pid).filter(|s| !s.ended).map(|s| s.start)
 }
 
-/// Walks from this process up to the first one, bounded, and safe against loops and parents that
-/// vanish meanwhile.
-pub(super) fn chain(machine: &Machine) -> (Chain, Vec<ProcessPaths>) {
+/// Walks from a process up to the first one, bounded, and safe against loops and parents that vanish
+/// meanwhile.
+pub(super) fn chain(machine: &Machine, from: u32) -> (Chain, Vec<ProcessPaths>) {
     let mut chain = Chain::default();
     let mut all_paths = Vec::new();
-    let mut pid = std::process::id();
+    let mut pid = from;
     while chain.ancestors.len() < WALK_LIMIT {
         if chain.ancestors.iter().any(|a| a.identity.pid == pid) {
             break;
@@ -169,7 +169,7 @@ mod tests {
             boot: boot_id(),
             namespace: pid_namespace(),
         };
-        let (chain, paths) = chain(&machine);
+        let (chain, paths) = chain(&machine, std::process::id());
         assert_eq!(chain.ancestors[0].identity.pid, std::process::id());
         assert!(chain.complete);
         assert_eq!(paths.len(), chain.ancestors.len());

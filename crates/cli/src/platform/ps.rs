@@ -37,7 +37,7 @@ pub(super) fn boot_time() -> String {
         .unwrap_or_default()
 }
 
-pub(super) fn chain(machine: &Machine) -> Chain {
+pub(super) fn chain(machine: &Machine, from: u32) -> Chain {
     let output = Command::new("ps")
         .env("LC_ALL", "C")
         .args(["-A", "-o", "pid=,ppid=,pgid=,tpgid=,tty=,lstart=,comm="])
@@ -49,7 +49,7 @@ pub(super) fn chain(machine: &Machine) -> Chain {
         .lines()
         .filter_map(row)
         .collect();
-    walk(machine, &rows, std::process::id())
+    walk(machine, &rows, from)
 }
 
 fn walk(machine: &Machine, rows: &HashMap<u32, Row>, from: u32) -> Chain {
@@ -140,6 +140,9 @@ fn seconds(words: &[&str]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+
     use super::super::procfs;
     use super::*;
 
@@ -156,21 +159,98 @@ mod tests {
         assert!(super::row("").is_none());
     }
 
-    #[test]
-    fn ps_and_proc_agree_on_who_is_above_whom() {
-        let machine = Machine {
+    fn here() -> Machine {
+        Machine {
             host: "h".into(),
             boot: "b".into(),
             namespace: 0,
+        }
+    }
+
+    /// All that a verdict takes from a chain: who is above whom, git, the agent, the terminal, whether
+    /// it was left behind.
+    fn told(chain: &Chain) -> String {
+        let pid = |a: Option<&Ancestor>| a.map(|a| a.identity.pid);
+        let pids: Vec<_> = chain.ancestors.iter().map(|a| a.identity.pid).collect();
+        let agents: Vec<_> = (0..pids.len())
+            .map(|n| Chain {
+                ancestors: chain.ancestors[n..].to_vec(),
+                complete: true,
+            })
+            .map(|c| pid(c.agent_process(None)))
+            .collect();
+        format!(
+            "{pids:?} complete {} git {:?} agents {agents:?} typed {:?} below {:?} orphan {}",
+            chain.complete,
+            chain.git_process().map(|(at, a)| (at, a.identity.pid)),
+            pid(chain.typed_in()),
+            pid(chain.shell_above()),
+            chain.is_orphaned()
+        )
+    }
+
+    /// Starts a shell command whose last process prints its pid and waits, and compares both walks.
+    fn compare(command: &str) -> String {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", command])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        said.read_line(&mut line).unwrap();
+        let pid = line.trim().parse().expect(&line);
+        let by_proc = told(&procfs::chain(&here(), pid).0);
+        let by_ps = told(&chain(&here(), pid));
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        child.wait().unwrap();
+        drop(said);
+        assert_eq!(by_ps, by_proc, "{command}");
+        by_ps
+    }
+
+    const WAITS: &str = "echo $$; read end; true";
+
+    #[test]
+    fn ps_and_proc_tell_the_same_of_real_processes() {
+        let git = format!("git -c alias.x='!f() {{ {WAITS}; }}; f' x; true");
+        let told = compare(&git);
+        assert!(!told.contains("git None"), "{told}");
+        compare(&format!("sh -c '{WAITS}'; true"));
+        let odd = tempfile::tempdir().unwrap();
+        let program = odd.path().join("a) b (c");
+        std::fs::copy("/bin/sh", &program).unwrap();
+        compare(&format!("'{}' -c '{WAITS}'; true", program.display()));
+        let alone = compare(&format!("exec setsid -w {git}"));
+        assert!(alone.contains("typed None"), "{alone}");
+        let at_terminal = compare(
+            "python3 -c 'import pty; pty.spawn([\"bash\", \"--norc\", \"-c\", \"echo $$; read end; true\"])'",
+        );
+        assert!(at_terminal.contains("git None"), "{at_terminal}");
+    }
+
+    #[test]
+    fn a_walk_ends_at_loops_vanished_parents_and_its_limit() {
+        let row = |parent| Row {
+            parent,
+            group: 1,
+            foreground: -1,
+            terminal: 0,
+            start: 1,
+            command: "x".to_owned(),
         };
-        let (by_proc, by_ps) = (procfs::chain(&machine).0, chain(&machine));
-        let pids = |c: &Chain| {
-            c.ancestors
-                .iter()
-                .map(|a| a.identity.pid)
-                .collect::<Vec<_>>()
+        let walked = |rows: &HashMap<u32, Row>| {
+            let chain = walk(&here(), rows, 1000);
+            (chain.ancestors.len(), chain.complete)
         };
-        assert_eq!(pids(&by_ps), pids(&by_proc));
-        assert!(by_ps.complete);
+        let looped = HashMap::from([(1000, row(7)), (7, row(8)), (8, row(7))]);
+        assert_eq!(walked(&looped), (3, false));
+        let vanished = HashMap::from([(1000, row(7))]);
+        assert_eq!(walked(&vanished), (1, false));
+        let deep: HashMap<_, _> = (1..=1000).map(|pid| (pid, row(pid - 1))).collect();
+        assert_eq!(walked(&deep), (WALK_LIMIT, false));
+        let whole = HashMap::from([(1000, row(1)), (1, row(0))]);
+        assert_eq!(walked(&whole), (2, true));
     }
 }

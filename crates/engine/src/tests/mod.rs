@@ -7,6 +7,7 @@ mod properties;
 mod resolve;
 mod scenes;
 mod seal;
+mod selection;
 mod spool;
 mod stage;
 mod sweep;
