@@ -456,6 +456,7 @@ fn chain(agent: &ProcessIdentity) -> Chain {
             .map(|(n, up)| ancestor(n, up))
             .collect(),
         complete: true,
+        per_second: 100,
     }
 }
 

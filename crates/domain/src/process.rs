@@ -84,6 +84,9 @@ pub struct Chain {
     /// Whether the walk ended at the first process of the system (and not at the limit, a loop or a
     /// process that vanished).
     pub complete: bool,
+    /// How many units of a start time make a second; 0 where that is not known.
+    #[serde(default)]
+    pub per_second: u32,
 }
 
 const SHELLS: &[&str] = &[
@@ -187,6 +190,19 @@ impl Chain {
         })
     }
 
+    /// For how long at least what was left behind has run, in milliseconds: what the topmost process
+    /// above git that is not the system's first one is older than this process.
+    #[must_use]
+    pub fn left_behind_ms(&self) -> Option<i64> {
+        let (_, git) = self.git_process()?;
+        let own = self.ancestors.first()?.identity.start;
+        let top = self.ancestors.iter().rfind(|a| a.identity.pid != 1);
+        let began = top.unwrap_or(git).identity.start;
+        let units = own.checked_sub(began)?.saturating_sub(1);
+        let ms = units.checked_mul(1_000)? / u64::from(self.per_second).max(1);
+        (self.per_second > 0).then_some(i64::try_from(ms).ok()?)
+    }
+
     /// Tells whether what started this was left behind by its parent: above git there are only
     /// shells and runners up to the first process, or the walk ends inside another namespace.
     #[must_use]
@@ -231,6 +247,7 @@ pub(crate) mod tests {
         Chain {
             ancestors,
             complete: true,
+            per_second: 0,
         }
     }
 
@@ -310,6 +327,27 @@ pub(crate) mod tests {
     fn an_alias_is_a_git_below_a_git() {
         let c = chain(&["siglum", "sh", "git", "git", "bash", "init"]);
         assert_eq!(c.git_process().unwrap().0, 3);
+    }
+
+    #[test]
+    fn how_long_ago_work_was_left_behind() {
+        let mut c = chain(&["siglum", "sh", "git", "sh", "systemd"]);
+        let starts = [1_000, 999, 998, 700, 1];
+        for (a, start) in c.ancestors.iter_mut().zip(starts) {
+            a.identity.start = start;
+        }
+        c.ancestors[4].identity.pid = 1;
+        assert_eq!(c.left_behind_ms(), None, "the unit is not known");
+        c.per_second = 100;
+        assert_eq!(c.left_behind_ms(), Some(2_990));
+        c.per_second = 1;
+        assert_eq!(c.left_behind_ms(), Some(299_000));
+        c.ancestors[3].identity.start = 2_000;
+        assert_eq!(
+            c.left_behind_ms(),
+            None,
+            "no child is older than its parent"
+        );
     }
 
     #[test]

@@ -51,12 +51,16 @@ fn terminal(chain: &Chain) -> AtTerminal {
 }
 
 /// Adds the tool calls that run in the checkout. Work that was left behind is told apart only where
-/// their agents' processes could have been seen: one that runs in a container may be anybody's.
+/// their agents' processes could have been seen: one that runs in a container may be anybody's. A
+/// call that began after that work did not leave it behind.
 fn running(tx: &mut dyn Transaction, scene: &Scene, case: &mut Case) -> Result<(), LedgerError> {
     let since = case.at.plus_millis(-CALL_AT_MOST_MS);
     let mut in_sight = true;
+    let orphaned = scene.chain.is_orphaned();
+    let left_for = scene.chain.left_behind_ms().filter(|_| orphaned);
+    let until = case.at.plus_millis(-left_for.unwrap_or(0));
     for call in tx.running_calls(&scene.place.worktree, since)? {
-        if call.started > case.at {
+        if call.started > until {
             continue;
         }
         let bound = tx.bindings(call.session)?;
@@ -65,7 +69,7 @@ fn running(tx: &mut dyn Transaction, scene: &Scene, case: &mut Case) -> Result<(
         let sign = Sign::RunningTool { call: call_name };
         case.signs.push((call.session, sign));
     }
-    case.orphaned = in_sight && scene.chain.is_orphaned();
+    case.orphaned = in_sight && orphaned;
     Ok(())
 }
 

@@ -85,7 +85,8 @@ fn resolve(
         goes_on(tx, session, matter, last_at)?;
         relate(tx, session, matter)?;
     }
-    if let Some(process) = &matter.process {
+    // An end may come late, from a process that the session has left.
+    if let Some(process) = matter.process.as_ref().filter(|_| !ends(matter)) {
         tx.bind(session, process, matter.carried.as_deref(), at)?;
     }
     Ok(SessionIdentity {
@@ -99,6 +100,11 @@ fn starts(matter: &AgentMatter) -> bool {
     let starting =
         |o: &Observation| matches!(o.fact, Fact::SessionStarted { .. } | Fact::Prompt { .. });
     matter.observations.iter().any(starting)
+}
+
+fn ends(matter: &AgentMatter) -> bool {
+    let ended = |o: &Observation| matches!(o.fact, Fact::SessionEnded { .. });
+    matter.observations.iter().any(ended)
 }
 
 fn create(

@@ -14,7 +14,7 @@ use siglum_ledger::{
 };
 
 use crate::scene::Unseen;
-use crate::{EngineError, World, landing, rivals};
+use crate::{EngineError, World, landing, rivals, scene};
 
 /// How many commits one look at a checkout goes back at most.
 const LOOK_BACK: usize = 1000;
@@ -128,8 +128,11 @@ fn checkout(
         let Some(facts) = facts.iter().find(|f| f.commit == commit) else {
             continue;
         };
-        let fits = || fitting(open, facts).filter(|_| moved != Moved::Made);
-        if let Some(found) = named(open, facts).or_else(fits) {
+        let mut found = named(open, facts);
+        if found.is_none() && moved != Moved::Made && alone(ledger, repository, facts)? {
+            found = fitting(open, facts);
+        }
+        if let Some(found) = found {
             settle_one(world, ledger, open, found, facts)?;
         } else if moved != Moved::Not {
             let fresh = CheckpointId::mint(world.ids);
@@ -237,6 +240,19 @@ fn settle_one(
 fn named(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
     open.iter()
         .position(|i| facts.named.contains(&i.scene.checkpoint))
+}
+
+/// Tells whether no session was open when a commit was made. An agent whose hooks were killed may have
+/// made it, and the message that all share may have lost its trailer to somebody else's.
+fn alone(
+    ledger: &mut dyn Ledger,
+    repository: RepositoryId,
+    facts: &CommitFacts,
+) -> Result<bool, EngineError> {
+    // Git's clock has whole seconds.
+    let made = facts.committed.plus_millis(1_000);
+    let around = read(ledger, |tx| scene::around(tx, repository, made))?;
+    Ok(around.is_empty())
 }
 
 /// The intent that became a commit without a trailer: the only one with this parent at this moment.

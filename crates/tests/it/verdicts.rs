@@ -322,6 +322,24 @@ fn a_call_that_ended_long_ago_is_no_sign() {
 }
 
 #[test]
+fn what_was_left_behind_before_a_call_began_is_not_the_calls() {
+    let world = World::new();
+    let repo = world.repo();
+    repo.sh(
+        "setsid -f sh -c 'echo >waits; until [ -e go ]; do sleep 0.02; done; \
+             git commit -q --allow-empty -m x; touch done' </dev/null >/dev/null 2>&1",
+    )
+    .ok();
+    until("it waits", || repo.dir.join("waits").exists());
+    let mut agent = Agent::start(&repo, "only");
+    let call = agent.shell_call("make");
+    agent.hook("PreToolUse", call);
+    std::fs::write(repo.dir.join("go"), "").unwrap();
+    until("it is done", || repo.dir.join("done").exists());
+    repo.check("older than the call", "HEAD", "unknown unknown");
+}
+
+#[test]
 fn what_an_agent_left_without_variables_is_likely_while_its_call_runs() {
     let world = World::new();
     let repo = world.repo();

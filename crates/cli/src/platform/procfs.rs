@@ -70,7 +70,10 @@ pub(super) fn start_time(pid: u32) -> Option<u64> {
 /// Walks from a process up to the first one, bounded, and safe against loops and parents that vanish
 /// meanwhile.
 pub(super) fn chain(machine: &Machine, from: u32) -> (Chain, Vec<ProcessPaths>) {
-    let mut chain = Chain::default();
+    let mut chain = Chain {
+        per_second: u32::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(0),
+        ..Chain::default()
+    };
     let mut all_paths = Vec::new();
     let mut pid = from;
     while chain.ancestors.len() < WALK_LIMIT {

@@ -53,7 +53,10 @@ pub(super) fn chain(machine: &Machine, from: u32) -> Chain {
 }
 
 fn walk(machine: &Machine, rows: &HashMap<u32, Row>, from: u32) -> Chain {
-    let mut chain = Chain::default();
+    let mut chain = Chain {
+        per_second: 1,
+        ..Chain::default()
+    };
     let mut pid = from;
     while chain.ancestors.len() < WALK_LIMIT
         && !chain.ancestors.iter().any(|a| a.identity.pid == pid)
@@ -176,6 +179,7 @@ mod tests {
             .map(|n| Chain {
                 ancestors: chain.ancestors[n..].to_vec(),
                 complete: true,
+                per_second: chain.per_second,
             })
             .map(|c| pid(c.agent_process(None)))
             .collect();

@@ -36,6 +36,7 @@ pub(super) fn scene(n: u128, place: &Place, git: u32, by: Option<u32>, head: Opt
         chain: Chain {
             ancestors,
             complete: true,
+            per_second: 0,
         },
         variables: Vec::new(),
         agents: Vec::new(),

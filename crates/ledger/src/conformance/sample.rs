@@ -143,6 +143,7 @@ pub(super) fn scene(n: u128, pid: u32) -> Scene {
         chain: Chain {
             ancestors: vec![git],
             complete: true,
+            per_second: 100,
         },
         variables: vec![variable()],
         agents: vec![(0, agent("codex"))],

@@ -37,7 +37,10 @@ pub(super) fn check_trailers(day: &Day<'_>, which: &[&str]) -> usize {
                 let right = natives
                     .split(',')
                     .any(|native| makers[&commit.id].contains(native));
-                assert!(right, "{commit:?}: pinned {natives}");
+                let why = day.trees[0].why(&commit.id);
+                // Those between whom nobody can tell are pinned, too.
+                let open = why.committer() == "unknown ambiguous";
+                assert!(right || open, "{commit:?}: pinned {natives}: {why}");
             }
             checked += 1;
         }
