@@ -32,6 +32,7 @@ SCENARIOS = [*map(Path, filter(None, os.environ.get("LAB_SCENARIOS", "").split(o
 LOG_DIR = Path(os.environ.get("LAB_LOG_DIR", "."))
 LOG_BODIES = os.environ.get("LAB_LOG_BODIES") == "1"
 
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
 MARK = re.compile(r"\[\[(scenario|cwd|run):([^\]]*)\]\]")
 # How the agent asks for a compaction summary (such a request still declares tools).
 SUMMARY = re.compile(r"(detailed|concise|structured) summary|CONTEXT CHECKPOINT|<summary>|"
@@ -131,8 +132,10 @@ def script_of(call):
 def bind(call, tools):
     """A call of the scenario as (tool name, input) for the tools this request declares."""
     if "name" in call:                                        # literal, perhaps optional
-        known = call["name"] in tools or not call.get("optional")
-        return (call["name"], call.get("input", {})) if known else None
+        name, given = call["name"], call.get("input", {})
+        fields = (tools.get(name) or {}).get("properties")
+        given = {k: v for k, v in given.items() if fields is None or k in fields}
+        return (name, given) if name in tools or not call.get("optional") else None
     if tools.get("exec", {}).get("x-javascript") and call["op"] in ("shell", "write", "edit"):
         return script_of(call)
     name = next((n for n in OPS[call["op"]] if n in tools), None)
@@ -215,6 +218,8 @@ def decide(events, tools, schema):
     results = sum(1 for role, _ in events[start + 1:] if role == "result")
     script = load_scenario(values["scenario"])
     step, seen = step_of(script, results, (info["run"], info["scenario"]))
+    last = next((text for role, text in reversed(events) if role == "result"), "")
+    values = {**values, "result_uuid": (UUID.findall(last) or [""])[-1]}
     turn = fill(script["turns"][step], values)
     wanted = turn.get("tools") or []
     if results >= seen + len(wanted):       # answered already: the last turn only speaks

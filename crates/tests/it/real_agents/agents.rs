@@ -229,6 +229,12 @@ impl Lab {
         self.launch(Claude, start, prompt)
     }
 
+    /// Runs an agent on a script; returns the id of its session.
+    #[track_caller]
+    pub(super) fn work_by(&self, agent: Agent, start: Start<'_>, scenario: &str) -> String {
+        self.launch(agent, start, &self.prompt(scenario)).finish()
+    }
+
     /// Starts an agent with a prompt as it is.
     pub(super) fn launch(&self, agent: Agent, start: Start<'_>, prompt: &str) -> Running {
         static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);

@@ -1,4 +1,4 @@
-//! The real Claude Code against a scripted model: what Siglum says, compared with what git and the
+//! The real agents against a scripted model: what Siglum says, compared with what git and the
 //! model's own log of requests say.
 //!
 //! Every test has its own model server, home, ledger and repository, and lets `siglum init --yes`
@@ -28,8 +28,10 @@ mod screen;
 mod why;
 
 mod background;
+mod codex;
 mod compaction;
 mod continued;
+mod gemini;
 mod several;
 mod together;
 mod trouble;

@@ -29,6 +29,9 @@ pub(super) struct Answer {
     pub(super) why: String,
 }
 
+/// The session of answers to an agent that names none.
+pub(super) const NAMELESS: &str = "nameless";
+
 /// Tokens by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tokens {
@@ -136,8 +139,11 @@ fn answer(line: &Value) -> Answer {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let number = |name: &str| line["tokens"][name].as_u64().expect("tokens are complete");
     let calls = line["calls"].as_array().expect("calls are listed");
+    let header = |name: &str| line["headers"][name].as_str();
+    let named = header("x-claude-code-session-id").or_else(|| header("session-id"));
     Answer {
-        session: text(&line["headers"]["x-claude-code-session-id"]),
+        // Gemini CLI does not tell its model which session asks: it has one name for all.
+        session: named.unwrap_or(NAMELESS).to_owned(),
         calls: calls.iter().map(text).collect(),
         tokens: Tokens {
             input: number("input"),

@@ -93,6 +93,16 @@ impl Why {
             .collect()
     }
 
+    /// The agent's id of the committer, if it is a session, and the verdict.
+    pub(super) fn committer(&self) -> (Option<String>, String) {
+        let told = &self.data["committer"];
+        let native = told["native_ids"][0].as_str().map(str::to_owned);
+        (
+            native,
+            told["verdict"].as_str().unwrap_or_default().to_owned(),
+        )
+    }
+
     /// The prompt that led to the commit.
     pub(super) fn prompt(&self) -> &str {
         self.data["prompt"]["text"].as_str().unwrap_or_default()
