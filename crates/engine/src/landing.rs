@@ -9,6 +9,7 @@ use siglum_ledger::{
     Transaction,
 };
 
+use crate::rivals;
 use crate::scene::{self, Unseen};
 
 /// A commit landed: closes the intent of the same git process, or takes what could be seen now.
@@ -236,17 +237,26 @@ fn put_unseen(
     )
 }
 
-/// More became known of a commit that no hook of git saw: the end of another call, or what git says.
+/// More became known of a commit that no hook of git saw landing: the end of another call, or what git
+/// says. One that a trailer gave to its announcer may turn out to be somebody else's.
 pub(crate) fn judge_again(
     tx: &mut dyn Transaction,
     ids: &dyn IdSource,
     repository: RepositoryId,
     commit: &Oid,
 ) -> Result<(), LedgerError> {
-    let known = tx.commit(repository, commit)?;
-    let Some(known) = known.filter(|c| c.seen_by == SeenBy::Tool && c.intent.is_none()) else {
+    let Some(known) = tx.commit(repository, commit)? else {
         return Ok(());
     };
+    let announced = known.intent.map(|id| tx.intent(id)).transpose()?.flatten();
+    let unseen = match (known.seen_by, &announced) {
+        (SeenBy::Tool, None) => true,
+        (SeenBy::Sweep, Some(intent)) => rivals::made_otherwise(tx, intent, commit)?,
+        _ => false,
+    };
+    if !unseen {
+        return Ok(());
+    }
     // Without them it is judged again when git was asked.
     let Some(facts) = &known.facts else {
         return Ok(());
@@ -270,9 +280,14 @@ pub(crate) fn judge_again(
     if let Some(id) = checkpoint {
         pin(tx, id, repository, commit, &sessions, at)?;
     }
+    if let Some(intent) = &announced {
+        tx.close_intent(intent.scene.checkpoint, &IntentState::Expired)?;
+    }
     tx.put_commit(&CommitRecord {
         checkpoint,
         judgement,
+        intent: None,
+        seen_by: SeenBy::Tool,
         ..known
     })
 }

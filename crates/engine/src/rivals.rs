@@ -7,7 +7,7 @@
 use siglum_domain::Oid;
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Verdict, judge};
-use siglum_ledger::{IntentRecord, LedgerError, SeenBy, Transaction};
+use siglum_ledger::{IntentRecord, LedgerError, Said, SeenBy, Transaction};
 
 use crate::landing::{concerned, pin};
 use crate::scene;
@@ -43,6 +43,22 @@ pub(crate) fn seen_otherwise(
     let announced = judge(&scene::case(tx, &intent.scene, intent.at)?);
     let seen = known.judgement.committer;
     Ok(seen != Committer::Unknown && seen != announced.committer)
+}
+
+/// Tells whether a call of somebody else than who announced a commit has git's own line of making it in
+/// its output, and none of theirs has: the message was theirs, the commit was not.
+pub(crate) fn made_otherwise(
+    tx: &mut dyn Transaction,
+    intent: &IntentRecord,
+    commit: &Oid,
+) -> Result<bool, LedgerError> {
+    let moves = tx.moves_to(intent.repository, commit)?;
+    let mut makers = moves.iter().filter(|m| m.said == Said::Made).peekable();
+    if makers.peek().is_none() {
+        return Ok(false);
+    }
+    let announced = judge(&scene::case(tx, &intent.scene, intent.at)?).committer;
+    Ok(makers.all(|m| announced != Committer::Session { session: m.session }))
 }
 
 /// Nobody saw a commit landing, and several who announced one at once could have made it: unless all

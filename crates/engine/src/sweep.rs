@@ -132,9 +132,11 @@ fn checkout(
         if found.is_none() && moved != Moved::Made && alone(ledger, repository, facts)? {
             found = fitting(open, facts);
         }
-        if let Some(found) = found {
-            settle_one(world, ledger, open, found, facts)?;
-        } else if moved != Moved::Not {
+        let settled = match found {
+            Some(found) => settle_one(world, ledger, open, found, facts)?,
+            None => false,
+        };
+        if !settled && moved != Moved::Not {
             let fresh = CheckpointId::mint(world.ids);
             write(ledger, Durability::Process, |tx| {
                 let unseen = Unseen {
@@ -205,14 +207,15 @@ fn look_up(
 }
 
 /// Closes an intent with its commit, unless a hook was quicker. Where a hook saw somebody else making
-/// the commit, the intent became none; while somebody lives who may be making it, it waits.
+/// the commit, or a call of somebody else says so in git's own words, the intent became none; while
+/// somebody lives who may be making it, it waits. Returns whether there is no more to do.
 fn settle_one(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     open: &mut Vec<IntentRecord>,
     found: usize,
     facts: &CommitFacts,
-) -> Result<(), EngineError> {
+) -> Result<bool, EngineError> {
     let intent = open.swap_remove(found);
     let lives = |i: &IntentRecord| watched(&i.scene.chain).and_then(world.alive) == Some(true);
     let became = write(ledger, Durability::Disk, |tx| {
@@ -220,7 +223,9 @@ fn settle_one(
         if still.is_none_or(|i| i.state != IntentState::Open) {
             return Ok(true);
         }
-        if rivals::seen_otherwise(tx, &intent, &facts.commit)? {
+        if rivals::seen_otherwise(tx, &intent, &facts.commit)?
+            || rivals::made_otherwise(tx, &intent, &facts.commit)?
+        {
             return Ok(false);
         }
         let rivals = rivals::of(tx, &intent, facts)?;
@@ -233,7 +238,7 @@ fn settle_one(
     if !became {
         open.push(intent);
     }
-    Ok(())
+    Ok(became)
 }
 
 /// The intent that became a commit by its trailer.

@@ -6,7 +6,7 @@ use std::process::Command;
 use siglum_domain::Oid;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::intake::{Head, Intake, LandedBy, Matter, Place, VERSION};
-use siglum_domain::observation::StartKind;
+use siglum_domain::observation::{Fact, Side, StartKind, ToolClass};
 use siglum_ledger::{CommitRecord, IntentState, SeenBy};
 
 use super::scenes::*;
@@ -246,4 +246,62 @@ fn a_checkout_that_is_gone_is_left_out() {
     fs::remove_dir_all(&repo.place.worktree).unwrap();
     stage.sweep();
     assert_eq!(stage.state(1), IntentState::Open);
+}
+
+/// What the shell tool of the second session saw: its own commit, with git's own line, under a message
+/// that names the checkpoint of the first.
+fn its_own(repo: &Repo, before: &Oid, commit: &Oid) -> [siglum_domain::intake::AgentMatter; 2] {
+    let stands = |side, oid: &Oid, seconds| {
+        let mut seen = head("u", "q", seconds, side, 1);
+        if let Fact::HeadSeen { commit, .. } = &mut seen.fact {
+            *commit = Some(oid.clone());
+        }
+        seen
+    };
+    let line = format!("[main {}] theirs", &commit.as_str()[..7]);
+    let in_place = |observations| siglum_domain::intake::AgentMatter {
+        place: Some(repo.place.clone()),
+        ..says("two", observations)
+    };
+    [
+        in_place(vec![
+            started(3, StartKind::Startup),
+            prompt("q", 4),
+            call("u", "q", 5, ToolClass::Shell),
+            stands(Side::Before, before, 5),
+        ]),
+        in_place(vec![
+            returned("u", "q", 12, ToolClass::Shell, &line),
+            stands(Side::After, commit, 12),
+        ]),
+    ]
+}
+
+#[test]
+fn a_message_that_somebody_else_used_does_not_make_the_commit_its_announcers() {
+    for told_first in [true, false] {
+        let (mut stage, repo) = announced();
+        let before = repo.head();
+        let message = format!("theirs\n\nSiglum-Checkpoint: {}", checkpoint(1));
+        let made = repo.commit(&message, 11);
+        let [begins, ends] = its_own(&repo, &before, &made);
+        let two = stage.hear(begins);
+        if told_first {
+            stage.hear(ends);
+            stage.sweep();
+        } else {
+            stage.sweep();
+            stage.slice();
+            stage.hear(ends);
+        }
+        stage.slice();
+        let known = stage.commit(&made).unwrap();
+        let session = Committer::Session { session: two };
+        assert_eq!(
+            known.judgement.committer, session,
+            "told first: {told_first}"
+        );
+        assert_eq!(known.judgement.verdict, Verdict::Certain);
+        assert_ne!(stage.state(1), IntentState::Landed(made));
+    }
 }

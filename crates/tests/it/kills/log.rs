@@ -83,8 +83,13 @@ fn check_counts(day: &Day<'_>, agent: &Agent) {
         let rows: u32 = store
             .query_row(sql, [native, *kind], |row| row.get(0))
             .unwrap();
+        // An end that is told again soon after is the same end.
+        let least = match event.as_str() {
+            "SessionEnd" => (*acknowledged).min(1),
+            _ => *acknowledged,
+        };
         assert!(
-            (*acknowledged..=*sent).contains(&rows),
+            (least..=*sent).contains(&rows),
             "{native}: {event} was sent {sent} times, acknowledged {acknowledged} times, recorded {rows} times"
         );
     }
