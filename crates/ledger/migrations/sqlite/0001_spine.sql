@@ -226,6 +226,7 @@ CREATE TABLE commits (
     seen_by    TEXT NOT NULL,
     PRIMARY KEY (repository, "commit")
 ) WITHOUT ROWID;
+CREATE INDEX commits_by_time ON commits (repository, at DESC);
 CREATE INDEX commits_by_session ON commits (session, at DESC);
 CREATE INDEX commits_by_patch ON commits (repository, patch);
 CREATE INDEX commits_by_checkpoint ON commits (checkpoint);
