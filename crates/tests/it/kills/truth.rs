@@ -81,6 +81,8 @@ pub(super) struct Commit {
     pub(super) id: String,
     /// Who ran git.
     pub(super) committer: String,
+    /// Who ran git first: a rebase keeps it, whatever becomes of the message.
+    author: String,
     pub(super) subject: String,
     pub(super) trailers: Vec<String>,
 }
@@ -94,17 +96,18 @@ impl Commit {
 
 /// All commits that these arguments of `git log` give.
 pub(super) fn commits(repo: &Repo<'_>, which: &[&str]) -> Vec<Commit> {
-    let format =
-        "--format=%H%x09%cn%x09%(trailers:key=Siglum-Checkpoint,valueonly,separator=%x20)%x09%s";
+    let format = "--format=%H%x09%cn%x09%an%x09%(trailers:key=Siglum-Checkpoint,valueonly,separator=%x20)%x09%s";
     let list = repo.git(&[&["log", format], which].concat());
     let commit = |line: &str| {
-        let [id, committer, trailers, subject] = line.splitn(4, '\t').collect::<Vec<_>>()[..]
+        let [id, committer, author, trailers, subject] =
+            line.splitn(5, '\t').collect::<Vec<_>>()[..]
         else {
             panic!("{line}");
         };
         Commit {
             id: id.to_owned(),
             committer: committer.to_owned(),
+            author: author.to_owned(),
             subject: subject.to_owned(),
             trailers: trailers.split_whitespace().map(str::to_owned).collect(),
         }
@@ -122,6 +125,7 @@ pub(super) fn makers(commits: &[Commit], births: &Births) -> BTreeMap<String, BT
     let makers = |commit: &Commit| {
         let mut makers = BTreeSet::from([commit.committer.clone()]);
         if births.known.get(&commit.id) != Some(&Birth::Made) {
+            makers.insert(commit.author.clone());
             makers.extend(
                 by_subject[commit.bare()]
                     .iter()
