@@ -21,6 +21,8 @@ mod known;
 mod listing;
 mod mentions;
 mod paths;
+#[cfg(test)]
+mod recorded;
 mod spec;
 mod summary;
 mod transcript;

@@ -1,5 +1,7 @@
 //! Commits that the output of a command names.
 
+use siglum_domain::commit::made_in_line;
+
 /// What of a command's output names a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -48,7 +50,11 @@ const DIGITS_MIN: usize = 7;
 /// last or in place of its abbreviation.
 pub(crate) fn mentioned(output: &str, asked: Asked) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
-    for id in output.lines().filter_map(told) {
+    for id in output
+        .lines()
+        .filter_map(made_in_line)
+        .filter(|id| is_id(id))
+    {
         if found.len() < LIMIT && !found.contains(&id) {
             found.push(id);
         }
@@ -59,23 +65,6 @@ pub(crate) fn mentioned(output: &str, asked: Asked) -> Vec<&str> {
         found.push(head);
     }
     found
-}
-
-/// The id in a line as `git commit` prints it: `[main (root-commit) 1a2b3c4] subject`.
-fn told(line: &str) -> Option<&str> {
-    let line = line.strip_prefix('[')?;
-    let rest = match line.strip_prefix("detached HEAD") {
-        Some(rest) => rest.strip_prefix(' ')?,
-        None => {
-            line.split_once(' ')
-                .filter(|(branch, _)| !branch.is_empty())?
-                .1
-        }
-    };
-    let rest = rest.strip_prefix("(root-commit) ").unwrap_or(rest);
-    let (id, subject) = rest.split_once(']')?;
-    let ends = subject.is_empty() || subject.starts_with(' ');
-    (ends && is_id(id)).then_some(id)
 }
 
 /// The id that a whole line is, if only one is printed: of several, one may be an ancestor's.

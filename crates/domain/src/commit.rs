@@ -48,8 +48,10 @@ pub fn says_it_was_made(text: &str, commit: &Oid) -> bool {
     text.lines().any(made)
 }
 
-/// The abbreviated id in a line that git prints when it has made a commit.
-fn made_in_line(line: &str) -> Option<&str> {
+/// The abbreviated id, of 4 or more digits in lower case, in a line that git prints when it has made a
+/// commit; nothing in any other line.
+#[must_use]
+pub fn made_in_line(line: &str) -> Option<&str> {
     let line = line.strip_prefix('[')?;
     let rest = match line.strip_prefix("detached HEAD ") {
         Some(rest) => rest,

@@ -26,25 +26,37 @@ pub(crate) fn authors_again(
     path: &str,
     began: Timestamp,
 ) -> Result<(), LedgerError> {
-    let newest = tx.commits(Some(repository), 1)?;
-    if newest.iter().all(|commit| commit.at < began) {
-        return Ok(());
-    }
     let touched = |c: &CommitRecord| {
         let mut changes = c.facts.iter().flat_map(|f| &f.changes);
         c.at >= began && changes.any(|change| change.path == path)
     };
-    for commit in tx.commits(Some(repository), COMMITS_BACK)? {
-        if touched(&commit) {
-            let (facts, patch) = (None, None);
-            tx.put_commit(&CommitRecord {
-                facts,
-                patch,
-                ..commit
-            })?;
-        }
+    for commit in since(tx, repository, began)?.into_iter().filter(touched) {
+        let (facts, patch) = (None, None);
+        tx.put_commit(&CommitRecord {
+            facts,
+            patch,
+            ..commit
+        })?;
     }
     Ok(())
+}
+
+/// The newest commits, back to one that is older than a moment: a hook, which mostly finds none that is
+/// newer, reads one.
+fn since(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    moment: Timestamp,
+) -> Result<Vec<CommitRecord>, LedgerError> {
+    let mut limit = 1;
+    loop {
+        let newest = tx.commits(Some(repository), limit)?;
+        let older = newest.last().is_none_or(|commit| commit.at < moment);
+        if older || newest.len() < limit || limit >= COMMITS_BACK {
+            return Ok(newest);
+        }
+        limit *= 16;
+    }
 }
 
 /// The content of a file before an edit: completes the edit whose content after is there.

@@ -6,7 +6,7 @@
 
 use siglum_domain::Oid;
 use siglum_domain::commit::CommitFacts;
-use siglum_domain::evidence::{Basis, Committer, Evidence, Verdict, judge};
+use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
 use siglum_ledger::{IntentRecord, LedgerError, Said, SeenBy, Transaction};
 
 use crate::landing::{concerned, pin};
@@ -30,6 +30,11 @@ pub(crate) fn of(
     Ok(open)
 }
 
+/// Who announced a commit, by what was seen then.
+fn announced(tx: &mut dyn Transaction, intent: &IntentRecord) -> Result<Judgement, LedgerError> {
+    Ok(judge(&scene::case(tx, &intent.scene, intent.at)?))
+}
+
 /// Tells whether a hook saw a commit landing that somebody else made than who announced it.
 pub(crate) fn seen_otherwise(
     tx: &mut dyn Transaction,
@@ -40,9 +45,8 @@ pub(crate) fn seen_otherwise(
     let Some(known) = known.filter(|c| c.seen_by == SeenBy::Hook) else {
         return Ok(false);
     };
-    let announced = judge(&scene::case(tx, &intent.scene, intent.at)?);
     let seen = known.judgement.committer;
-    Ok(seen != Committer::Unknown && seen != announced.committer)
+    Ok(seen != Committer::Unknown && seen != announced(tx, intent)?.committer)
 }
 
 /// Tells whether a call of somebody else than who announced a commit has git's own line of making it in
@@ -57,7 +61,7 @@ pub(crate) fn made_otherwise(
     if makers.peek().is_none() {
         return Ok(false);
     }
-    let announced = judge(&scene::case(tx, &intent.scene, intent.at)?).committer;
+    let announced = announced(tx, intent)?.committer;
     Ok(makers.all(|m| announced != Committer::Session { session: m.session }))
 }
 
@@ -74,7 +78,7 @@ pub(crate) fn doubt(
     };
     let mut doubtful = false;
     for rival in rivals {
-        let judged = judge(&scene::case(tx, &rival.scene, rival.at)?);
+        let judged = announced(tx, rival)?;
         if judged.committer == known.judgement.committer {
             continue;
         }

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use siglum_domain::NativeId;
-use siglum_domain::redact::Redactor;
-
 use super::transcript::Reader;
+use crate::recorded;
+pub(super) use crate::recorded::native;
 use crate::transcript::{CommitMention, Sighting, TranscriptEdit, TranscriptReader as _};
 
 pub(super) const HOOKS: &str = include_str!("fixtures/2.1.329/hooks.jsonl");
@@ -19,35 +18,18 @@ pub(super) const SUBAGENT_PARENT: &str = include_str!("fixtures/2.1.329/subagent
 pub(super) const SUBAGENT: &str =
     include_str!("fixtures/2.1.329/subagents/agent-a41656a253b697f93.jsonl");
 
-pub(super) fn native(id: &str) -> NativeId {
-    NativeId::new(id).expect("a native id")
-}
-
 /// The changes and the commits that a transcript tells of.
 pub(super) fn outcomes(
     text: &str,
     reader: &mut Reader,
 ) -> (Vec<TranscriptEdit>, Vec<CommitMention>) {
-    let (mut edits, mut commits) = (Vec::new(), Vec::new());
-    for line in text.split_inclusive('\n') {
-        let line = reader.line(0, line, Redactor::shared());
-        edits.extend(line.edits);
-        commits.extend(line.commits);
-    }
-    reader.finish();
-    (edits, commits)
+    let told = recorded::read(text, reader);
+    (told.edits, told.commits)
 }
 
 /// All that a reader sees in a transcript, what is held back at its end included.
 pub(super) fn read(text: &str, reader: &mut Reader) -> Vec<Sighting> {
-    let mut offset = 0;
-    let mut seen = Vec::new();
-    for line in text.split_inclusive('\n') {
-        seen.extend(reader.line(offset, line, Redactor::shared()).sightings);
-        offset += line.len() as u64;
-    }
-    seen.extend(reader.finish());
-    seen
+    recorded::read(text, reader).seen
 }
 
 impl Reader {

@@ -1,36 +1,20 @@
 //! What the agent really wrote, with generic paths and without long instructions.
 
-use siglum_domain::NativeId;
-use siglum_domain::redact::Redactor;
-
 use super::transcript::Reader;
-use crate::transcript::{CommitMention, Sighting, TranscriptEdit, TranscriptReader};
-
-pub(super) fn native(id: &str) -> NativeId {
-    NativeId::new(id).expect("a native id")
-}
+use crate::recorded;
+pub(super) use crate::recorded::native;
+use crate::transcript::{CommitMention, Sighting, TranscriptEdit};
 
 /// The changes and the commits that a transcript tells of.
 pub(super) fn outcomes(
     text: &str,
     reader: &mut Reader,
 ) -> (Vec<TranscriptEdit>, Vec<CommitMention>) {
-    let (mut edits, mut commits) = (Vec::new(), Vec::new());
-    for line in text.split_inclusive('\n') {
-        let line = reader.line(0, line, Redactor::shared());
-        edits.extend(line.edits);
-        commits.extend(line.commits);
-    }
-    (edits, commits)
+    let told = recorded::read(text, reader);
+    (told.edits, told.commits)
 }
 
-/// All that a reader sees in a transcript.
+/// All that a reader sees in a transcript, what is held back at its end included.
 pub(super) fn read(text: &str, reader: &mut Reader) -> Vec<Sighting> {
-    let mut offset = 0;
-    let mut seen = Vec::new();
-    for line in text.split_inclusive('\n') {
-        seen.extend(reader.line(offset, line, Redactor::shared()).sightings);
-        offset += line.len() as u64;
-    }
-    seen
+    recorded::read(text, reader).seen
 }

@@ -6,24 +6,15 @@ use std::path::Path;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use siglum_domain::Timestamp;
 use siglum_domain::observation::{Body, Fact, Side};
-use siglum_domain::redact::Redactor;
 
 use super::reduce;
 use crate::claude_code::fixture::HOOKS;
 use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced};
+use crate::recorded;
 
 fn call(payload: &[u8]) -> HookCall<'_> {
-    HookCall {
-        payload,
-        redactor: Redactor::shared(),
-        digest_key: &[7; 32],
-        now: Timestamp::from_seconds(1_795_222_294),
-        delivery: "d1",
-        agent_dir: Path::new("/home/dev/.claude"),
-        worktree: Some(Path::new("/repo")),
-    }
+    recorded::call(payload, "/home/dev/.claude")
 }
 
 fn reduced(payload: &Value) -> Reduced {
@@ -31,10 +22,7 @@ fn reduced(payload: &Value) -> Reduced {
 }
 
 fn payloads() -> Vec<Value> {
-    let lines = HOOKS
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    lines.map(|line| line["stdin"].clone()).collect()
+    recorded::payloads(HOOKS)
 }
 
 fn show(reduced: &Reduced) -> String {

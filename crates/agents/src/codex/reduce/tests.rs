@@ -6,25 +6,16 @@ use std::path::Path;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use siglum_domain::Timestamp;
 use siglum_domain::observation::{Fact, Side, ToolClass};
-use siglum_domain::redact::Redactor;
 
 use super::reduce;
 use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced};
+use crate::recorded;
 
 const HOOKS: &str = include_str!("../fixtures/0.169.0/hooks.jsonl");
 
 fn call(payload: &[u8]) -> HookCall<'_> {
-    HookCall {
-        payload,
-        redactor: Redactor::shared(),
-        digest_key: &[7; 32],
-        now: Timestamp::from_seconds(1_795_233_393),
-        delivery: "d1",
-        agent_dir: Path::new("/home/dev/.codex"),
-        worktree: Some(Path::new("/repo")),
-    }
+    recorded::call(payload, "/home/dev/.codex")
 }
 
 fn reduced(payload: &Value) -> Reduced {
@@ -32,10 +23,7 @@ fn reduced(payload: &Value) -> Reduced {
 }
 
 fn payloads() -> Vec<Value> {
-    let lines = HOOKS
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    lines.map(|line| line["stdin"].clone()).collect()
+    recorded::payloads(HOOKS)
 }
 
 fn show(reduced: &Reduced) -> String {

@@ -7,24 +7,15 @@ use std::path::Path;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use siglum_domain::Timestamp;
 use siglum_domain::observation::{Body, Fact};
-use siglum_domain::redact::Redactor;
 
 use super::reduce;
 use crate::gemini::fixture::HOOKS;
 use crate::hook::{BODY_LIMIT, HookCall, ReduceError, Reduced};
+use crate::recorded;
 
 fn call(payload: &[u8]) -> HookCall<'_> {
-    HookCall {
-        payload,
-        redactor: Redactor::shared(),
-        digest_key: &[7; 32],
-        now: Timestamp::from_seconds(1_795_222_294),
-        delivery: "d1",
-        agent_dir: Path::new("/home/dev/.gemini"),
-        worktree: Some(Path::new("/repo")),
-    }
+    recorded::call(payload, "/home/dev/.gemini")
 }
 
 fn reduced(payload: &Value) -> Reduced {
@@ -32,10 +23,7 @@ fn reduced(payload: &Value) -> Reduced {
 }
 
 fn payloads() -> Vec<Value> {
-    let lines = HOOKS
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    lines.map(|line| line["stdin"].clone()).collect()
+    recorded::payloads(HOOKS)
 }
 
 /// The payloads of one recorded session.
@@ -247,7 +235,7 @@ fn a_recorded_transcript_is_accepted_and_no_other() {
     for path in [
         "/home/dev/.gemini/settings.jsonl",
         "/home/dev/.gemini/tmp/../x.jsonl",
-        "/home/dev/.gemini/tmp/work/chats/x.json",
+        "/home/dev/.gemini/tmp/repo/chats/x.json",
         "relative.jsonl",
     ] {
         let payload = json!({"session_id": "s", "hook_event_name": "AfterAgent", "transcript_path": path, "cwd": "repo"});

@@ -1,0 +1,58 @@
+//! Recordings of agents, for the tests of all of them.
+
+use std::path::Path;
+
+use serde_json::Value;
+use siglum_domain::redact::Redactor;
+use siglum_domain::{NativeId, Timestamp};
+
+use crate::hook::HookCall;
+use crate::transcript::{CommitMention, Sighting, TranscriptEdit, TranscriptReader};
+
+/// A hook's call with a payload, for an agent whose own directory has this name in a home.
+pub(crate) fn call<'a>(payload: &'a [u8], agent_dir: &'a str) -> HookCall<'a> {
+    HookCall {
+        payload,
+        redactor: Redactor::shared(),
+        digest_key: &[7; 32],
+        now: Timestamp::from_seconds(1_795_222_294),
+        delivery: "d1",
+        agent_dir: Path::new(agent_dir),
+        worktree: Some(Path::new("/repo")),
+    }
+}
+
+/// The payloads of recorded hook calls, a line each.
+pub(crate) fn payloads(hooks: &str) -> Vec<Value> {
+    let lines = hooks
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    lines.map(|line| line["stdin"].clone()).collect()
+}
+
+pub(crate) fn native(id: &str) -> NativeId {
+    NativeId::new(id).expect("a native id")
+}
+
+/// All that a transcript tells.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// What was seen, what is held back at the end included.
+    pub(crate) seen: Vec<Sighting>,
+    pub(crate) edits: Vec<TranscriptEdit>,
+    pub(crate) commits: Vec<CommitMention>,
+}
+
+/// Reads a transcript to its end.
+pub(crate) fn read(text: &str, reader: &mut dyn TranscriptReader) -> Told {
+    let (mut offset, mut told) = (0, Told::default());
+    for line in text.split_inclusive('\n') {
+        let read = reader.line(offset, line, Redactor::shared());
+        told.seen.extend(read.sightings);
+        told.edits.extend(read.edits);
+        told.commits.extend(read.commits);
+        offset += line.len() as u64;
+    }
+    told.seen.extend(reader.finish());
+    told
+}
