@@ -46,8 +46,10 @@ pub enum InstallState {
     /// Hooks of ours that run this other program.
     OtherShim(String),
     /// All of it, but the agent passes over these events in silence: the person has not said yet that
-    /// it may run the hooks as they are now, or switched them off.
+    /// it may run the hooks as they are now, or switched them off one by one.
     Untrusted(Vec<String>),
+    /// All of it, but this setting, which is the person's alone, keeps the agent from running any hook.
+    SwitchedOff(&'static str),
 }
 
 /// Why settings were left alone. The texts name the place.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::redact::Redactor;
 use siglum_domain::{LedgerId, Oid};
-use siglum_engine::{World, settle};
+use siglum_engine::{Here, World, settle};
 use siglum_gitstore::{Git, ObjectStore, Repo, discover};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{RepositoryRecord, Spool, SqliteLedger, read};
@@ -17,6 +17,7 @@ use crate::ui::{self, Ui};
 use crate::{env, platform};
 
 /// What a command works with.
+#[derive(Clone)]
 pub struct Cx {
     pub ui: Ui,
     pub home: Home,
@@ -121,12 +122,14 @@ impl Cx {
     /// The world as this process sees it.
     pub fn world(&self) -> Result<World<'static>, CommandError> {
         Ok(World {
-            ids: &Ids,
-            clock: &clock::now,
-            alive: &platform::alive,
+            here: Here {
+                ids: &Ids,
+                clock: &clock::now,
+                alive: &platform::alive,
+                redactor: Redactor::shared(),
+            },
             git: env::git(),
             objects: ObjectStore::open(self.home.objects())?,
-            redactor: Redactor::shared(),
         })
     }
 

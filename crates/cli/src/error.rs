@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use siglum_engine::EngineError;
 use siglum_engine::find::FindError;
+use siglum_engine::turn::TurnError;
 use siglum_gitstore::GitError;
 use siglum_ledger::LedgerError;
 
@@ -93,6 +94,10 @@ impl From<LedgerError> for CommandError {
                 "Check the disk and the directory in SIGLUM_HOME; evidence waits in the spool meanwhile.",
             ),
             LedgerError::Damaged(_) => Some("Run `siglum doctor` to see what is damaged."),
+            LedgerError::Unreachable(_) => {
+                Some("Check that the server runs and that the address in the settings is right.")
+            }
+            LedgerError::Unknown(_) => Some("Ask for what you wrote before you write it again."),
             LedgerError::Outdated { .. } | LedgerError::Storage(_) => None,
         };
         Self {
@@ -133,6 +138,40 @@ impl From<FindError> for CommandError {
                 .hint("`siglum session list` and `siglum checkpoint list` show what there is."),
             FindError::Ambiguous { .. } => Self::new(Kind::Usage, error).hint("Type more digits."),
         }
+    }
+}
+
+impl From<TurnError> for CommandError {
+    fn from(error: TurnError) -> Self {
+        let (kind, hint) = match error {
+            TurnError::Ledger(error) => return error.into(),
+            TurnError::NoSession(_) => {
+                (Kind::NotFound, "`siglum session list` shows what there is.")
+            }
+            TurnError::NotDriven(_) => (
+                Kind::Failed,
+                "This is for sessions that a program drives over the API; `siglum session end` ends others.",
+            ),
+            TurnError::Leased { .. } => (
+                Kind::Failed,
+                "Wait until its driver gives it back or its lease runs out, or end that driver.",
+            ),
+            TurnError::Quarantined { .. } => {
+                (Kind::Failed, "`siglum doctor` tells what is damaged.")
+            }
+            TurnError::Archived { .. } => (
+                Kind::Failed,
+                "`siglum session fork` begins a session that goes on from it.",
+            ),
+            TurnError::Held { .. } | TurnError::NotOpen { .. } => {
+                (Kind::Failed, "`siglum session recover` shows the ways out.")
+            }
+            TurnError::Invalid { .. } => return Self::new(Kind::Usage, error),
+            TurnError::Fenced { .. } | TurnError::Stale { .. } | TurnError::Conflict { .. } => {
+                return Self::new(Kind::Failed, error);
+            }
+        };
+        Self::new(kind, error).hint(hint)
     }
 }
 

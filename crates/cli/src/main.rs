@@ -10,7 +10,6 @@
 )]
 
 mod cli;
-mod clock;
 mod commands;
 mod config;
 mod cx;
@@ -24,6 +23,8 @@ mod schema;
 mod ui;
 
 use std::process::ExitCode;
+
+use siglum_platform::clock;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os();

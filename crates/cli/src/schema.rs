@@ -18,6 +18,7 @@ type Row = (&'static str, fn() -> Schema);
 /// All JSON answers.
 const SCHEMAS: &[Row] = &[
     (adopt::SCHEMA, of::<adopt::Json>),
+    (backup::SCHEMA, of::<backup::Json>),
     (check::SCHEMA, of::<check::Json>),
     (checkpoint::list::SCHEMA, of::<checkpoint::list::Json>),
     (checkpoint::show::SCHEMA, of::<checkpoint::show::Json>),
@@ -34,11 +35,23 @@ const SCHEMAS: &[Row] = &[
     (link::LIST, of::<link::Json>),
     (link::REMOVE, of::<link::Json>),
     (log::SCHEMA, of::<log::Json>),
+    (projection::add::SCHEMA, of::<projection::add::Json>),
+    (projection::list::SCHEMA, of::<projection::list::Json>),
+    (projection::remove::SCHEMA, of::<projection::remove::Json>),
+    (projection::retry::SCHEMA, of::<projection::retry::Json>),
+    (projection::show::SCHEMA, of::<projection::show::Json>),
+    (projection::skip::SCHEMA, of::<projection::skip::Json>),
+    (rebuild::SCHEMA, of::<rebuild::Json>),
     (remove::SCHEMA, of::<remove::Json>),
+    (restore::SCHEMA, of::<restore::Json>),
+    (session::archive::SCHEMA, of::<session::archive::Json>),
     (session::end::SCHEMA, of::<session::end::Json>),
+    (session::fork::SCHEMA, of::<session::fork::Json>),
     (session::list::SCHEMA, of::<session::list::Json>),
+    (session::recover::SCHEMA, of::<session::recover::Json>),
     (session::show::SCHEMA, of::<session::show::Json>),
     (status::json::SCHEMA, of::<status::json::Json>),
+    (verify::SCHEMA, of::<verify::Json>),
     (why::SCHEMA, of::<why::Json>),
 ];
 

@@ -236,7 +236,7 @@ fn state(sorted: &[&Entry]) -> SessionState {
     let rank = |fact: &Fact| match fact {
         Fact::SessionStarted { .. } => Some(0),
         Fact::Prompt { .. } | Fact::ToolStarted { .. } => Some(1),
-        Fact::Stopped { .. } => Some(2),
+        Fact::Stopped { .. } | Fact::Recovered { .. } => Some(2),
         Fact::SessionEnded { .. } => Some(3),
         _ => None,
     };

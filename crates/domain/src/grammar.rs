@@ -90,6 +90,27 @@ name!(
     }
 );
 name!(
+    /// What a driver calls a turn, or an event in it: the same on each try, and never used again.
+    TurnKey,
+    "key",
+    "1 to 200 printable characters without blanks",
+    |t| {
+        !t.is_empty()
+            && t.chars().count() <= 200
+            && t.chars().all(|c| !c.is_control() && !c.is_whitespace())
+    }
+);
+name!(
+    /// Whose data it is, in a store that several share.
+    Tenant,
+    "tenant",
+    "1 to 64 of the characters A-Z a-z 0-9 . _ : -",
+    |t| {
+        (1..=64).contains(&t.len())
+            && t.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-'))
+    }
+);
+name!(
     /// The product that does the work, such as `claude-code`.
     AgentName,
     "agent",

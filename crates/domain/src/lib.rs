@@ -17,10 +17,11 @@ pub mod process;
 pub mod provenance;
 pub mod receipt;
 pub mod redact;
+pub mod tail;
 pub mod time;
 pub mod trailer;
 
-pub use grammar::{AgentName, ConversationId, NativeId, Oid};
+pub use grammar::{AgentName, ConversationId, NativeId, Oid, Tenant, TurnKey};
 pub use id::{CheckpointId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId, TurnId};
 pub use redact::Redacted;
 pub use time::Timestamp;

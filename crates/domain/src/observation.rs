@@ -195,6 +195,18 @@ pub enum Role {
     Assistant,
 }
 
+/// What became of a turn whose driver died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recovery {
+    /// The turn had come to its stop; only its commit was missing.
+    Complete,
+    /// It was broken off with no call open.
+    Interrupted,
+    /// A person decided on a call that has no result.
+    Decided,
+}
+
 /// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
@@ -302,6 +314,11 @@ pub enum Fact {
         /// What is left of it.
         summary: Option<Body>,
     },
+    /// A driver died, and what it had said in its turn was settled without it.
+    Recovered {
+        /// How.
+        how: Recovery,
+    },
     /// Anything that this version has no word for, by the agent's own name.
     Other {
         /// That name.
@@ -326,6 +343,7 @@ impl Fact {
             Self::SubagentStopped { .. } => "subagent_stopped",
             Self::Message { .. } => "message",
             Self::Compacted { .. } => "compacted",
+            Self::Recovered { .. } => "recovered",
             Self::Other { .. } => "other",
         }
     }

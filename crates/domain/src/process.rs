@@ -32,6 +32,24 @@ impl ProcessIdentity {
             self.host, self.boot, self.namespace, self.pid, self.start
         )
     }
+
+    /// The process of such a text.
+    #[must_use]
+    pub fn from_key(key: &str) -> Option<Self> {
+        let mut parts = key.rsplitn(5, '/');
+        let start = parts.next()?.parse().ok()?;
+        let pid = parts.next()?.parse().ok()?;
+        let namespace = parts.next()?.parse().ok()?;
+        let boot = parts.next()?.to_owned();
+        let host = parts.next()?.to_owned();
+        Some(Self {
+            host,
+            boot,
+            namespace,
+            pid,
+            start,
+        })
+    }
 }
 
 impl ProcessIdentity {
@@ -249,6 +267,14 @@ pub(crate) mod tests {
             complete: true,
             per_second: 0,
         }
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_key() {
+        let agent = process(42, "claude").identity;
+        assert_eq!(ProcessIdentity::from_key(&agent.key()), Some(agent));
+        assert_eq!(ProcessIdentity::from_key("h/b/1/x/2"), None);
+        assert_eq!(ProcessIdentity::from_key(""), None);
     }
 
     #[test]

@@ -77,24 +77,53 @@ pub fn seal(
 /// Tells whether `receipt` is what sealing `entries` behind `previous` gives.
 #[must_use]
 pub fn verifies(receipt: &Receipt, previous: &str, entries: &[SealedEntry]) -> bool {
-    let range = (
-        entries.first().map(|e| e.sequence),
-        entries.last().map(|e| e.sequence),
-    );
-    let dense = entries
-        .windows(2)
-        .all(|w| w[0].sequence + 1 == w[1].sequence);
-    dense
-        && range == (Some(receipt.first), Some(receipt.last))
-        && receipt.previous == previous
-        && receipt.digest
-            == digest(
-                receipt.session,
-                receipt.number,
-                previous,
-                entries,
-                &receipt.turns,
-            )
+    let mut verifying = Verifying::new(receipt, previous);
+    entries.iter().for_each(|entry| verifying.entry(entry));
+    verifying.holds()
+}
+
+/// [`verifies`], entry by entry: for logs that are longer than memory should be.
+#[derive(Debug)]
+pub struct Verifying<'a> {
+    receipt: &'a Receipt,
+    follows: bool,
+    next: u64,
+    digest: Digest,
+}
+
+impl<'a> Verifying<'a> {
+    /// Begins to check `receipt`, which should stand behind `previous`.
+    #[must_use]
+    pub fn new(receipt: &'a Receipt, previous: &str) -> Self {
+        Self {
+            receipt,
+            follows: receipt.previous == previous,
+            next: receipt.first,
+            digest: Digest::new(receipt.session, receipt.number, previous, &receipt.turns),
+        }
+    }
+
+    /// The next entry of the log.
+    pub fn entry(&mut self, entry: &SealedEntry) {
+        self.follows &= entry.sequence == self.next;
+        self.next = entry.sequence.saturating_add(1);
+        self.digest.entry(entry);
+    }
+
+    /// Tells whether the receipt is what sealing these entries gives.
+    #[must_use]
+    pub fn holds(self) -> bool {
+        let Self {
+            receipt,
+            follows,
+            next,
+            digest,
+        } = self;
+        let some = receipt.first <= receipt.last;
+        some && follows
+            && next == receipt.last.saturating_add(1)
+            && receipt.digest == digest.finish()
+    }
 }
 
 fn digest(
@@ -104,24 +133,42 @@ fn digest(
     entries: &[SealedEntry],
     turns: &[TurnId],
 ) -> String {
-    let mut hasher = blake3::Hasher::new();
-    let mut field = |bytes: &[u8]| {
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(bytes);
-    };
-    field(b"siglum receipt 1");
-    field(session.uuid().as_bytes());
-    field(&number.to_le_bytes());
-    field(previous.as_bytes());
-    for turn in turns {
-        field(turn.uuid().as_bytes());
+    let mut digest = Digest::new(session, number, previous, turns);
+    entries.iter().for_each(|entry| digest.entry(entry));
+    digest.finish()
+}
+
+/// What the digest of a receipt is made of, in order.
+#[derive(Debug)]
+struct Digest(blake3::Hasher);
+
+impl Digest {
+    fn new(session: SessionId, number: u64, previous: &str, turns: &[TurnId]) -> Self {
+        let mut digest = Self(blake3::Hasher::new());
+        digest.field(b"siglum receipt 1");
+        digest.field(session.uuid().as_bytes());
+        digest.field(&number.to_le_bytes());
+        digest.field(previous.as_bytes());
+        for turn in turns {
+            digest.field(turn.uuid().as_bytes());
+        }
+        digest
     }
-    for entry in entries {
-        field(&entry.sequence.to_le_bytes());
-        field(entry.header.as_bytes());
-        field(entry.payload.as_bytes());
+
+    fn entry(&mut self, entry: &SealedEntry) {
+        self.field(&entry.sequence.to_le_bytes());
+        self.field(entry.header.as_bytes());
+        self.field(entry.payload.as_bytes());
     }
-    hasher.finalize().to_hex().to_string()
+
+    fn finish(&self) -> String {
+        self.0.finalize().to_hex().to_string()
+    }
+
+    fn field(&mut self, bytes: &[u8]) {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::verify::undamaged;
 use siglum_domain::receipt::{GENESIS, verifies};
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{
@@ -117,7 +118,10 @@ pub fn chains(ledger: &mut dyn Ledger, sessions: usize) -> Result<Chains, Ledger
     let mut chains = Chains::default();
     for listing in listings {
         chains.sessions += 1;
-        read(ledger, |tx| chain(tx, listing.record.id, &mut chains))?;
+        let session = listing.record.id;
+        if undamaged(read(ledger, |tx| chain(tx, session, &mut chains)))?.is_none() {
+            chains.broken.push((session, 0, "cannot be read"));
+        }
     }
     Ok(chains)
 }
@@ -151,6 +155,29 @@ fn chain(
             .push((session, number, "is missing at the end of the chain"));
     }
     Ok(())
+}
+
+/// Sessions that are quarantined, or whose record cannot be read, each with the reason.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn damaged(ledger: &mut dyn Ledger) -> Result<Vec<(SessionId, String)>, LedgerError> {
+    const PAGE: usize = 1_000;
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = read(ledger, |tx| tx.stored_sessions(after, PAGE))?;
+        let Some(last) = page.last() else {
+            return Ok(found);
+        };
+        after = Some(last.id);
+        for stored in page {
+            let reason = match stored.record {
+                Ok(record) => record.quarantined,
+                Err(what) => Some(format!("its record cannot be read: {what}")),
+            };
+            found.extend(reason.map(|reason| (stored.id, reason)));
+        }
+    }
 }
 
 /// The repositories that are switched on: those whose switch is there.

@@ -16,7 +16,7 @@ use siglum_ledger::{
 use crate::overview::{self, Stand};
 use crate::why::{SessionCard, card};
 use crate::world::salt;
-use crate::{World, session};
+use crate::{World, session, verify};
 
 /// How many commits and children of a session are told at most.
 const MOST: usize = 10_000;
@@ -117,7 +117,7 @@ pub fn history(
             Some((parent, how)) => card(tx, parent)?.zip(Some(how)),
             None => None,
         };
-        let entries = tx.entries(id, 0, 0)?;
+        let entries = verify::readable(tx, id)?;
         let mut view = fold::session(&entries);
         let made = tx.commits_of_session(id, MOST)?;
         let listing = SessionListing {

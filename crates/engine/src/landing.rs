@@ -1,5 +1,7 @@
 //! From an intent to a commit: landing, and what git rewrites later.
 
+use std::collections::BTreeSet;
+
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, judge};
 use siglum_domain::intake::{Head, Landed, LandedBy, Place, Rewritten};
@@ -255,7 +257,13 @@ pub(crate) fn judge_again(
         _ => false,
     };
     if !unseen {
-        return Ok(());
+        return match (known.seen_by, &announced) {
+            (SeenBy::Sweep, Some(intent)) => {
+                let beside = rivals::beside(tx, intent, commit, None)?;
+                rivals::doubt(tx, intent, &[], &beside, commit)
+            }
+            _ => Ok(()),
+        };
     }
     // Without them it is judged again when git was asked.
     let Some(facts) = &known.facts else {
@@ -374,15 +382,20 @@ pub(crate) fn look_from_here(
 }
 
 /// Git rewrote commits: an amend keeps its checkpoint, a rebased commit keeps all that was known. An
-/// amend is a commit of its own, and who made the one before says nothing of who made it.
+/// amend is a commit of its own, and who made the one before says nothing of who made it. Where git made one of
+/// several, it is the first one with the changes of the others.
 pub(crate) fn rewrite(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
     at: Timestamp,
     rewritten: &Rewritten,
 ) -> Result<(), LedgerError> {
+    let mut made = BTreeSet::new();
     for (old, new) in &rewritten.pairs {
         tx.put_rewrite(repository, old, new, &rewritten.command, at)?;
+        if !made.insert(new) {
+            continue;
+        }
         let Some(before) = tx.commit(repository, old)? else {
             continue;
         };

@@ -20,6 +20,8 @@ pub mod landing;
 mod late;
 mod moves;
 pub mod overview;
+pub mod project;
+pub mod restore;
 mod rivals;
 mod scene;
 pub mod session;
@@ -28,9 +30,11 @@ pub mod sweep;
 #[cfg(test)]
 mod tests;
 pub mod transcript;
+pub mod turn;
+pub mod verify;
 pub mod why;
 pub mod worker;
 mod world;
 
 pub use error::EngineError;
-pub use world::World;
+pub use world::{Here, World};

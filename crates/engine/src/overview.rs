@@ -12,6 +12,7 @@ use siglum_ledger::{
     SessionListing, SessionOrigin, SessionRecord, Transaction, read,
 };
 
+use crate::verify::undamaged;
 use crate::why::{self, Claim};
 use crate::{EngineError, World};
 
@@ -284,7 +285,8 @@ pub(crate) fn stand(
             alive: None,
         });
     }
-    let process = tx.bindings(listing.record.id)?.into_iter().next();
+    let bindings = undamaged(tx.bindings(listing.record.id))?.unwrap_or_default();
+    let process = bindings.into_iter().next();
     let alive = process.as_ref().and_then(|p| (world.alive)(&p.process));
     let stand = match (&process, alive) {
         (_, Some(false)) => Stand::Ended,

@@ -4,9 +4,9 @@
 //! hook saw the commit landing, that is no question; where none did, the trailer alone decides nothing
 //! between those who committed at that moment.
 
-use siglum_domain::Oid;
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
+use siglum_domain::{Oid, SessionId, Timestamp};
 use siglum_ledger::{IntentRecord, LedgerError, Said, SeenBy, Transaction};
 
 use crate::landing::{concerned, pin};
@@ -65,12 +65,40 @@ pub(crate) fn made_otherwise(
     Ok(makers.all(|m| announced != Committer::Session { session: m.session }))
 }
 
-/// Nobody saw a commit landing, and several who announced one at once could have made it: unless all
-/// of them are one, nobody can tell.
+/// The sessions whose calls HEAD came to a commit in, or whose calls ran here when it was made and have not
+/// returned: their own hooks of git may have been killed.
+pub(crate) fn beside(
+    tx: &mut dyn Transaction,
+    intent: &IntentRecord,
+    commit: &Oid,
+    committed: Option<Timestamp>,
+) -> Result<Vec<SessionId>, LedgerError> {
+    let mut sessions: Vec<SessionId> = tx
+        .moves_to(intent.repository, commit)?
+        .into_iter()
+        .map(|moved| moved.session)
+        .collect();
+    if let Some(committed) = committed {
+        // Git's clock has whole seconds.
+        let made = committed.plus_millis(1_000);
+        let running = tx.running_calls(&intent.scene.place.worktree, Timestamp::default())?;
+        sessions.extend(
+            running
+                .iter()
+                .filter(|call| call.started <= made)
+                .map(|call| call.session),
+        );
+    }
+    Ok(sessions)
+}
+
+/// Nobody saw a commit landing, and several who announced one at once, or whose calls ran `beside`, could have
+/// made it: unless all of them are one, nobody can tell.
 pub(crate) fn doubt(
     tx: &mut dyn Transaction,
     intent: &IntentRecord,
     rivals: &[IntentRecord],
+    beside: &[SessionId],
     commit: &Oid,
 ) -> Result<(), LedgerError> {
     let Some(mut known) = tx.commit(intent.repository, commit)? else {
@@ -84,6 +112,14 @@ pub(crate) fn doubt(
         }
         doubtful = true;
         known.judgement.candidates.extend(concerned(&judged));
+    }
+    for session in beside {
+        let told = known.judgement.committer == Committer::Unknown
+            && known.judgement.candidates.contains(session);
+        if !told && known.judgement.committer != (Committer::Session { session: *session }) {
+            doubtful = true;
+            known.judgement.candidates.push(*session);
+        }
     }
     if !doubtful {
         return Ok(());
@@ -102,7 +138,7 @@ pub(crate) fn doubt(
         session: None,
         basis: Basis::Inferred,
         counted: true,
-        text: "others committed here at the same moment, and no hook saw whose commit landed"
+        text: "others were at work here at the same moment, and no hook saw whose commit landed"
             .to_owned(),
     });
     if let Some(id) = known.checkpoint

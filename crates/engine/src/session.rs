@@ -137,6 +137,9 @@ fn create(
         head: 0,
         sealed: 0,
         forgotten: None,
+        parent_at: None,
+        archived_at: None,
+        quarantined: None,
     };
     tx.create_session(&record)?;
     Ok(record.id)

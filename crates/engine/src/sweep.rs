@@ -231,7 +231,9 @@ fn settle_one(
         let rivals = rivals::of(tx, &intent, facts)?;
         if !rivals.iter().any(lives) {
             landing::close(tx, &intent, &facts.commit, intent.at, SeenBy::Sweep)?;
-            rivals::doubt(tx, &intent, &rivals, &facts.commit)?;
+            let made = Some(facts.committed);
+            let beside = rivals::beside(tx, &intent, &facts.commit, made)?;
+            rivals::doubt(tx, &intent, &rivals, &beside, &facts.commit)?;
         }
         Ok(true)
     })?;

@@ -17,6 +17,7 @@ use siglum_ledger::{
 };
 
 use crate::scene::{self, Unseen};
+use crate::verify::undamaged;
 use crate::{EngineError, World, authors, landing};
 
 /// A session as an answer shows it.
@@ -344,14 +345,14 @@ pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCar
     let Some(record) = tx.session(id)? else {
         return Ok(None);
     };
-    let natives = tx.aliases(id)?;
+    let natives = undamaged(tx.aliases(id))?.unwrap_or_default();
     let agent = siglum_agents::find(record.agent.as_str());
     let resume = agent
         .zip(natives.last())
         .map(|(agent, native)| (agent.resume)(native));
     Ok(Some(SessionCard {
         title: title(tx, id)?,
-        links: links(&tx.statements_of_session(id)?),
+        links: links(&undamaged(tx.statements_of_session(id))?.unwrap_or_default()),
         natives,
         resume,
         record,
@@ -360,7 +361,7 @@ pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCar
 
 /// The first line of the first prompt.
 fn title(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<String>, LedgerError> {
-    let Some((_, sequence)) = tx.first_asked(id)? else {
+    let Some((_, sequence)) = undamaged(tx.first_asked(id))?.flatten() else {
         return Ok(None);
     };
     let text = prompt_text(tx, id, sequence)?;
@@ -377,8 +378,8 @@ fn prompt_text(
     session: SessionId,
     sequence: u64,
 ) -> Result<Option<String>, LedgerError> {
-    let entry = tx
-        .entries(session, sequence - 1, 1)?
+    let entry = undamaged(tx.entries(session, sequence.saturating_sub(1), 1))?
+        .unwrap_or_default()
         .pop()
         .filter(|e| e.sequence == sequence);
     Ok(entry.and_then(|e| match e.observation.fact {
@@ -412,7 +413,7 @@ fn prompt_at(
     session: SessionId,
     at: Timestamp,
 ) -> Result<Option<(TurnId, String)>, LedgerError> {
-    let Some((turn, sequence)) = tx.last_asked(session, at)? else {
+    let Some((turn, sequence)) = undamaged(tx.last_asked(session, at))?.flatten() else {
         return Ok(None);
     };
     Ok(prompt_text(tx, session, sequence)?.map(|text| (turn, text)))

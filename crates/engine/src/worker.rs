@@ -17,8 +17,9 @@ use siglum_ledger::{
     SessionOrigin, SessionRecord, Spool, Summary, Transaction, read, write,
 };
 
+use crate::verify::{self, undamaged};
 use crate::world::salt;
-use crate::{EngineError, World, authors, deliver, overview, session, sweep, transcript};
+use crate::{EngineError, World, authors, deliver, overview, session, sweep, transcript, turn};
 
 /// How many items one slice takes.
 const SLICE: usize = 64;
@@ -75,6 +76,7 @@ pub fn slice(
             done = Slice::Worked;
         }
     };
+    note(turn::recover_all(world, ledger)? > 0);
     note(seal(world, ledger, run)?);
     note(drain(world.ids, ledger, spools)? > 0);
     // A fold reads a whole log: one that still grows by slices is folded once, at its end.
@@ -159,6 +161,10 @@ fn seal_one(
     let Some(session) = tx.session(session.id)? else {
         return Ok(false);
     };
+    // A receipt says that what it seals is sound.
+    if session.quarantined.is_some() {
+        return Ok(false);
+    }
     let mut entries = tx.to_seal(session.id, session.sealed + 1, session.head)?;
     if let Some(open) = tx.last_turn(session.id)?
         && session.ended_at.is_none()
@@ -174,7 +180,7 @@ fn seal_one(
     turns.sort();
     turns.dedup();
     let rows: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
-    let before = tx.receipts(session.id)?.pop();
+    let before = tx.last_receipt(session.id)?;
     match receipt::seal(session.id, before.as_ref(), &rows, turns, at) {
         Some(receipt) => tx.put_receipt(&receipt),
         None => Ok(false),
@@ -189,10 +195,12 @@ fn works(
     open: TurnId,
 ) -> Result<bool, LedgerError> {
     let working = |entries: &[fold::Entry]| fold::session(entries).state.word() == "working";
-    let new = tx.entries(session.id, session.sealed, 0)?;
+    let Some(new) = undamaged(tx.entries(session.id, session.sealed, 0))? else {
+        return Ok(true);
+    };
     let asked =
         |e: &fold::Entry| e.turn == Some(open) && matches!(e.observation.fact, Fact::Prompt { .. });
-    Ok(working(&new) && (new.iter().any(asked) || working(&tx.entries(session.id, 0, 0)?)))
+    Ok(working(&new) && (new.iter().any(asked) || working(&verify::readable(tx, session.id)?)))
 }
 
 /// Reads the transcripts on that want to be read.
@@ -237,7 +245,8 @@ pub fn fold_sessions(ledger: &mut dyn Ledger, most: usize) -> Result<usize, Ledg
             let Some(record) = tx.session(*session)? else {
                 return Ok(());
             };
-            let view = fold::session(&tx.entries(*session, 0, 0)?);
+            // What can be read of a damaged log is what it amounts to; `verify` tells the rest.
+            let view = fold::session(&verify::readable(tx, *session)?);
             // A transcript has no word for the end of a session that was never seen running.
             let unseen =
                 record.origin == SessionOrigin::Import && tx.bindings(*session)?.is_empty();

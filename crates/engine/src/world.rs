@@ -1,5 +1,6 @@
 //! What a use case may know of the world around it.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::process::ProcessIdentity;
@@ -7,20 +8,44 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{IdSource, Timestamp};
 use siglum_gitstore::{Git, ObjectStore};
 
-/// The world as the edge sees it.
-pub struct World<'a> {
+/// The process that a use case runs in: all that turns and projections need.
+#[derive(Clone, Copy)]
+pub struct Here<'a> {
     /// Makes ids.
     pub ids: &'a dyn IdSource,
     /// Tells the time.
     pub clock: &'a dyn Fn() -> Timestamp,
     /// Tells whether a process lives; nothing where that cannot be seen from here.
     pub alive: &'a dyn Fn(&ProcessIdentity) -> Option<bool>,
+    /// Removes secrets.
+    pub redactor: &'a Redactor,
+}
+
+impl Here<'_> {
+    /// The time now.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+}
+
+/// The world as the edge sees it: the process, and the repositories around it.
+pub struct World<'a> {
+    /// The process.
+    pub here: Here<'a>,
     /// The git program.
     pub git: PathBuf,
     /// The versions of edited files.
     pub objects: ObjectStore,
-    /// Removes secrets.
-    pub redactor: &'a Redactor,
+}
+
+/// Whoever has the world has the process, too.
+impl<'a> Deref for World<'a> {
+    type Target = Here<'a>;
+
+    fn deref(&self) -> &Here<'a> {
+        &self.here
+    }
 }
 
 impl World<'_> {
@@ -28,12 +53,6 @@ impl World<'_> {
     #[must_use]
     pub fn git(&self, worktree: &str) -> Git {
         Git::new(&self.git, Path::new(worktree))
-    }
-
-    /// The time now.
-    #[must_use]
-    pub fn now(&self) -> Timestamp {
-        (self.clock)()
     }
 }
 

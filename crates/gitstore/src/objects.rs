@@ -180,6 +180,24 @@ impl ObjectStore {
         Ok(all.into_iter())
     }
 
+    /// Copies what another store in `dir` lacks, as it is stored here, and returns how many versions that were. What is
+    /// damaged here is left out.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn copy_to(&self, dir: &Path) -> Result<usize, GitError> {
+        let other = Self::open(dir)?;
+        let mut copied = 0;
+        for address in self.addresses()?.filter(|a| !other.contains(a)) {
+            if self.get(&address).is_ok() {
+                // The whole one that a difference stands on has an address of its own and is copied, too.
+                other.keep(&address, &self.stored(&address)?)?;
+                copied += 1;
+            }
+        }
+        Ok(copied)
+    }
+
     /// Versions that stay and are stored as the difference to one that goes.
     fn dependents(
         &self,
@@ -236,11 +254,17 @@ impl ObjectStore {
             Some(stored) => stored,
             None => form::pack(Form::Whole, content, b"").map_err(GitError::io(&path))?,
         };
+        self.keep(address, &stored)
+    }
+
+    /// Puts stored bytes into their place.
+    fn keep(&self, address: &ObjectAddress, stored: &[u8]) -> Result<(), GitError> {
+        let path = self.path(address);
         let dir = path.parent().unwrap_or(&self.dir);
         create_dir(dir)?;
         let (temporary, mut file) = temporary(dir)?;
         let written = file
-            .write_all(&stored)
+            .write_all(stored)
             .and_then(|()| fs::rename(&temporary, &path));
         written.map_err(|error| {
             let _ = fs::remove_file(&temporary);

@@ -25,6 +25,12 @@ pub enum LedgerError {
     /// The disk is full or the place cannot be written to. Nothing was written.
     #[error("the ledger cannot be written to")]
     Unwritable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The store cannot be reached. Nothing was written.
+    #[error("the store cannot be reached")]
+    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Whether the write is stored must be asked.
+    #[error("the connection to the store was lost while a write was being committed")]
+    Unknown(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// What is stored does not have the form it should.
     #[error("the ledger is damaged: {0}")]
     Damaged(String),

@@ -2,7 +2,7 @@
 //!
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
-//! [`Commits`], [`Queue`]. The engine composes them; nothing here judges or decides. SQL lives in
+//! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`]. The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 
@@ -10,16 +10,30 @@
 pub mod conformance;
 mod error;
 mod forgetting;
+mod integrity;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+mod projections;
 mod record;
+mod row;
+mod schema;
 mod spool;
 pub mod sqlite;
+mod stored;
 mod transaction;
+mod turns;
 
 pub use error::LedgerError;
 pub use forgetting::Forgetting;
+pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresLedger, PostgresSettings};
+pub use projections::{Delivery, Lag, Projection, Projections};
 pub use record::*;
+pub use row::LogRow;
 pub use spool::{Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
 pub use transaction::{
     Appended, Commits, Durability, Ledger, Log, NewEntry, Queue, Sessions, Transaction, read, write,
 };
+pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};

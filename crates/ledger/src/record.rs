@@ -82,6 +82,12 @@ pub struct SessionRecord {
     pub sealed: u64,
     /// What was erased of it.
     pub forgotten: Option<Forgotten>,
+    /// So much of the parent's log is its own history, too: a fork by reference.
+    pub parent_at: Option<u64>,
+    /// Since when nothing of it is written any more, for good.
+    pub archived_at: Option<Timestamp>,
+    /// What is damaged of it; nothing is written then.
+    pub quarantined: Option<String>,
 }
 
 /// A sighting, without what was seen.
@@ -189,6 +195,8 @@ pub struct SessionFilter {
     pub seen: bool,
     /// Only that came from this session.
     pub parent: Option<SessionId>,
+    /// Only with this link attached, after all statements by their time.
+    pub link: Option<Link>,
     /// At most this many; 0 means all.
     pub limit: usize,
 }
@@ -426,6 +434,20 @@ pub enum Statement {
     Ended {
         /// The session.
         session: SessionId,
+    },
+    /// A session was archived.
+    Archived {
+        /// The session.
+        session: SessionId,
+    },
+    /// A turn that nobody drove was settled by a person.
+    Decided {
+        /// The session.
+        session: SessionId,
+        /// The turn.
+        turn: TurnId,
+        /// `done`, `failed` or `discard`.
+        decision: String,
     },
 }
 

@@ -14,7 +14,10 @@ use siglum_domain::{
 
 use crate::LedgerError;
 use crate::forgetting::Forgetting;
+use crate::integrity::Integrity;
+use crate::projections::Projections;
 use crate::record::*;
+use crate::turns::Turns;
 
 /// How safe a write is when the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,8 +109,14 @@ pub fn write<T>(
 }
 
 /// Everything that can be done inside a transaction.
-pub trait Transaction: Sessions + Log + Commits + Queue + Forgetting {}
-impl<T: Sessions + Log + Commits + Queue + Forgetting> Transaction for T {}
+pub trait Transaction:
+    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity
+{
+}
+impl<T: Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity> Transaction
+    for T
+{
+}
 
 type Result<T, E = LedgerError> = std::result::Result<T, E>;
 
@@ -178,6 +187,8 @@ pub trait Sessions {
     ) -> Result<()>;
     /// Stores what a session amounts to, folded up to `folded`.
     fn put_summary(&mut self, session: SessionId, summary: &Summary, folded: u64) -> Result<()>;
+    /// Lets the summary of a session be folded again, or those of all.
+    fn refold(&mut self, session: Option<SessionId>) -> Result<()>;
     /// Sessions whose log is longer than their summary.
     fn unfolded(&mut self, limit: usize) -> Result<Vec<SessionId>>;
 
@@ -312,7 +323,8 @@ pub trait Log {
     /// Edits whose lines were not hashed yet.
     fn unhashed_edits(&mut self, limit: usize) -> Result<Vec<EditRecord>>;
 
-    /// Sessions that have entries behind their last receipt, longest silent first.
+    /// Observed sessions that have entries behind their last receipt, longest silent first. One whose store is
+    /// damaged is not sealed.
     fn unsealed(&mut self, limit: usize) -> Result<Vec<SessionRecord>>;
     /// The entries `first ..= last` as a receipt sees them, each with its turn.
     fn to_seal(
@@ -321,19 +333,8 @@ pub trait Log {
         first: u64,
         last: u64,
     ) -> Result<Vec<(SealedEntry, Option<TurnId>)>>;
-    /// Takes the lease of a driven session until `until`, if nobody else holds it at `at`; the holder
-    /// may take it again. Gives its epoch, which grows with each change of the holder.
-    fn take_lease(
-        &mut self,
-        session: SessionId,
-        holder: &str,
-        at: Timestamp,
-        until: Timestamp,
-    ) -> Result<Option<u64>>;
-    /// Gives a lease back; one of another epoch stays.
-    fn release_lease(&mut self, session: SessionId, epoch: u64, at: Timestamp) -> Result<()>;
-
-    /// Stores a receipt, if it follows the last one; `false` if another came first.
+    /// Stores a receipt, if it follows the last one; `false` if another came first. It is due at every
+    /// projection.
     fn put_receipt(&mut self, receipt: &Receipt) -> Result<bool>;
     /// The receipts of a session in order.
     fn receipts(&mut self, session: SessionId) -> Result<Vec<Receipt>>;

@@ -150,7 +150,10 @@ fn settings(agent: &AgentSpec, data: &[u8]) {
         assert_eq!((agent.plan_install)(&installed, SHIM), Ok(texts));
         let held = (agent.inspect)(&installed, SHIM);
         // What a person switched off stays off.
-        let held = matches!(held, Ok(InstallState::Current | InstallState::Untrusted(_)));
+        let held = matches!(
+            held,
+            Ok(InstallState::Current | InstallState::Untrusted(_) | InstallState::SwitchedOff(_))
+        );
         assert!(held);
         assert!((agent.plan_remove)(&installed, SHIM).is_ok());
     }

@@ -29,6 +29,11 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<(), Failure> {
     if packages.is_empty() {
         return Ok(());
     }
+    install(&packages)
+}
+
+/// Installs packages, when run as root.
+pub(crate) fn install(packages: &[&str]) -> Result<(), Failure> {
     let list = packages.join(" ");
     if programs::find("apt-get").is_none() || !is_root() {
         return Err(Failure::new(format!(
@@ -41,11 +46,11 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<(), Failure> {
     let mut install = programs::program("apt-get");
     install
         .args(["-qq", "-y", "--no-install-recommends", "install"])
-        .args(&packages);
+        .args(packages);
     programs::run(install.env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let id = programs::program("id").arg("-u").output();
     id.is_ok_and(|out| out.stdout.trim_ascii() == b"0")
 }

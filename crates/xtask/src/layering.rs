@@ -22,6 +22,7 @@ const TABLE: &[(&str, Imports)] = &[
     ("siglum-agents", Imports::Only(&["siglum-domain"])),
     ("siglum-telemetry", Imports::Only(&["siglum-domain"])),
     ("siglum-egress", Imports::Only(&["siglum-domain"])),
+    ("siglum-platform", Imports::Only(&["siglum-domain"])),
     (
         "siglum-engine",
         Imports::Only(&[
@@ -53,6 +54,16 @@ const TABLE: &[(&str, Imports)] = &[
             "siglum-egress",
             "siglum-engine",
             "siglum-gateway",
+            "siglum-platform",
+        ]),
+    ),
+    (
+        "siglum-store",
+        Imports::Only(&[
+            "siglum-domain",
+            "siglum-ledger",
+            "siglum-engine",
+            "siglum-platform",
         ]),
     ),
     ("xtask", Imports::Only(&[])),
@@ -62,9 +73,9 @@ const TABLE: &[(&str, Imports)] = &[
 
 /// Outside crates that only some crates may use, and those that may if the dependency is optional.
 const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
-    ("tokio", &["siglum-gateway"], &["siglum-ledger"]),
-    ("tokio-postgres", &[], &["siglum-ledger"]),
-    ("deadpool-postgres", &[], &["siglum-ledger"]),
+    ("tokio", &["siglum-gateway"], &[]),
+    ("postgres", &["siglum-tests"], &["siglum-ledger"]),
+    ("tokio-postgres-rustls", &[], &["siglum-ledger"]),
     ("axum", &["siglum-gateway"], &[]),
     ("tower-http", &["siglum-gateway"], &[]),
     ("tonic", &["siglum-gateway"], &[]),
@@ -246,11 +257,11 @@ mod tests {
             &["siglum-engine → tokio"],
         );
         check(
-            "package.name = 'siglum-ledger'\n[dependencies]\ntokio = '1'",
-            &["siglum-ledger → tokio"],
+            "package.name = 'siglum-ledger'\n[dependencies]\npostgres = '1'",
+            &["siglum-ledger → postgres"],
         );
         check(
-            "package.name = 'siglum-ledger'\n[dependencies]\ntokio = { version = '1', optional = true }",
+            "package.name = 'siglum-ledger'\n[dependencies]\npostgres = { version = '1', optional = true }",
             &[],
         );
         check(

@@ -14,6 +14,7 @@ mod fuzz;
 mod lab;
 mod lanes;
 mod layering;
+mod postgres;
 mod programs;
 mod size;
 mod summary;
@@ -38,12 +39,14 @@ Commands
   lab run AGENT STEP...
                       run an agent by hand against the fake model, e.g. claude new:write_commit
   lab record DIR      record the fixtures of the transcript reader again
+  postgres            start a PostgreSQL server for tests by hand, and print how to use it
   layering            check who imports whom against the table in DESIGN, and file sizes
   size                list the largest source files
   help                print this
 
 Environment
-  SIGLUM_LAB_CACHE    where the agents are installed; default: <target directory>/lab";
+  SIGLUM_LAB_CACHE    where the agents are installed; default: <target directory>/lab
+  SIGLUM_TEST_PG      a PostgreSQL server for tests; without it they start their own";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz::run(rest),
         Some("lab") => lab::run(rest),
         Some("layering") => lanes::run(&["--only".to_owned(), "layering".to_owned()]),
+        Some("postgres") => postgres::run(rest),
         Some("size") => size::print_largest(),
         Some("help" | "-h" | "--help") => {
             println!("{HELP}");

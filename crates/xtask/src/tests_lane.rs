@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::lanes::Ended;
 use crate::summary::{self, Runner};
-use crate::{Failure, debian, lab, programs, workspace};
+use crate::{Failure, debian, lab, postgres, programs, workspace};
 
 /// The module of the black-box tests that drive real agents.
 const REAL_AGENTS: &str = "real_agents::";
@@ -20,7 +20,8 @@ enum Part {
 /// The tests inside the crates, and the doc tests.
 pub(crate) fn unit() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
-    let scope = ["--workspace", "--exclude", "siglum-tests"];
+    let (url, _server) = postgres::for_tests()?;
+    let scope = ["--workspace", "--exclude", "siglum-tests", "--all-features"];
     let mut tests = if runner() == Runner::Nextest {
         nextest(&scope)
     } else {
@@ -30,7 +31,25 @@ pub(crate) fn unit() -> Result<Ended, Failure> {
     };
     let mut docs = programs::cargo(&["test", "--doc", "--no-fail-fast"]);
     docs.args(scope);
-    run_all([(runner(), &mut tests), (Runner::BuiltIn, &mut docs)])
+    for command in [&mut tests, &mut docs] {
+        command.env(postgres::VARIABLE, &url);
+    }
+    run_all([
+        (runner(), &mut tests),
+        (Runner::BuiltIn, &mut docs),
+        (Runner::BuiltIn, &mut outside()?),
+    ])
+}
+
+/// The tests of the example, which lies outside the workspace: the matrix of stores, sinks and drivers among them. It
+/// uses again what was built for the workspace, where that is the same.
+fn outside() -> Result<Command, Failure> {
+    let manifest = workspace::root().join("examples/runtime/Cargo.toml");
+    let mut cargo = programs::cargo(&["test", "--no-fail-fast", "--locked", "--manifest-path"]);
+    cargo.arg(manifest);
+    cargo.arg("--target-dir").arg(workspace::target_dir()?);
+    cargo.args(["--", "--show-output"]);
+    Ok(cargo)
 }
 
 /// The black-box tests against a dev build of the program.

@@ -34,8 +34,7 @@ pub(super) fn inspect(files: &[SettingsFile], shim: &str) -> Result<InstallState
     if state != InstallState::Current || !text.is_some_and(|text| is_off(text, shim)) {
         return Ok(state);
     }
-    let events = HOOKS.hooked.iter().map(|hooked| hooked.event.to_owned());
-    Ok(InstallState::Untrusted(events.collect()))
+    Ok(InstallState::SwitchedOff("hooksConfig"))
 }
 
 fn is_off(settings: &str, shim: &str) -> bool {
@@ -98,7 +97,11 @@ mod tests {
         let check = |config: &str, off: bool| {
             let text = format!("{{\n  \"hooksConfig\": {config}\n}}\n");
             let state = inspect(&[installed(&text)], SHIM).expect("settings");
-            assert_eq!(matches!(state, InstallState::Untrusted(_)), off, "{config}");
+            assert_eq!(
+                matches!(state, InstallState::SwitchedOff(_)),
+                off,
+                "{config}"
+            );
         };
         check("{\"enabled\": false}", true);
         check("{\"enabled\": true}", false);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
-use siglum_engine::{World, import, worker};
+use siglum_engine::{Here, World, import, worker};
 use siglum_gitstore::ObjectStore;
 use siglum_ledger::Ledger as _;
 
@@ -116,12 +116,14 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
         at: std::cell::Cell::new(now()),
     };
     let world = World {
-        ids: &ids,
-        clock: &now,
-        alive: &gone,
+        here: Here {
+            ids: &ids,
+            clock: &now,
+            alive: &gone,
+            redactor: Redactor::shared(),
+        },
         git: PathBuf::from("git"),
         objects: ObjectStore::open(home.siglum.join("objects"))?,
-        redactor: Redactor::shared(),
     };
     let start = Instant::now();
     let mut ledger = home.ledger()?;

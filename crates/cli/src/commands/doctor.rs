@@ -3,6 +3,7 @@
 mod fix;
 mod here;
 mod machine;
+mod projections;
 mod recorded;
 mod secrets;
 
@@ -138,6 +139,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut checks = machine::checks(cx);
     checks.extend(here::checks(cx));
     checks.extend(recorded::checks(cx, args.since));
+    checks.extend(projections::checks(cx));
     let mut secrets = Vec::new();
     if args.secrets {
         let (check, found) = secrets::check(cx);

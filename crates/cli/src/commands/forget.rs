@@ -98,6 +98,7 @@ pub fn place(place: &Place) -> String {
         Place::Entry { sequence, kind } => format!("entry {sequence} ({kind})"),
         Place::Line { stream, offset } => format!("transcript {stream} at byte {offset}"),
         Place::Version(address) => format!("file version {}", &address.to_string()[..12]),
+        Place::OpenTurn { key } => format!("turn {key}, which is not committed"),
         Place::Note => "a note of what was declined or set aside".to_owned(),
         Place::File(path) => format!("file {}", path.display()),
     }

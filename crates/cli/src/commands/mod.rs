@@ -1,6 +1,7 @@
 //! One file per command. The doc comment of its `Args` is its help.
 
 pub mod adopt;
+pub mod backup;
 pub mod check;
 pub mod checkpoint;
 pub mod completions;
@@ -12,10 +13,14 @@ pub mod import;
 pub mod init;
 pub mod link;
 pub mod log;
+pub mod projection;
+pub mod rebuild;
 pub mod remove;
+pub mod restore;
 pub mod session;
 pub mod show;
 pub mod status;
 pub mod time;
+pub mod verify;
 pub mod why;
 pub mod worker;

@@ -1,8 +1,11 @@
 //! `siglum session`: one file per verb.
 
+pub mod archive;
 pub mod end;
+pub mod fork;
 pub mod list;
 pub mod page;
+pub mod recover;
 pub mod show;
 
 use siglum_domain::AgentName;
@@ -10,12 +13,15 @@ use siglum_domain::AgentName;
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-/// List, show and end sessions
+/// List, show, end, archive and fork sessions, and settle what a dead driver left
 #[derive(clap::Subcommand)]
 pub enum Command {
     List(list::Args),
     Show(show::Args),
     End(end::Args),
+    Recover(recover::Args),
+    Archive(archive::Args),
+    Fork(fork::Args),
 }
 
 pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
@@ -23,6 +29,9 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
         Command::List(args) => list::run(args, cx),
         Command::Show(args) => show::run(args, cx),
         Command::End(args) => end::run(args, cx),
+        Command::Recover(args) => recover::run(args, cx),
+        Command::Archive(args) => archive::run(args, cx),
+        Command::Fork(args) => fork::run(args, cx),
     }
 }
 

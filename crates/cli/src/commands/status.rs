@@ -9,7 +9,9 @@ use siglum_ledger::{RepositoryRecord, Spool, read};
 
 use self::installed::Installed;
 pub use self::json::{Json, SCHEMA};
+use super::projection::standing::{self, Health, Standing};
 use super::session::list::{place, style};
+use super::session::recover::{OpenJson, open_turns};
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -32,6 +34,9 @@ pub struct Status {
     /// Deliveries that wait in spools, and since when.
     spooled: (usize, Option<Timestamp>),
     worker: Worker,
+    projections: Vec<Standing>,
+    /// The turns that a driver left open, or has open.
+    turns: Vec<OpenJson>,
 }
 
 /// Whether the worker is at work.
@@ -55,7 +60,7 @@ impl Worker {
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     let status = look(cx)?;
     if cx.ui.json {
-        cx.ui.json(SCHEMA, Json::of(&status))
+        cx.ui.json(SCHEMA, Json::of(status))
     } else {
         print(cx, &status)
     }
@@ -75,12 +80,17 @@ fn look(cx: &Cx) -> Result<Status, CommandError> {
             overview: Overview::default(),
             spooled: spooled(cx),
             worker: Worker::NotNeeded,
+            projections: Vec::new(),
+            turns: Vec::new(),
         });
     }
     let (mut ledger, here) = cx.settled()?;
     let overview = overview::overview(&cx.world()?, &mut ledger, here.as_ref())?;
     let spooled = spooled(cx);
-    let waits = spooled.0 + overview.transcripts + overview.unsealed > 0;
+    let projections = standing::all(&mut ledger, clock::now())?;
+    let lacks = |s: &Standing| s.lag.as_ref().is_ok_and(|l| l.sessions > l.parked);
+    let waits =
+        spooled.0 + overview.transcripts + overview.unsealed > 0 || projections.iter().any(lacks);
     let worker = match (at_work, waits) {
         (true, _) => Worker::Running,
         (false, false) => Worker::NotNeeded,
@@ -96,6 +106,8 @@ fn look(cx: &Cx) -> Result<Status, CommandError> {
         overview,
         spooled,
         worker,
+        projections,
+        turns: open_turns(cx, &mut ledger)?,
     })
 }
 
@@ -129,6 +141,8 @@ fn print(cx: &Cx, status: &Status) -> Result<(), CommandError> {
         },
     )?;
     field(cx, "Worker", status.worker.word())?;
+    projections(cx, status)?;
+    turns(cx, status)?;
     for (queue, item, at, reason) in status.overview.parked.iter().take(3) {
         let age = ui::ago(*at, clock::now());
         let text = format!("{queue} {item}, {age}: {reason}");
@@ -137,6 +151,27 @@ fn print(cx: &Cx, status: &Status) -> Result<(), CommandError> {
     }
     declined(cx, status)?;
     advice(cx, status);
+    Ok(())
+}
+
+fn projections(cx: &Cx, status: &Status) -> Result<(), CommandError> {
+    for standing in &status.projections {
+        let health = standing.health();
+        let word = match health {
+            Health::Ok => String::new(),
+            _ => format!("{}: ", cx.ui.paint(health.style(), health.word())),
+        };
+        let text = format!("{} {word}{}", standing.projection.name, standing.text());
+        field(cx, "Projection", text)?;
+    }
+    Ok(())
+}
+
+fn turns(cx: &Cx, status: &Status) -> Result<(), CommandError> {
+    let held = status.turns.iter().filter(|t| t.is_held());
+    for turn in held.take(RUNNING) {
+        field(cx, "Held turn", cx.ui.paint(Style::Warning, turn.line()))?;
+    }
     Ok(())
 }
 
@@ -263,6 +298,9 @@ fn advice(cx: &Cx, status: &Status) {
     } else if !installed.sound() {
         cx.ui
             .hint("Run `siglum init` to put the hooks in place, or `siglum doctor` to see more.");
+    } else if status.turns.iter().any(OpenJson::is_held) {
+        cx.ui
+            .hint("`siglum session recover` shows the ways out of a held turn.");
     } else if overview.last.is_none() && overview.running.is_empty() {
         cx.ui.hint("Start an agent here and let it commit, then run `siglum why`; `siglum import` brings earlier sessions.");
     } else if !overview.parked.is_empty() || !overview.declines.is_empty() {

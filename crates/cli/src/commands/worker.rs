@@ -1,5 +1,7 @@
 //! `siglum worker`: does what can wait, and leaves when there is nothing.
 
+mod feeders;
+
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use std::time::Duration;
 use siglum_engine::worker::{self, Run, Slice};
 use siglum_ledger::{Spool, read};
 
+use self::feeders::Feeders;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::home::repository_spool;
@@ -28,11 +31,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if !args.once {
         platform::detach();
     }
+    let mut feeders = Feeders::default();
     loop {
         let Some(lock) = Lock::try_take(&cx.home.worker_lock()) else {
             return Ok(());
         };
-        work(args, cx)?;
+        work(args, cx, &mut feeders)?;
         drop(lock);
         // A hook that came after the last look and before the lock was free started no worker.
         if cx.home.spool().is_empty() {
@@ -41,7 +45,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
 }
 
-fn work(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError> {
     let program = program();
     let world = cx.world()?;
     let mut ledger = cx.open_ledger()?;
@@ -55,13 +59,19 @@ fn work(args: &Args, cx: &Cx) -> Result<(), CommandError> {
                 .iter()
                 .map(|r| repository_spool(&std::path::Path::new(&r.common_dir).join("siglum"))),
         );
+        feeders.look(cx, read(&mut ledger, |tx| tx.projections())?, args.once);
         let spools: Vec<Spool> = spools.into_iter().filter(|s| !s.is_empty()).collect();
         if worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {
             idle = 0;
+            feeders.more();
             continue;
         }
-        idle += 1;
-        if args.once || idle > IDLE_SLICES || changed(program.as_ref()) {
+        idle = if feeders.are_idle() { idle + 1 } else { 0 };
+        let is_over = match args.once {
+            true => idle > 0,
+            false => idle > IDLE_SLICES || changed(program.as_ref()),
+        };
+        if is_over && feeders.pause() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(IDLE_MS));

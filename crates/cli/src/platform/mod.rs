@@ -1,90 +1,11 @@
-//! What only the operating system knows: ancestry, boot, locks, detached processes.
+//! What only the operating system can do: locks, terminals, detached processes. What it knows of processes is in
+//! `siglum-platform`.
 
 mod lock;
-mod procfs;
-mod ps;
 mod pty;
 mod spawn;
 
 pub use lock::Lock;
 pub use pty::{Pty, take_terminal};
+pub use siglum_platform::{alive, chain, chain_with_paths};
 pub use spawn::{detach, start_worker};
-
-use std::sync::OnceLock;
-
-use siglum_domain::process::{Chain, ProcessIdentity};
-
-/// The machine and its boot, which make a pid mean one process.
-#[derive(Debug, Clone)]
-struct Machine {
-    host: String,
-    boot: String,
-    namespace: u64,
-}
-
-fn machine() -> &'static Machine {
-    static MACHINE: OnceLock<Machine> = OnceLock::new();
-    MACHINE.get_or_init(|| {
-        let host = rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned();
-        if procfs::available() {
-            Machine {
-                host,
-                boot: procfs::boot_id(),
-                namespace: procfs::pid_namespace(),
-            }
-        } else {
-            Machine {
-                host,
-                boot: ps::boot_time(),
-                namespace: 0,
-            }
-        }
-    })
-}
-
-/// The processes from this one upwards. Where the system does not tell, there are none: no
-/// evidence, never a failure.
-pub fn chain() -> Chain {
-    if procfs::available() {
-        procfs::chain(machine(), std::process::id()).0
-    } else {
-        ps::chain(machine(), std::process::id())
-    }
-}
-
-/// The processes from this one upwards, with what tells agents apart: the path of each executable
-/// and of the script it runs, nearest first.
-pub fn chain_with_paths() -> (Chain, Vec<ProcessPaths>) {
-    if procfs::available() {
-        procfs::chain(machine(), std::process::id())
-    } else {
-        (ps::chain(machine(), std::process::id()), Vec::new())
-    }
-}
-
-/// The files that a process runs.
-#[derive(Debug, Clone, Default)]
-pub struct ProcessPaths {
-    /// The program.
-    pub executable: Option<String>,
-    /// The script, if the program is an interpreter.
-    pub script: Option<String>,
-}
-
-/// Tells whether a process lives; nothing where that cannot be seen from here.
-pub fn alive(process: &ProcessIdentity) -> Option<bool> {
-    let here = machine();
-    if process.host != here.host {
-        return None;
-    }
-    if process.boot != here.boot {
-        return Some(false);
-    }
-    if process.namespace != here.namespace || !procfs::available() {
-        return None;
-    }
-    Some(procfs::start_time(process.pid) == Some(process.start))
-}

@@ -61,6 +61,7 @@ pub fn forget_session(
     // First the versions: an address without one is no harm, one that nothing speaks of would never be found again.
     world.objects.remove(&holding.versions)?;
     write(ledger, Durability::Disk, |tx| {
+        tx.drop_turn(session)?;
         tx.forget_session(session, at)
     })?;
     let natives = read(ledger, |tx| tx.aliases(session))?;

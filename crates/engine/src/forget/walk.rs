@@ -40,6 +40,11 @@ pub enum Place {
     },
     /// In a version of a file.
     Version(ObjectAddress),
+    /// In a turn that is open and not committed: it goes as a whole.
+    OpenTurn {
+        /// What its driver calls it.
+        key: String,
+    },
     /// In what was noted of a decline or of an item that was set aside.
     Note,
     /// In a file beside the ledger.
@@ -116,6 +121,7 @@ fn walk(
 ) -> Result<Report, EngineError> {
     let mut report = Report::default();
     payloads(ledger, needle, erase, &mut report)?;
+    open_turns(ledger, needle, erase, &mut report)?;
     lines(ledger, needle, erase, &mut report)?;
     notes(ledger, needle, erase, &mut report)?;
     versions(&world.objects, ledger, needle, erase, &mut report)?;
@@ -165,6 +171,37 @@ fn payloads(
             })?;
         }
     }
+}
+
+/// A turn that is open has no tombstones: where something of it must go, it goes, and its driver is refused.
+fn open_turns(
+    ledger: &mut dyn Ledger,
+    needle: &Needle,
+    erase: Option<Timestamp>,
+    report: &mut Report,
+) -> Result<(), LedgerError> {
+    for turn in read(ledger, |tx| tx.open_turns(usize::MAX))? {
+        let waits = read(ledger, |tx| tx.pending(turn.session))?;
+        let mut rules = Vec::new();
+        let mut is_found = false;
+        for row in waits {
+            if let Some(replaced) = needle.in_json(&row.fact()?) {
+                is_found = true;
+                rules.extend(replaced.rules);
+            }
+        }
+        if !is_found {
+            continue;
+        }
+        let place = Place::OpenTurn {
+            key: turn.key.clone(),
+        };
+        report.add(Some(turn.session), place, rules);
+        if erase.is_some() {
+            write(ledger, Durability::Disk, |tx| tx.drop_turn(turn.session))?;
+        }
+    }
+    Ok(())
 }
 
 fn lines(

@@ -10,6 +10,7 @@ use siglum_ledger::sqlite::Open;
 use siglum_ledger::{SeenBy, SqliteLedger};
 
 use super::*;
+use crate::Here;
 
 const SESSION: &str = "82d22249-95b9-4a69-be00-56b628d51d90";
 const MADE: i64 = 1_795_000_000;
@@ -115,12 +116,14 @@ impl Machine {
     /// Imports all, and gives how many commits were linked.
     fn import(&self, ledger: &mut SqliteLedger) -> u64 {
         let world = World {
-            ids: &self.ids,
-            clock: &|| Timestamp::from_seconds(MADE + 10_000),
-            alive: &|_| None,
+            here: Here {
+                ids: &self.ids,
+                clock: &|| Timestamp::from_seconds(MADE + 10_000),
+                alive: &|_| None,
+                redactor: Redactor::shared(),
+            },
             git: PathBuf::from("git"),
             objects: ObjectStore::open(self.dir.path().join("objects")).unwrap(),
-            redactor: Redactor::shared(),
         };
         let dir = self.dir.path().join("agent");
         let found = look(&|_| dir.clone(), None).found;

@@ -140,6 +140,31 @@ fn an_amend_keeps_its_checkpoint_and_a_rebase_copies_what_was_known() {
 }
 
 #[test]
+fn a_commit_that_git_made_of_several_is_the_first_of_them() {
+    let (mut stage, one) = working();
+    let first = scene(1, &place(), 70, Some(50), Some(oid(1)));
+    stage.deliver(&intent(&first, 4));
+    stage.deliver(&landed(&first, &oid(2), LandedBy::Commit, 5));
+    let squashed = [
+        (oid(8), oid(4)),
+        (oid(2), oid(4)),
+        (oid(2), oid(5)),
+        (oid(8), oid(5)),
+    ];
+    stage.deliver(&rewritten(&place(), "rebase", &squashed, 9));
+    assert_eq!(
+        commit(&mut stage, &oid(4)),
+        None,
+        "nobody knows who made the first of them"
+    );
+    let rebased = commit(&mut stage, &oid(5)).unwrap();
+    assert_eq!(
+        rebased.judgement.committer,
+        Committer::Session { session: one }
+    );
+}
+
+#[test]
 fn who_made_a_commit_says_nothing_of_who_amended_it() {
     let (mut stage, _) = working();
     let first = scene(1, &place(), 70, Some(50), Some(oid(1)));

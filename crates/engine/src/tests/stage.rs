@@ -20,11 +20,11 @@ use uuid::Uuid;
 
 use crate::deliver::{Delivered, deliver};
 use crate::session::{file_key, side_key};
-use crate::{World, worker};
+use crate::{Here, World, worker};
 
 /// Ids that count up.
 #[derive(Default)]
-pub(super) struct Ids(Cell<u128>);
+pub(crate) struct Ids(Cell<u128>);
 
 impl IdSource for Ids {
     fn fresh(&self) -> Uuid {
@@ -33,17 +33,17 @@ impl IdSource for Ids {
     }
 }
 
-pub(super) struct Stage {
-    pub(super) dir: tempfile::TempDir,
-    pub(super) ledger: SqliteLedger,
-    pub(super) ids: Ids,
-    pub(super) now: Cell<i64>,
+pub(crate) struct Stage {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) ledger: SqliteLedger,
+    pub(crate) ids: Ids,
+    pub(crate) now: Cell<i64>,
     /// The processes that are gone.
-    pub(super) dead: RefCell<Vec<u32>>,
+    pub(crate) dead: RefCell<Vec<u32>>,
 }
 
 impl Stage {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let how = Open::Command {
             id: LedgerId::from_uuid(Uuid::from_u128(1)),
@@ -59,100 +59,102 @@ impl Stage {
         }
     }
 
-    pub(super) fn spool(&self) -> Spool {
+    pub(crate) fn spool(&self) -> Spool {
         Spool::at(&self.dir.path().join("spool"))
     }
 
     /// Does something with the world as this stage has it.
-    pub(super) fn play<T>(&mut self, act: impl FnOnce(&World<'_>, &mut SqliteLedger) -> T) -> T {
+    pub(crate) fn play<T>(&mut self, act: impl FnOnce(&World<'_>, &mut SqliteLedger) -> T) -> T {
         let (now, dead) = (&self.now, &self.dead);
         let clock = || at(now.get());
         let alive = |p: &ProcessIdentity| Some(!dead.borrow().contains(&p.pid));
         let world = World {
-            ids: &self.ids,
-            clock: &clock,
-            alive: &alive,
+            here: Here {
+                ids: &self.ids,
+                clock: &clock,
+                alive: &alive,
+                redactor: Redactor::shared(),
+            },
             git: PathBuf::from("git"),
             objects: ObjectStore::open(self.dir.path().join("objects")).unwrap(),
-            redactor: Redactor::shared(),
         };
         act(&world, &mut self.ledger)
     }
 
-    pub(super) fn deliver(&mut self, intake: &Intake) -> Delivered {
+    pub(crate) fn deliver(&mut self, intake: &Intake) -> Delivered {
         deliver(&mut self.ledger, &self.ids, intake).unwrap()
     }
 
     /// Delivers an agent's matter and gives its session.
-    pub(super) fn hear(&mut self, matter: AgentMatter) -> SessionId {
+    pub(crate) fn hear(&mut self, matter: AgentMatter) -> SessionId {
         match self.deliver(&intake(matter)) {
             Delivered::Session(session) => session,
             other => panic!("not a session: {other:?}"),
         }
     }
 
-    pub(super) fn slice(&mut self) {
+    pub(crate) fn slice(&mut self) {
         let spools = [self.spool()];
         self.play(|world, ledger| {
             worker::slice(world, ledger, &spools, &mut worker::Run::default()).unwrap()
         });
     }
 
-    pub(super) fn read<T>(
+    pub(crate) fn read<T>(
         &mut self,
         work: impl FnMut(&mut dyn Transaction) -> Result<T, LedgerError>,
     ) -> T {
         read(&mut self.ledger, work).unwrap()
     }
 
-    pub(super) fn session(&mut self, id: SessionId) -> SessionRecord {
+    pub(crate) fn session(&mut self, id: SessionId) -> SessionRecord {
         self.read(|tx| tx.session(id)).unwrap()
     }
 
-    pub(super) fn named(&mut self, native: &str) -> Option<SessionId> {
+    pub(crate) fn named(&mut self, native: &str) -> Option<SessionId> {
         self.read(|tx| tx.session_by_alias(&agent(), &self::native(native)))
     }
 
-    pub(super) fn sessions(&mut self) -> Vec<SessionListing> {
+    pub(crate) fn sessions(&mut self) -> Vec<SessionListing> {
         self.read(|tx| tx.sessions(&siglum_ledger::SessionFilter::default()))
     }
 
     /// The repository that is there, else the first one.
-    pub(super) fn repository(&mut self) -> RepositoryRecord {
+    pub(crate) fn repository(&mut self) -> RepositoryRecord {
         let mut all = self.read(|tx| tx.repositories());
         let there = all.iter().position(|r| Path::new(&r.common_dir).is_dir());
         all.swap_remove(there.unwrap_or(0))
     }
 }
 
-pub(super) const fn at(seconds: i64) -> Timestamp {
+pub(crate) const fn at(seconds: i64) -> Timestamp {
     Timestamp::from_seconds(1_795_000_000 + seconds)
 }
 
-pub(super) fn agent() -> AgentName {
+pub(crate) fn agent() -> AgentName {
     AgentName::new("claude-code").unwrap()
 }
 
-pub(super) fn native(id: &str) -> NativeId {
+pub(crate) fn native(id: &str) -> NativeId {
     NativeId::new(id).unwrap()
 }
 
-pub(super) fn oid(n: u8) -> Oid {
+pub(crate) fn oid(n: u8) -> Oid {
     Oid::new(format!("{n:02x}").repeat(20)).unwrap()
 }
 
-pub(super) fn place() -> Place {
+pub(crate) fn place() -> Place {
     place_at("/home/dev/main")
 }
 
-pub(super) fn place_at(worktree: &str) -> Place {
+pub(crate) fn place_at(worktree: &str) -> Place {
     Place {
         common_dir: "/home/dev/main/.git".to_owned(),
         worktree: worktree.to_owned(),
     }
 }
 
-pub(super) fn process(pid: u32) -> ProcessIdentity {
+pub(crate) fn process(pid: u32) -> ProcessIdentity {
     ProcessIdentity {
         host: "h".into(),
         boot: "b".into(),
@@ -163,7 +165,7 @@ pub(super) fn process(pid: u32) -> ProcessIdentity {
 }
 
 /// What a hook of the session says, at the time of its last observation.
-pub(super) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
+pub(crate) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
     AgentMatter {
         agent: agent(),
         native: native(id),
@@ -180,14 +182,14 @@ pub(super) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
     }
 }
 
-pub(super) fn in_process(pid: u32, matter: AgentMatter) -> AgentMatter {
+pub(crate) fn in_process(pid: u32, matter: AgentMatter) -> AgentMatter {
     AgentMatter {
         process: Some(process(pid)),
         ..matter
     }
 }
 
-pub(super) fn intake(matter: AgentMatter) -> Intake {
+pub(crate) fn intake(matter: AgentMatter) -> Intake {
     let last = matter.observations.iter().map(|o| o.at).max();
     let key = matter.observations.iter().map(|o| o.key.as_str());
     Intake {
@@ -198,7 +200,7 @@ pub(super) fn intake(matter: AgentMatter) -> Intake {
     }
 }
 
-pub(super) fn text(text: &str) -> Body {
+pub(crate) fn text(text: &str) -> Body {
     Body::Text(Redacted::from_stored(text.to_owned()))
 }
 
@@ -214,7 +216,7 @@ fn seen(key: String, event: String, seconds: i64, turn: Option<&str>, fact: Fact
     }
 }
 
-pub(super) fn started(seconds: i64, how: StartKind) -> Observation {
+pub(crate) fn started(seconds: i64, how: StartKind) -> Observation {
     let key = format!("start:{seconds}");
     seen(
         key.clone(),
@@ -225,7 +227,7 @@ pub(super) fn started(seconds: i64, how: StartKind) -> Observation {
     )
 }
 
-pub(super) fn ended(seconds: i64) -> Observation {
+pub(crate) fn ended(seconds: i64) -> Observation {
     let key = format!("end:{seconds}");
     let reason = "other".to_owned();
     seen(
@@ -237,7 +239,7 @@ pub(super) fn ended(seconds: i64) -> Observation {
     )
 }
 
-pub(super) fn prompt(turn: &str, seconds: i64) -> Observation {
+pub(crate) fn prompt(turn: &str, seconds: i64) -> Observation {
     let fact = Fact::Prompt {
         text: text(&format!("Do {turn}")),
         synthetic: false,
@@ -251,7 +253,7 @@ pub(super) fn prompt(turn: &str, seconds: i64) -> Observation {
     )
 }
 
-pub(super) fn stopped(turn: &str, seconds: i64) -> Observation {
+pub(crate) fn stopped(turn: &str, seconds: i64) -> Observation {
     let fact = Fact::Stopped {
         last_message: Some(text("done")),
         background: Vec::new(),
@@ -265,7 +267,7 @@ pub(super) fn stopped(turn: &str, seconds: i64) -> Observation {
     )
 }
 
-pub(super) fn call(id: &str, turn: &str, seconds: i64, class: ToolClass) -> Observation {
+pub(crate) fn call(id: &str, turn: &str, seconds: i64, class: ToolClass) -> Observation {
     let fact = Fact::ToolStarted {
         tool: "Tool".to_owned(),
         class,
@@ -281,7 +283,7 @@ pub(super) fn call(id: &str, turn: &str, seconds: i64, class: ToolClass) -> Obse
     )
 }
 
-pub(super) fn returned(
+pub(crate) fn returned(
     id: &str,
     turn: &str,
     seconds: i64,
@@ -304,7 +306,7 @@ pub(super) fn returned(
     )
 }
 
-pub(super) fn file(
+pub(crate) fn file(
     id: &str,
     turn: &str,
     seconds: i64,
@@ -314,7 +316,7 @@ pub(super) fn file(
     file_at("a.rs", (id, turn), seconds, side, content)
 }
 
-pub(super) fn file_at(
+pub(crate) fn file_at(
     path: &str,
     (id, turn): (&str, &str),
     seconds: i64,
@@ -341,7 +343,7 @@ pub(super) fn file_at(
     )
 }
 
-pub(super) fn head(id: &str, turn: &str, seconds: i64, side: Side, commit: u8) -> Observation {
+pub(crate) fn head(id: &str, turn: &str, seconds: i64, side: Side, commit: u8) -> Observation {
     let fact = Fact::HeadSeen {
         side,
         commit: Some(oid(commit)),

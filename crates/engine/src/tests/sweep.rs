@@ -306,3 +306,33 @@ fn a_message_that_somebody_else_used_does_not_make_the_commit_its_announcers() {
         assert_ne!(stage.state(1), IntentState::Landed(made));
     }
 }
+
+#[test]
+fn a_trailer_does_not_decide_where_a_call_of_somebody_else_ran() {
+    for returned in [true, false] {
+        let (mut stage, repo) = announced();
+        let before = repo.head();
+        let message = format!("theirs\n\nSiglum-Checkpoint: {}", checkpoint(1));
+        let made = repo.commit(&message, 11);
+        let [begins, mut ends] = its_own(&repo, &before, &made);
+        let two = stage.hear(begins);
+        // Git said nothing, and its hooks were killed.
+        for said in &mut ends.observations {
+            if let Fact::ToolEnded { output, .. } = &mut said.fact {
+                *output = None;
+            }
+        }
+        stage.dead.borrow_mut().push(70);
+        stage.sweep();
+        if returned {
+            stage.hear(ends);
+            stage.slice();
+        }
+        let one = stage.named("one").unwrap();
+        let judgement = stage.commit(&made).unwrap().judgement;
+        assert_eq!(judgement.verdict, Verdict::Ambiguous);
+        assert_eq!(judgement.candidates, [one, two]);
+        let doubts = judgement.evidence.iter().filter(|e| e.counted).count();
+        assert_eq!(doubts, 1, "it is said once");
+    }
+}

@@ -27,6 +27,8 @@ CREATE TABLE sessions (
     origin          TEXT NOT NULL CHECK (origin IN ('live', 'import', 'api')),
     parent          BLOB,
     parent_relation TEXT,
+    -- A fork by reference: this much of the parent's log is its history, too.
+    parent_at       INTEGER,
     created_at      INTEGER NOT NULL,
     last_at         INTEGER NOT NULL,
     ended_at        INTEGER,
@@ -39,14 +41,18 @@ CREATE TABLE sessions (
     folded          INTEGER NOT NULL DEFAULT 0,
     -- What was seen up to then was erased, in parts or as a whole; a sighting of it that comes late keeps no payload.
     forgotten_at    INTEGER,
-    forgotten_whole INTEGER NOT NULL DEFAULT 0
+    forgotten_whole INTEGER NOT NULL DEFAULT 0,
+    -- Nothing is written any more: for good, or because what is stored of it is damaged.
+    archived_at     INTEGER,
+    quarantined     TEXT
 );
 CREATE INDEX sessions_by_last ON sessions (last_at DESC);
 CREATE INDEX sessions_by_repository ON sessions (repository, last_at DESC);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
-CREATE INDEX sessions_open ON sessions (last_at DESC) WHERE ended_at IS NULL AND unseen = 0;
-CREATE INDEX sessions_unsealed ON sessions (last_at) WHERE head > sealed;
-CREATE INDEX sessions_unfolded ON sessions (last_at) WHERE head > folded;
+-- By id and not by time, since each hook moves the time, and few sessions are in them.
+CREATE INDEX sessions_open ON sessions (id) WHERE ended_at IS NULL AND unseen = 0;
+CREATE INDEX sessions_unsealed ON sessions (id) WHERE head > sealed;
+CREATE INDEX sessions_unfolded ON sessions (id) WHERE head > folded;
 
 CREATE TABLE aliases (
     agent    TEXT NOT NULL,
@@ -169,8 +175,70 @@ CREATE TABLE receipts (
     previous TEXT NOT NULL,
     digest   TEXT NOT NULL,
     at       INTEGER NOT NULL,
+    -- Of a driven turn: what its driver calls it, and a keyed digest of what it said in it.
+    key      TEXT,
+    content  TEXT,
     PRIMARY KEY (session, number)
 ) WITHOUT ROWID;
+CREATE UNIQUE INDEX receipts_by_key ON receipts (session, key) WHERE key IS NOT NULL;
+
+-- The turn that a driver has open. Nothing of it is in the log before it is committed.
+CREATE TABLE open_turns (
+    session   BLOB PRIMARY KEY REFERENCES sessions(id),
+    id        BLOB NOT NULL,
+    key       TEXT NOT NULL,
+    epoch     INTEGER NOT NULL,
+    base      INTEGER NOT NULL,
+    opened_at INTEGER NOT NULL,
+    -- Why a person has to decide what becomes of it.
+    held      TEXT
+) WITHOUT ROWID;
+
+CREATE TABLE pending (
+    session     BLOB NOT NULL REFERENCES sessions(id),
+    place       INTEGER NOT NULL,
+    id          BLOB NOT NULL,
+    source      TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    event       TEXT NOT NULL,
+    subagent    TEXT,
+    kind        TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    salt        BLOB NOT NULL,
+    digest      TEXT NOT NULL,
+    payload     BLOB NOT NULL,
+    PRIMARY KEY (session, place),
+    UNIQUE (session, source, key)
+);
+
+-- Whoever shows what is committed, and how far each has come with each session.
+CREATE TABLE projections (
+    name   TEXT PRIMARY KEY,
+    kind   TEXT NOT NULL,
+    target TEXT NOT NULL,
+    at     INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE deliveries (
+    projection TEXT NOT NULL,
+    session    BLOB NOT NULL,
+    -- The last receipt that the sink has, and the last one that there is.
+    taken      INTEGER NOT NULL,
+    due        INTEGER NOT NULL,
+    -- Up to here a person said to go on without what the sink refuses.
+    left_out   INTEGER NOT NULL DEFAULT 0,
+    -- When the oldest one that it lacks was sealed.
+    since      INTEGER NOT NULL,
+    -- Nobody else tries it before.
+    retry_at   INTEGER NOT NULL,
+    tries      INTEGER NOT NULL DEFAULT 0,
+    reason     TEXT,
+    parked_at  INTEGER,
+    PRIMARY KEY (projection, session)
+) WITHOUT ROWID;
+CREATE INDEX deliveries_due ON deliveries (projection, retry_at) WHERE due > taken AND parked_at IS NULL;
+CREATE INDEX deliveries_parked ON deliveries (projection) WHERE parked_at IS NOT NULL;
 
 CREATE TABLE leases (
     session    BLOB PRIMARY KEY REFERENCES sessions(id),
@@ -273,6 +341,14 @@ CREATE TABLE statements (
     PRIMARY KEY (ledger, sequence)
 ) WITHOUT ROWID;
 CREATE INDEX statements_by_session ON statements (session) WHERE session IS NOT NULL;
+
+-- The links that are attached now. A fold of the statements.
+CREATE TABLE links (
+    field   TEXT NOT NULL,
+    value   TEXT NOT NULL,
+    session BLOB NOT NULL,
+    PRIMARY KEY (field, value, session)
+) WITHOUT ROWID;
 CREATE INDEX statements_by_commit ON statements (repository, "commit") WHERE "commit" IS NOT NULL;
 
 CREATE TABLE declines (

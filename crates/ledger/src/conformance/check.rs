@@ -3,8 +3,9 @@
 use crate::{Durability, Ledger, LedgerError, Transaction};
 
 use super::{
-    checkpoints, commits, entries, folds, forgetting, leases, lists, places, queue, receipts,
-    sessions, statements, transactions, turns,
+    checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting, integrity,
+    leases, lists, places, projections, queue, receipts, sessions, statements, transactions, turns,
+    waits,
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -62,8 +63,14 @@ pub fn checks() -> Vec<Check> {
         entries::CHECKS,
         folds::CHECKS,
         forgetting::CHECKS,
+        integrity::CHECKS,
         leases::CHECKS,
+        driven::CHECKS,
+        waits::CHECKS,
         receipts::CHECKS,
+        projections::CHECKS,
+        claims::CHECKS,
+        deliveries::CHECKS,
         commits::CHECKS,
         checkpoints::CHECKS,
         queue::CHECKS,

@@ -1,6 +1,7 @@
 //! Listings of sessions: filters in all combinations, order, limits, tails.
 
 use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::link::Link;
 
 use super::check::{Check, Desk, Outcome, Shelf, holds, same};
 use super::sample::*;
@@ -9,6 +10,7 @@ use crate::record::*;
 pub(super) const CHECKS: &[Check] = &[
     Check::new("sessions come newest first, then by id", newest_first),
     Check::new("every combination of filters lists what it says", filters),
+    Check::new("a link lists the sessions that it is attached to", links),
     Check::new("a listing counts the commits of its session", counted),
     Check::new("a tail finds the sessions that end in it", tails),
 ];
@@ -67,7 +69,21 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
     all.sort_by(|a, b| b.last_at.cmp(&a.last_at).then(a.id.cmp(&b.id)));
     let unseen = [session_id(2), session_id(18), session_id(21)];
     desk.write(|tx| unseen.iter().try_for_each(|id| tx.set_unseen(*id)))?;
-    for mask in 0..256u32 {
+    let link = Link::IssueNumber(42);
+    let linked = [2, 16, 17, 19, 22].map(session_id);
+    desk.write(|tx| {
+        for session in linked {
+            let link = link.clone();
+            tx.state(
+                at(1),
+                "Ann",
+                "cli",
+                &Statement::LinkAttached { session, link },
+            )?;
+        }
+        Ok(())
+    })?;
+    for mask in 0..512u32 {
         let on = |bit: u32| mask & (1 << bit) != 0;
         let filter = SessionFilter {
             repository: on(0).then(|| repository_id(2)),
@@ -77,6 +93,7 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
             open: on(4),
             seen: on(7),
             parent: on(6).then(|| session_id(1)),
+            link: on(8).then(|| link.clone()),
             limit: if on(5) { 2 } else { 0 },
         };
         let fits = |s: &&SessionRecord| {
@@ -86,6 +103,7 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
                 && filter.until.is_none_or(|t| s.created_at < t)
                 && (!filter.open || s.ended_at.is_none())
                 && !(filter.seen && unseen.contains(&s.id))
+                && (filter.link.is_none() || linked.contains(&s.id))
                 && filter
                     .parent
                     .is_none_or(|p| s.parent.is_some_and(|(id, _)| id == p))
@@ -95,6 +113,66 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
         let found = desk.read(|tx| tx.sessions(&filter))?;
         let found: Vec<_> = found.into_iter().map(|l| l.record).collect();
         same!(found, wanted, format!("sessions by {filter:?}"));
+    }
+    Ok(())
+}
+
+fn links(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let label = |key: &str, value: &str| Link::Label {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
+    let (issue, pr) = (Link::IssueNumber(7), Link::PrNumber(7));
+    let (team, none) = (label("team", "a=ü"), label("team", ""));
+    let stated = [
+        (1, 1, true, &issue),
+        (1, 2, true, &issue),
+        (2, 1, true, &issue),
+        (3, 1, false, &issue),
+        (1, 1, true, &pr),
+        (1, 3, true, &team),
+        // Said first of what happened last, as one ledger hears of another.
+        (9, 3, true, &none),
+        (4, 3, false, &none),
+        (9, 2, false, &pr),
+        (4, 2, true, &pr),
+        // Said at the same time: the later word stands.
+        (5, 2, true, &team),
+        (5, 2, false, &team),
+    ];
+    desk.write(|tx| {
+        for (seconds, n, attaches, link) in stated {
+            let (session, link) = (session_id(n), link.clone());
+            let statement = if attaches {
+                Statement::LinkAttached { session, link }
+            } else {
+                Statement::LinkDetached { session, link }
+            };
+            tx.state(at(seconds), "Ann", "api", &statement)?;
+        }
+        Ok(())
+    })?;
+    let mut later = Desk::open(shelf)?;
+    for desk in [&mut desk, &mut later] {
+        for (link, wanted) in [
+            (&issue, vec![2]),
+            (&pr, vec![1]),
+            (&team, vec![3]),
+            (&none, vec![3]),
+            (&Link::IssueNumber(8), vec![]),
+            (&Link::Phase("7".to_owned()), vec![]),
+        ] {
+            let filter = SessionFilter {
+                link: Some(link.clone()),
+                ..SessionFilter::default()
+            };
+            let found = desk.read(|tx| tx.sessions(&filter))?;
+            let found: Vec<_> = found.iter().map(|l| l.record.id).collect();
+            let wanted: Vec<_> = wanted.into_iter().map(session_id).collect();
+            same!(found, wanted, format!("sessions with {link}"));
+        }
     }
     Ok(())
 }

@@ -6,21 +6,30 @@
 
 mod check;
 mod checkpoints;
+mod claims;
 mod commits;
+mod deliveries;
+mod driven;
 mod entries;
 mod folds;
 mod forgetting;
+mod integrity;
 mod leases;
 mod lists;
 mod places;
+mod projections;
 mod queue;
 mod receipts;
 mod sample;
+#[cfg(feature = "postgres")]
+mod server;
 mod sessions;
 mod statements;
 mod survey;
+mod tamper;
 mod transactions;
 mod turns;
+mod waits;
 
 #[cfg(test)]
 mod broken;
@@ -28,3 +37,6 @@ mod broken;
 mod tests;
 
 pub use check::{Check, Failure, Shelf, checks, run};
+#[cfg(feature = "postgres")]
+pub use server::Server;
+pub use tamper::tamper;

@@ -156,6 +156,18 @@ fn unsealed(shelf: &dyn Shelf) -> Outcome {
         append(tx, session_id(3), 10, None, &prompt("p", "x"))?;
         append(tx, session_id(2), 11, None, &prompt("p", "x"))
     })?;
+    desk.write(|tx| {
+        let home = tx.session(session_id(1))?.map(|s| s.home);
+        let driven = home.map(|home| crate::SessionRecord {
+            mode: crate::Mode::Driven,
+            ..session(4, home)
+        });
+        if let Some(record) = driven {
+            tx.create_session(&record)?;
+            append(tx, record.id, 12, None, &prompt("p", "x"))?;
+        }
+        Ok(())
+    })?;
     let ids = |desk: &mut Desk, most| {
         let found = desk.read(|tx| tx.unsealed(most))?;
         Ok::<_, Wrong>(found.into_iter().map(|s| s.id).collect::<Vec<_>>())

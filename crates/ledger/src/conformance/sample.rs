@@ -5,6 +5,7 @@ use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, RULES, Verd
 use siglum_domain::intake::{AgentVariable, Place, Scene};
 use siglum_domain::observation::{Body, Fact, FileVersion, Observation, Source};
 use siglum_domain::process::{Ancestor, Chain, ProcessIdentity, Terminal};
+use siglum_domain::receipt::{Receipt, seal};
 use siglum_domain::{
     AgentName, CheckpointId, ConversationId, LedgerId, NativeId, ObservationId, Oid, Redacted,
     RepositoryId, SessionId, Timestamp, TurnId,
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use super::check::{Desk, Outcome};
 use crate::record::*;
-use crate::{Appended, LedgerError, NewEntry, Transaction};
+use crate::{Appended, LedgerError, LogRow, NewEntry, OpenTurn, Projection, Transaction};
 
 /// A UUID with a version and a tail of its own.
 const fn uuid(kind: u128, n: u128) -> Uuid {
@@ -83,6 +84,9 @@ pub(super) fn session(n: u128, home: LedgerId) -> SessionRecord {
         head: 0,
         sealed: 0,
         forgotten: None,
+        parent_at: None,
+        archived_at: None,
+        quarantined: None,
     }
 }
 
@@ -187,6 +191,41 @@ pub(super) fn append(
         salt: [7; 32],
         observation,
     })
+}
+
+/// A prompt on its way into a log, under an id made of `n`.
+pub(super) fn row(n: u128, key: &str, said: &str) -> LogRow {
+    LogRow::of(&NewEntry {
+        id: entry_id(n),
+        session: session_id(1),
+        turn: None,
+        recorded_at: at(2),
+        salt: [7; 32],
+        observation: &prompt(key, said),
+    })
+}
+
+/// The turn that a driver has open in a session.
+pub(super) fn open_turn(n: u128) -> OpenTurn {
+    OpenTurn {
+        session: session_id(n),
+        id: turn_id(n),
+        key: format!("turn of {n}"),
+        epoch: 1,
+        base: 0,
+        opened_at: at(i64::try_from(n).unwrap_or(0)),
+        held: None,
+    }
+}
+
+/// A projection that follows from `at(100)` on.
+pub(super) fn projection(name: &str) -> Projection {
+    Projection {
+        name: name.to_owned(),
+        kind: "spans".to_owned(),
+        target: format!("https://{name}.example"),
+        at: at(100),
+    }
 }
 
 pub(super) fn judgement(committer: Committer, verdict: Verdict) -> Judgement {
@@ -302,6 +341,38 @@ pub(super) fn receipt_entries(
 ) -> Result<Vec<siglum_domain::receipt::SealedEntry>, LedgerError> {
     let rows = tx.to_seal(session, first, last)?;
     Ok(rows.into_iter().map(|(entry, _)| entry).collect())
+}
+
+/// The receipt over all that a session has behind its last one, not stored yet.
+pub(super) fn next_receipt(
+    tx: &mut dyn Transaction,
+    n: u128,
+    seconds: i64,
+) -> Result<Receipt, LedgerError> {
+    let nothing = || LedgerError::Damaged("a session that grew has nothing to seal".to_owned());
+    let record = tx.session(session_id(n))?.ok_or_else(nothing)?;
+    let rows = receipt_entries(tx, record.id, record.sealed + 1, record.head)?;
+    let before = tx.receipts(record.id)?.pop();
+    seal(record.id, before.as_ref(), &rows, vec![], at(seconds)).ok_or_else(nothing)
+}
+
+/// Lets a session grow by an entry and seals it.
+pub(super) fn commit_entry(
+    tx: &mut dyn Transaction,
+    n: u128,
+    seconds: i64,
+) -> Result<Receipt, LedgerError> {
+    let head = tx.session(session_id(n))?.map_or(0, |s| s.head);
+    let (id, key) = (n * 1000 + u128::from(head), format!("sealed {head}"));
+    append(tx, session_id(n), id, None, &prompt(&key, "x"))?;
+    let receipt = next_receipt(tx, n, seconds)?;
+    if tx.put_receipt(&receipt)? {
+        Ok(receipt)
+    } else {
+        Err(LedgerError::Damaged(
+            "a receipt that follows was refused".to_owned(),
+        ))
+    }
 }
 
 pub(super) fn checkpoint(n: u128, kind: CheckpointKind) -> CheckpointRecord {

@@ -1,6 +1,6 @@
 //! Sessions, their names, their parents, their summaries.
 
-use super::check::{Check, Desk, Outcome, Shelf, holds, same};
+use super::check::{Check, Desk, Outcome, Shelf, Wrong, holds, same};
 use super::sample::*;
 use crate::record::*;
 
@@ -17,6 +17,9 @@ pub(super) const CHECKS: &[Check] = &[
         "summaries are replaced and end the wait for a fold",
         summaries,
     ),
+    Check::new("a session is archived once, and has ended then", archived),
+    Check::new("a session is damaged until it is sound again", quarantined),
+    Check::new("a session is folded again when that is asked for", refolded),
 ];
 
 fn round_trip(shelf: &dyn Shelf) -> Outcome {
@@ -31,6 +34,7 @@ fn round_trip(shelf: &dyn Shelf) -> Outcome {
         cwd: Some("/home/dev/ü b".to_owned()),
         repository: Some(repository_id(2)),
         worktree: Some("/home/dev/r2".to_owned()),
+        parent_at: Some(3),
         ..session(4, home)
     };
     let bare = SessionRecord {
@@ -230,6 +234,95 @@ fn summaries(shelf: &dyn Shelf) -> Outcome {
         waiting,
         [1, 2].map(session_id),
         "sessions to fold after one grew"
+    );
+    Ok(())
+}
+
+fn record(desk: &mut Desk, n: u128) -> Outcome<SessionRecord> {
+    let found = desk.read(|tx| tx.session(session_id(n)))?;
+    found.ok_or_else(|| Wrong(format!("session {n} is gone")))
+}
+
+fn archived(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        tx.set_ended(session_id(2), Some(at(30)))?;
+        tx.archive(session_id(1), at(50))?;
+        tx.archive(session_id(1), at(60))?;
+        tx.archive(session_id(2), at(50))
+    })?;
+    let mut later = Desk::open(shelf)?;
+    for desk in [&mut desk, &mut later] {
+        for (n, wanted) in [
+            (1, (Some(at(50)), Some(at(50)))),
+            (2, (Some(at(50)), Some(at(30)))),
+            (3, (None, None)),
+        ] {
+            let found = record(desk, n)?;
+            let found = (found.archived_at, found.ended_at);
+            same!(found, wanted, format!("session {n}: archived, ended"));
+        }
+        let open = SessionFilter {
+            open: true,
+            ..SessionFilter::default()
+        };
+        let found = desk.read(|tx| tx.sessions(&open))?;
+        let ids: Vec<_> = found.into_iter().map(|l| l.record.id).collect();
+        same!(ids, [session_id(3)], "open sessions");
+    }
+    Ok(())
+}
+
+fn quarantined(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        for n in [1, 2] {
+            append(tx, session_id(n), n, None, &prompt("p", "x"))?;
+        }
+        Ok(())
+    })?;
+    for reason in [Some("receipt 3 does not verify"), Some("ü"), None] {
+        desk.write(|tx| tx.quarantine(session_id(1), reason))?;
+        let mut later = Desk::open(shelf)?;
+        for desk in [&mut desk, &mut later] {
+            let found = record(desk, 1)?.quarantined;
+            same!(found.as_deref(), reason, "what is damaged");
+            same!(record(desk, 2)?.quarantined, None, "another session");
+            let unsealed = desk.read(|tx| Ok(tx.unsealed(9)?.len()))?;
+            let wanted = if reason.is_some() { 1 } else { 2 };
+            same!(unsealed, wanted, "sessions to seal");
+        }
+    }
+    Ok(())
+}
+
+fn refolded(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        for n in [1, 2, 3] {
+            append(tx, session_id(n), 1, None, &prompt("p", "x"))?;
+            tx.put_summary(session_id(n), &Summary::default(), 1)?;
+        }
+        Ok(())
+    })?;
+    same!(desk.read(|tx| tx.unfolded(9))?, [], "sessions to fold");
+    desk.write(|tx| tx.refold(Some(session_id(2))))?;
+    let waiting = desk.read(|tx| tx.unfolded(9))?;
+    same!(
+        waiting,
+        [session_id(2)],
+        "sessions to fold after one was asked for"
+    );
+    desk.write(|tx| tx.refold(None))?;
+    let mut waiting = desk.read(|tx| tx.unfolded(9))?;
+    waiting.sort();
+    same!(
+        waiting,
+        [1, 2, 3].map(session_id),
+        "sessions to fold after all were asked for"
     );
     Ok(())
 }

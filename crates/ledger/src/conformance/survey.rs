@@ -1,5 +1,6 @@
 //! Everything that a store says, as text, to compare two moments.
 
+use siglum_domain::link::Link;
 use siglum_domain::observation::Source;
 
 use super::check::{Desk, Outcome};
@@ -11,8 +12,10 @@ use crate::{LedgerError, Transaction};
 pub(super) fn fill(desk: &mut Desk) -> Outcome {
     furnish(desk)?;
     desk.write(|tx| {
+        tx.put_projection(&projection("a"))?;
         sessions(tx)?;
         log(tx)?;
+        turns(tx)?;
         commits(tx)?;
         queue(tx)
     })
@@ -35,7 +38,27 @@ fn sessions(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
         session: one,
     };
     tx.state(at(3), "Ann", "cli", &ended)?;
+    let attached = Statement::LinkAttached {
+        session: one,
+        link: Link::PrNumber(7),
+    };
+    tx.state(at(3), "Ann", "cli", &attached)?;
     Ok(())
+}
+
+fn turns(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+    let three = session_id(3);
+    tx.append_rows(three, turn_id(3), &[row(4, "k4", "said")])?;
+    tx.leave_out("a", session_id(1), 1, at(90))?;
+    let receipt = next_receipt(tx, 3, 5)?;
+    tx.put_keyed_receipt(&receipt, "key", "content")?;
+    tx.put_open_turn(&open_turn(3))?;
+    tx.add_pending(three, &row(5, "k5", "waits"))?;
+    tx.archive(session_id(2), at(70))?;
+    tx.quarantine(session_id(2), Some("damaged"))?;
+    tx.claim("a", at(100), at(150), 1)?;
+    tx.failed("a", three, "r", at(200), Some(at(110)))?;
+    tx.taken("a", session_id(1), 1, at(200))
 }
 
 fn log(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
@@ -135,6 +158,7 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         session_by_alias(&claude, &native("native-1"));
         sessions_by_tail(&one.short());
         sessions(&SessionFilter::default());
+        sessions(&SessionFilter { link: Some(Link::PrNumber(7)), ..SessionFilter::default() });
         aliases(one);
         unfolded(9);
         bound_to(&process(10).key());
@@ -162,6 +186,17 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         unsealed(9);
         to_seal(one, 1, 9);
         receipts(one);
+        lease(one);
+        open_turn(session_id(3));
+        open_turns(9);
+        pending(session_id(3));
+        keyed_receipt(session_id(3), "key");
+        last_receipt(session_id(3));
+        projections();
+        delivery("a", one);
+        troubled(None, 9);
+        lag("a");
+        receipts_after(one, 0, 9);
         intent(checkpoint_id(1));
         intents_of_git(&process(10).key());
         open_intents(None);

@@ -23,12 +23,27 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Ledger>, LedgerError> {
     Ok(Box::new(SqliteLedger::open(path, how)?))
 }
 
-#[test]
-fn sqlite_passes() {
-    let failures = run(&|| Box::new(Sqlite(tempfile::tempdir().unwrap())));
-    let told: Vec<_> = failures
+#[track_caller]
+fn passes(fresh: &dyn Fn() -> Box<dyn Shelf>) {
+    let told: Vec<_> = run(fresh)
         .iter()
         .map(|f| format!("{}: {}\n", f.check, f.reason))
         .collect();
     assert!(told.is_empty(), "\n{}", told.concat());
+}
+
+#[test]
+fn sqlite_passes() {
+    passes(&|| Box::new(Sqlite(tempfile::tempdir().unwrap())));
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn postgres_passes() {
+    let Some(address) = super::Server::address() else {
+        println!("not tested: SIGLUM_TEST_PG is not set");
+        return;
+    };
+    let server = super::Server::shared(&address).unwrap();
+    passes(&|| server.shelf());
 }

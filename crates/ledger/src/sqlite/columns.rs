@@ -2,8 +2,6 @@
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use siglum_domain::{
     CheckpointId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
 };
@@ -95,24 +93,16 @@ pub(super) fn count(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(at).map(|n| u64::try_from(n).unwrap_or(0))
 }
 
-/// A record as JSON.
-pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> String {
-    serde_json::to_string(value).expect("because stored forms have text keys and no failing parts")
-}
-
-/// A record from JSON.
-pub(super) fn from_json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, LedgerError> {
-    serde_json::from_str(text).map_err(|e| LedgerError::Damaged(format!("{what}: {e}")))
-}
-
-/// A word that an enum has in JSON, without quotes.
-pub(super) fn word<T: Serialize>(value: &T) -> String {
-    json(value).trim_matches('"').to_owned()
-}
-
-/// The enum of a word.
-pub(super) fn from_word<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, LedgerError> {
-    from_json(what, &format!("\"{text}\""))
+/// Tells whether a row has another form than it should.
+const fn is_of_a_row(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error as E;
+    matches!(
+        error,
+        E::FromSqlConversionFailure(..)
+            | E::IntegralValueOutOfRange(..)
+            | E::InvalidColumnType(..)
+            | E::Utf8Error(..)
+    )
 }
 
 impl From<rusqlite::Error> for LedgerError {
@@ -128,6 +118,7 @@ impl From<rusqlite::Error> for LedgerError {
                 | Code::SystemIoFailure,
             ) => Self::Unwritable(Box::new(error)),
             Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Damaged(error.to_string()),
+            _ if is_of_a_row(&error) => Self::Damaged(error.to_string()),
             _ => Self::Storage(Box::new(error)),
         }
     }

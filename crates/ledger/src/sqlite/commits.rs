@@ -2,61 +2,33 @@
 
 use rusqlite::{Row, params};
 use siglum_domain::commit::CommitFacts;
-use siglum_domain::evidence::{Committer, Judgement};
+use siglum_domain::evidence::Judgement;
 use siglum_domain::intake::Scene;
 use siglum_domain::provenance::Origin;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 
-use super::columns::{Col, count, from_json, from_word, get, int, json, opt, word};
+use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
 use crate::record::*;
+use crate::row::{from_json, from_word, json, word};
+use crate::stored::{CommitRow, IntentRow, committer, intent_state};
 use crate::{Commits, LedgerError};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
 const INTENT: &str = "repository, at, scene, state, \"commit\"";
 
-/// An intent as it is stored.
-type IntentRow = (RepositoryId, Timestamp, String, String, Option<Oid>);
-
 fn intent_row(row: &Row<'_>) -> rusqlite::Result<IntentRow> {
-    Ok((
-        get(row, 0)?,
-        get(row, 1)?,
-        row.get(2)?,
-        row.get(3)?,
-        opt(row, 4)?,
-    ))
-}
-
-fn intent((repository, at, scene, state, commit): IntentRow) -> Result<IntentRecord> {
-    let state = match (state.as_str(), commit) {
-        ("landed", Some(commit)) => IntentState::Landed(commit),
-        ("expired", _) => IntentState::Expired,
-        _ => IntentState::Open,
-    };
-    Ok(IntentRecord {
-        repository,
-        at,
-        scene: from_json("intent", &scene)?,
-        state,
+    Ok(IntentRow {
+        repository: get(row, 0)?,
+        at: get(row, 1)?,
+        scene: row.get(2)?,
+        state: row.get(3)?,
+        commit: opt(row, 4)?,
     })
 }
 
 const COMMIT: &str = "c.repository, c.\"commit\", c.checkpoint, c.intent, c.judgement, c.facts, c.patch, c.at, c.seen_by";
-
-/// A commit as it is stored.
-struct CommitRow {
-    repository: RepositoryId,
-    commit: Oid,
-    checkpoint: Option<CheckpointId>,
-    intent: Option<CheckpointId>,
-    judgement: String,
-    facts: Option<String>,
-    patch: Option<String>,
-    at: Timestamp,
-    seen_by: String,
-}
 
 fn commit_row(row: &Row<'_>) -> rusqlite::Result<CommitRow> {
     Ok(CommitRow {
@@ -72,28 +44,6 @@ fn commit_row(row: &Row<'_>) -> rusqlite::Result<CommitRow> {
     })
 }
 
-fn commit(row: CommitRow) -> Result<CommitRecord> {
-    Ok(CommitRecord {
-        repository: row.repository,
-        commit: row.commit,
-        checkpoint: row.checkpoint,
-        intent: row.intent,
-        judgement: from_json("judgement", &row.judgement)?,
-        facts: row.facts.map(|f| from_json("commit", &f)).transpose()?,
-        patch: row.patch,
-        at: row.at,
-        seen_by: from_word("seen by", &row.seen_by)?,
-    })
-}
-
-const fn committer(judgement: &Judgement) -> (&'static str, Option<SessionId>) {
-    match judgement.committer {
-        Committer::Session { session } => ("session", Some(session)),
-        Committer::Human => ("human", None),
-        Committer::Unknown => ("unknown", None),
-    }
-}
-
 impl Tx<'_> {
     fn intents(&mut self, rest: &str, of: impl rusqlite::Params) -> Result<Vec<IntentRecord>> {
         let mut query = self
@@ -102,7 +52,7 @@ impl Tx<'_> {
         let rows = query
             .query_map(of, intent_row)?
             .collect::<rusqlite::Result<Vec<_>>>()?;
-        rows.into_iter().map(intent).collect()
+        rows.into_iter().map(IntentRow::record).collect()
     }
 
     fn commit_rows(&mut self, rest: &str, of: impl rusqlite::Params) -> Result<Vec<CommitRecord>> {
@@ -112,7 +62,7 @@ impl Tx<'_> {
         let rows = query
             .query_map(of, commit_row)?
             .collect::<rusqlite::Result<Vec<_>>>()?;
-        rows.into_iter().map(commit).collect()
+        rows.into_iter().map(CommitRow::record).collect()
     }
 
     fn checkpoint_rows(
@@ -191,11 +141,7 @@ impl Commits for Tx<'_> {
     }
 
     fn close_intent(&mut self, checkpoint: CheckpointId, state: &IntentState) -> Result<()> {
-        let (word, commit) = match state {
-            IntentState::Open => ("open", None),
-            IntentState::Landed(commit) => ("landed", Some(commit.as_str())),
-            IntentState::Expired => ("expired", None),
-        };
+        let (word, commit) = intent_state(state);
         self.db
             .prepare_cached("UPDATE intents SET state = ?2, \"commit\" = ?3 WHERE checkpoint = ?1")?
             .execute((Col(checkpoint), word, commit))?;

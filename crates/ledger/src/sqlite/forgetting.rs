@@ -4,10 +4,11 @@ use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::observation::Fact;
 use siglum_domain::{SessionId, Timestamp};
 
-use super::columns::{Col, count, from_json, get, int, json};
-use super::log::{pack, unpack};
+use super::columns::{Col, count, get, int};
 use super::open::Tx;
 use crate::record::*;
+use crate::row::{from_json, pack, unpack};
+use crate::stored::{pack_lines, unpack_lines};
 use crate::{Forgetting, LedgerError};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -57,14 +58,6 @@ fn payload_row(row: &Row<'_>) -> rusqlite::Result<(Payload, Vec<u8>)> {
         fact: String::new(),
     };
     Ok((payload, row.get(4)?))
-}
-
-fn lines_of(data: &[u8]) -> Result<Vec<(u64, String)>> {
-    let text = zstd::stream::decode_all(data)
-        .map_err(|e| LedgerError::Damaged(format!("segment: {e}")))?;
-    let text =
-        String::from_utf8(text).map_err(|e| LedgerError::Damaged(format!("segment: {e}")))?;
-    from_json("segment", &text)
 }
 
 impl Forgetting for Tx<'_> {
@@ -149,7 +142,7 @@ impl Forgetting for Tx<'_> {
         let mut segments = Vec::new();
         for row in rows {
             let (mut segment, data) = row?;
-            segment.lines = lines_of(&data)?;
+            segment.lines = unpack_lines(&data)?;
             segments.push(segment);
         }
         Ok(segments)
@@ -163,11 +156,9 @@ impl Forgetting for Tx<'_> {
                 .execute((&s.stream, int(s.first)))?;
             return Ok(());
         }
-        let text = json(&s.lines);
-        let data = zstd::bulk::compress(text.as_bytes(), 3)
-            .expect("because compressing into memory cannot fail");
+        let (data, bytes) = pack_lines(&s.lines);
         let sql = "UPDATE segments SET bytes = ?3, data = ?4 WHERE stream = ?1 AND first = ?2";
-        let bytes = int(text.len() as u64);
+        let bytes = int(bytes as u64);
         self.db
             .prepare_cached(sql)?
             .execute(params![s.stream, int(s.first), bytes, data])?;

@@ -1,85 +1,38 @@
 //! The log, its receipts and its quick folds in SQLite.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use siglum_domain::fold::Entry;
-use siglum_domain::observation::{FileVersion, Observation, Source};
-use siglum_domain::receipt::{GENESIS, Receipt, SealedEntry, payload_digest};
+use siglum_domain::observation::{FileVersion, Source};
+use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp, TurnId};
 
-use super::columns::{Col, count, from_json, from_word, get, int, json, opt, word};
+use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
-use super::sessions::session_row;
+use super::sessions::{SESSION, readable_session};
 use crate::record::*;
+use crate::row::{LogRow, from_word, header, word};
+use crate::stored::{EntryRow, hash_bytes, hashes};
 use crate::{Appended, LedgerError, Log, NewEntry};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-/// Payloads above this size are compressed; below, zstd's frame costs more than it saves.
-const COMPRESS_ABOVE: usize = 1024;
+pub(super) const ENTRY: &str =
+    "id, sequence, turn, recorded_at, source, key, event, at, subagent, payload";
 
-/// Packs a payload: `{…` is JSON, anything else a zstd frame.
-pub(super) fn pack(payload: &str) -> Vec<u8> {
-    if payload.len() <= COMPRESS_ABOVE {
-        return payload.as_bytes().to_vec();
-    }
-    zstd::bulk::compress(payload.as_bytes(), 3)
-        .expect("because compressing into memory cannot fail")
-}
-
-pub(super) fn unpack(stored: &[u8]) -> Result<String> {
-    let bytes = if stored.first() == Some(&b'{') {
-        stored.to_vec()
-    } else {
-        zstd::stream::decode_all(stored)
-            .map_err(|e| LedgerError::Damaged(format!("payload: {e}")))?
-    };
-    String::from_utf8(bytes).map_err(|e| LedgerError::Damaged(format!("payload: {e}")))
-}
-
-const ENTRY: &str = "id, sequence, turn, recorded_at, source, key, event, at, subagent, payload";
-
-/// An entry whose payload is still packed.
-struct Packed {
-    entry: Entry,
-    source: String,
-    payload: Option<Vec<u8>>,
-}
-
-fn entry_row(row: &Row<'_>) -> rusqlite::Result<Packed> {
-    let observation = Observation {
-        source: Source::Siglum,
-        key: row.get(5)?,
-        event: row.get(6)?,
-        at: get(row, 7)?,
-        turn: None,
-        subagent: row.get(8)?,
-        fact: siglum_domain::observation::Fact::Other {
-            name: String::new(),
+pub(super) fn entry_row(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
+    let mut observation = EntryRow::observation(row.get(5)?, row.get(6)?, get(row, 7)?);
+    observation.subagent = row.get(8)?;
+    Ok(EntryRow {
+        entry: Entry {
+            id: get(row, 0)?,
+            sequence: count(row, 1)?,
+            turn: opt(row, 2)?,
+            recorded_at: get(row, 3)?,
+            observation,
         },
-    };
-    let entry = Entry {
-        id: get(row, 0)?,
-        sequence: count(row, 1)?,
-        turn: opt(row, 2)?,
-        recorded_at: get(row, 3)?,
-        observation,
-    };
-    Ok(Packed {
-        entry,
         source: row.get(4)?,
         payload: row.get(9)?,
     })
-}
-
-fn unpacked(rows: Vec<Packed>) -> Result<Vec<Entry>> {
-    let mut entries = Vec::with_capacity(rows.len());
-    for mut row in rows {
-        let Some(payload) = row.payload else { continue };
-        row.entry.observation.source = from_word("source", &row.source)?;
-        row.entry.observation.fact = from_json("fact", &unpack(&payload)?)?;
-        entries.push(row.entry);
-    }
-    Ok(entries)
 }
 
 const EDIT: &str = "session, event, turn, repository, worktree, path, began, at, \
@@ -97,11 +50,6 @@ fn edit_row(row: &Row<'_>) -> rusqlite::Result<EditRecord> {
         }))
     };
     let lines: Option<Vec<u8>> = row.get(14)?;
-    let hashes = |b: Vec<u8>| {
-        b.chunks_exact(8)
-            .map(|c| u64::from_le_bytes(c.try_into().expect("because chunks have 8 bytes")))
-            .collect()
-    };
     Ok(EditRecord {
         session: get(row, 0)?,
         event: row.get(1)?,
@@ -113,7 +61,7 @@ fn edit_row(row: &Row<'_>) -> rusqlite::Result<EditRecord> {
         at: get(row, 7)?,
         before: version(8)?,
         after: version(11)?,
-        lines: lines.map(hashes),
+        lines: lines.as_deref().map(hashes),
     })
 }
 
@@ -128,7 +76,9 @@ impl Tx<'_> {
     }
 }
 
-fn receipt_row(row: &Row<'_>) -> rusqlite::Result<Receipt> {
+pub(super) const RECEIPT: &str = "session, number, first, last, turns, previous, digest, at";
+
+pub(super) fn receipt_row(row: &Row<'_>) -> rusqlite::Result<Receipt> {
     let turns: String = row.get(4)?;
     Ok(Receipt {
         session: get(row, 0)?,
@@ -140,6 +90,37 @@ fn receipt_row(row: &Row<'_>) -> rusqlite::Result<Receipt> {
         digest: row.get(6)?,
         at: get(row, 7)?,
     })
+}
+
+/// Inserts an entry at its place of the log, unless it is there; of one that was forgotten before it came, the
+/// header only.
+pub(super) fn insert(
+    db: &Connection,
+    session: SessionId,
+    sequence: i64,
+    turn: Option<TurnId>,
+    row: &LogRow,
+    is_forgotten: bool,
+) -> Result<bool> {
+    let sql = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (session, source, key) DO NOTHING";
+    let added = db.prepare_cached(sql)?.execute(params![
+        Col(row.id),
+        Col(session),
+        sequence,
+        row.source.as_str(),
+        row.key,
+        row.event,
+        turn.map(Col),
+        row.subagent,
+        row.kind,
+        Col(row.at),
+        Col(row.recorded_at),
+        if is_forgotten { &[] } else { &row.salt[..] },
+        row.digest,
+        (!is_forgotten).then_some(&row.payload),
+    ])?;
+    Ok(added > 0)
 }
 
 impl Log for Tx<'_> {
@@ -160,26 +141,8 @@ impl Log for Tx<'_> {
             .prepare_cached(next)?
             .query_row([&session], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let is_forgotten = forgotten.is_some_and(|at| o.at.nanos() <= at);
-        let payload = json(&o.fact);
-        let digest = payload_digest(&new.salt, payload.as_bytes());
-        let sql = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
-        self.db.prepare_cached(sql)?.execute(params![
-            Col(new.id),
-            session,
-            sequence,
-            o.source.as_str(),
-            o.key,
-            o.event,
-            new.turn.map(Col),
-            o.subagent,
-            o.fact.kind(),
-            Col(o.at),
-            Col(new.recorded_at),
-            if is_forgotten { &[] } else { &new.salt[..] },
-            digest,
-            (!is_forgotten).then(|| pack(&payload)),
-        ])?;
+        let row = LogRow::of(new);
+        insert(self.db, new.session, sequence, new.turn, &row, is_forgotten)?;
         Ok(Appended::New(u64::try_from(sequence).unwrap_or(0)))
     }
 
@@ -193,11 +156,8 @@ impl Log for Tx<'_> {
             "SELECT {ENTRY} FROM observations WHERE session = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
         );
         let mut query = self.db.prepare_cached(&sql)?;
-        unpacked(
-            query
-                .query_map((Col(session), int(after), limit), entry_row)?
-                .collect::<rusqlite::Result<_>>()?,
-        )
+        let rows = query.query_map((Col(session), int(after), limit), entry_row)?;
+        EntryRow::records(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     fn entry(&mut self, session: SessionId, source: Source, key: &str) -> Result<Option<Entry>> {
@@ -208,7 +168,7 @@ impl Log for Tx<'_> {
         let row = query
             .query_row((Col(session), source.as_str(), key), entry_row)
             .optional()?;
-        Ok(unpacked(row.into_iter().collect())?.pop())
+        Ok(row.map(EntryRow::record).transpose()?.flatten())
     }
 
     fn sighted(
@@ -319,10 +279,7 @@ impl Log for Tx<'_> {
         let blob = |v: &Option<FileVersion>| v.as_ref().map(|v| v.blob.to_string());
         let object = |v: &Option<FileVersion>| v.as_ref().and_then(|v| v.object.clone());
         let bytes = |v: &Option<FileVersion>| v.as_ref().map(|v| int(v.bytes));
-        let lines = e
-            .lines
-            .as_ref()
-            .map(|l| l.iter().flat_map(|h| h.to_le_bytes()).collect::<Vec<u8>>());
+        let lines = e.lines.as_deref().map(hash_bytes);
         self.db.prepare_cached(&sql)?.execute(params![
             Col(e.session),
             e.event,
@@ -376,11 +333,12 @@ impl Log for Tx<'_> {
     }
 
     fn unsealed(&mut self, limit: usize) -> Result<Vec<SessionRecord>> {
-        let sql = "SELECT s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, s.created_at, s.last_at, \
-             s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole FROM sessions s WHERE s.head > s.sealed ORDER BY s.last_at LIMIT ?1";
-        let mut query = self.db.prepare_cached(sql)?;
+        let sql = format!(
+            "SELECT {SESSION} FROM sessions s INDEXED BY sessions_unsealed WHERE s.head > s.sealed AND s.mode = 'observed' AND s.quarantined IS NULL ORDER BY s.last_at LIMIT ?1"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
         Ok(query
-            .query_map([int(limit as u64)], session_row)?
+            .query_map([int(limit as u64)], readable_session)?
             .collect::<rusqlite::Result<_>>()?)
     }
 
@@ -397,7 +355,7 @@ impl Log for Tx<'_> {
                 (row.get(1)?, row.get(2)?, row.get(3)?);
             let sealed = SealedEntry {
                 sequence: count(row, 0)?,
-                header: format!("{source}\n{key}\n{event}"),
+                header: header(&source, &key, &event),
                 payload: row.get(4)?,
             };
             Ok((sealed, opt(row, 5)?))
@@ -407,95 +365,15 @@ impl Log for Tx<'_> {
             .collect::<rusqlite::Result<_>>()?)
     }
 
-    fn take_lease(
-        &mut self,
-        session: SessionId,
-        holder: &str,
-        at: Timestamp,
-        until: Timestamp,
-    ) -> Result<Option<u64>> {
-        let sql = "INSERT INTO leases (session, epoch, holder, expires_at) VALUES (?1, 1, ?2, ?4) \
-             ON CONFLICT (session) DO UPDATE SET epoch = epoch + (holder <> excluded.holder OR expires_at <= ?3), \
-             holder = excluded.holder, expires_at = excluded.expires_at \
-             WHERE holder = excluded.holder OR expires_at <= ?3 RETURNING epoch";
-        let mut query = self.db.prepare_cached(sql)?;
-        let values = (Col(session), holder, Col(at), Col(until));
-        Ok(query.query_row(values, |row| count(row, 0)).optional()?)
-    }
-
-    fn release_lease(&mut self, session: SessionId, epoch: u64, at: Timestamp) -> Result<()> {
-        let sql = "UPDATE leases SET expires_at = ?3 WHERE session = ?1 AND epoch = ?2";
-        self.db
-            .prepare_cached(sql)?
-            .execute((Col(session), int(epoch), Col(at)))?;
-        Ok(())
-    }
-
-    fn put_receipt(&mut self, r: &Receipt) -> Result<bool> {
-        let last =
-            "SELECT number, digest FROM receipts WHERE session = ?1 ORDER BY number DESC LIMIT 1";
-        let (number, digest) = self
-            .db
-            .prepare_cached(last)?
-            .query_row([Col(r.session)], |row| {
-                Ok((count(row, 0)?, row.get::<_, String>(1)?))
-            })
-            .optional()?
-            .unwrap_or_else(|| (0, GENESIS.to_owned()));
-        let follows = r.number == number + 1 && r.previous == digest;
-        if !follows || r.first == 0 || r.first > r.last {
-            return Ok(false);
-        }
-        let next = "UPDATE sessions SET sealed = ?2 WHERE id = ?1 AND sealed = ?3 AND head >= ?2";
-        let moved = self.db.prepare_cached(next)?.execute((
-            Col(r.session),
-            int(r.last),
-            int(r.first - 1),
-        ))?;
-        if moved == 0 {
-            return Ok(false);
-        }
-        let sql = "INSERT INTO receipts (session, number, first, last, turns, previous, digest, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-        let turns = r
-            .turns
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(" ");
-        self.db.prepare_cached(sql)?.execute((
-            Col(r.session),
-            int(r.number),
-            int(r.first),
-            int(r.last),
-            turns,
-            &r.previous,
-            &r.digest,
-            Col(r.at),
-        ))?;
-        Ok(true)
+    fn put_receipt(&mut self, receipt: &Receipt) -> Result<bool> {
+        self.store_receipt(receipt, None)
     }
 
     fn receipts(&mut self, session: SessionId) -> Result<Vec<Receipt>> {
-        let sql = "SELECT session, number, first, last, turns, previous, digest, at FROM receipts WHERE session = ?1 ORDER BY number";
-        let mut query = self.db.prepare_cached(sql)?;
+        let sql = format!("SELECT {RECEIPT} FROM receipts WHERE session = ?1 ORDER BY number");
+        let mut query = self.db.prepare_cached(&sql)?;
         Ok(query
             .query_map([Col(session)], receipt_row)?
             .collect::<rusqlite::Result<_>>()?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn payloads_survive_packing() {
-        for text in [
-            "{}".to_owned(),
-            format!("{{\"a\":\"{}\"}}", "x".repeat(5000)),
-        ] {
-            assert_eq!(unpack(&pack(&text)).unwrap(), text);
-        }
-        assert!(unpack(b"nonsense").is_err());
     }
 }

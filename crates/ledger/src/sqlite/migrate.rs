@@ -5,6 +5,7 @@ use siglum_domain::LedgerId;
 
 use super::columns::Col;
 use crate::LedgerError;
+use crate::schema::Found;
 
 const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_spine.sql")];
 
@@ -31,23 +32,16 @@ fn found(db: &Connection) -> rusqlite::Result<u32> {
 
 /// Refuses a store that this program may not read or write, or that is older than it.
 pub(super) fn admit(db: &Connection) -> Result<(), LedgerError> {
-    let schema = found(db)?;
-    if schema < SCHEMA {
-        return Err(LedgerError::Outdated {
-            found: schema,
-            known: SCHEMA,
-        });
+    let mut found = Found {
+        schema: found(db)?,
+        ..Found::default()
+    };
+    // An empty file has no table to ask.
+    if found.schema >= SCHEMA {
+        found.min_reader = number(db, "min_reader")?;
+        found.min_writer = number(db, "min_writer")?;
     }
-    let needed = number(db, "min_writer")?
-        .unwrap_or(schema)
-        .max(number(db, "min_reader")?.unwrap_or(0));
-    if needed > SCHEMA {
-        return Err(LedgerError::TooNew {
-            needed,
-            known: SCHEMA,
-        });
-    }
-    Ok(())
+    found.admit(SCHEMA)
 }
 
 /// Brings a store to the schema of this program. A new store gets its id and its key.

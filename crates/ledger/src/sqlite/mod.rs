@@ -3,14 +3,18 @@
 //! A hook opens nothing it does not need: it never migrates, never checkpoints, and waits at most
 //! as long as [`Open`] says.
 
+mod backup;
 mod columns;
 mod commits;
 mod forgetting;
+mod integrity;
 mod log;
 mod migrate;
 mod open;
+mod projections;
 mod queue;
 mod sessions;
+mod turns;
 
 pub use migrate::SCHEMA;
 pub use open::{Open, SqliteLedger};

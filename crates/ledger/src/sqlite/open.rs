@@ -13,6 +13,9 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 /// Above this size the store's own log is brought into its file. The first to open the file reads
 /// all of the log, so a short one keeps hooks quick.
 const CHECKPOINT_ABOVE: u64 = 128 << 10;
+/// How often the file is tried to be cleaned while somebody else is at work, and the pause between.
+const SCRUB_TRIES: u32 = 100;
+const SCRUB_PAUSE: Duration = Duration::from_millis(20);
 
 /// How to open a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +84,19 @@ impl SqliteLedger {
         std::fs::metadata(log).map_or(0, |m| m.len())
     }
 
+    /// The connection, for what is not a transaction.
+    pub(super) const fn connection(&self) -> &Connection {
+        &self.db
+    }
+
+    pub(super) const fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.db
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn run(
         &mut self,
         behavior: TransactionBehavior,
@@ -118,6 +134,21 @@ fn create(path: &Path) -> Result<(), LedgerError> {
         .open(path)
         .map_err(unwritable)?;
     Ok(())
+}
+
+impl SqliteLedger {
+    /// Writes the file anew, since freed pages keep their bytes until then, and cuts off the log.
+    fn cut_off(&mut self) -> Result<(), LedgerError> {
+        self.db.execute_batch("VACUUM")?;
+        let busy: i64 = self
+            .db
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if busy == 0 {
+            Ok(())
+        } else {
+            Err(LedgerError::Busy)
+        }
+    }
 }
 
 impl Ledger for SqliteLedger {
@@ -158,25 +189,28 @@ impl Ledger for SqliteLedger {
     }
 
     fn scrub(&mut self) -> Result<(), LedgerError> {
-        // Freed pages keep their bytes until the file is written anew, and the log until it is cut off.
-        self.db.execute_batch("VACUUM")?;
-        let busy: i64 = self
-            .db
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        if busy == 0 {
-            Ok(())
-        } else {
-            Err(LedgerError::Busy)
+        // The worker's transactions are short, and to some of them SQLite does not wait by itself.
+        for _ in 0..SCRUB_TRIES {
+            match self.cut_off() {
+                Err(LedgerError::Busy) => std::thread::sleep(SCRUB_PAUSE),
+                done => return done,
+            }
         }
+        self.cut_off()
     }
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
-        let mut rows = self.db.prepare("PRAGMA quick_check(20)")?;
-        let lines = rows
-            .query_map([], |row| row.get::<_, String>(0))?
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(lines.into_iter().filter(|l| l != "ok").collect())
+        quick_check(&self.db)
     }
+}
+
+/// What is wrong with the pages of a file, in words.
+pub(super) fn quick_check(db: &Connection) -> Result<Vec<String>, LedgerError> {
+    let mut rows = db.prepare("PRAGMA quick_check(20)")?;
+    let lines = rows
+        .query_map([], |row| row.get::<_, String>(0))?
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(lines.into_iter().filter(|l| l != "ok").collect())
 }
 
 /// The verbs, on one open transaction.

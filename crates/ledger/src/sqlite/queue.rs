@@ -4,9 +4,10 @@ use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::Timestamp;
 use siglum_domain::intake::Decline;
 
-use super::columns::{Col, count, from_json, get, int, json};
+use super::columns::{Col, count, get, int};
 use super::open::Tx;
 use crate::record::*;
+use crate::stored::{pack_lines, unpack_lines};
 use crate::{LedgerError, Queue};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -108,9 +109,7 @@ impl Queue for Tx<'_> {
     }
 
     fn put_segment(&mut self, s: &Segment) -> Result<()> {
-        let text = json(&s.lines);
-        let data = zstd::bulk::compress(text.as_bytes(), 3)
-            .expect("because compressing into memory cannot fail");
+        let (data, bytes) = pack_lines(&s.lines);
         // A file that was written anew has its lines elsewhere: what it shares no byte with stays.
         let covered = "DELETE FROM segments WHERE stream = ?1 AND first < ?3 AND past > ?2";
         self.db
@@ -121,7 +120,7 @@ impl Queue for Tx<'_> {
             s.stream,
             int(s.first),
             int(s.past),
-            int(text.len() as u64),
+            int(bytes as u64),
             data
         ])?;
         Ok(())
@@ -138,15 +137,11 @@ impl Queue for Tx<'_> {
         let Some((first, past, data)) = found.filter(|(_, past, _)| *past > offset) else {
             return Ok(None);
         };
-        let text = zstd::stream::decode_all(data.as_slice())
-            .map_err(|e| LedgerError::Damaged(format!("segment: {e}")))?;
-        let text =
-            String::from_utf8(text).map_err(|e| LedgerError::Damaged(format!("segment: {e}")))?;
         Ok(Some(Segment {
             stream: stream.to_owned(),
             first,
             past,
-            lines: from_json("segment", &text)?,
+            lines: unpack_lines(&data)?,
         }))
     }
 

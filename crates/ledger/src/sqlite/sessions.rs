@@ -2,22 +2,27 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::intake::{AgentVariable, Place};
+use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
+use siglum_domain::{
+    AgentName, ConversationId, LedgerId, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
+};
 
-use super::columns::{Col, count, from_json, from_word, get, int, json, opt, word};
+use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
 use crate::record::*;
+use crate::row::{from_word, json, word};
+use crate::stored::{BindingRow, StatementRow, Subjects, forgotten};
 use crate::{LedgerError, Sessions};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, \
-     s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole";
+pub(super) const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, \
+     s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole, s.parent_at, s.archived_at, s.quarantined";
 
 /// How many columns [`SESSION`] has.
-const SESSION_COLUMNS: usize = 18;
+const SESSION_COLUMNS: usize = 21;
 
 pub(super) fn session_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     let enumerated = |at: usize| row.get::<_, String>(at);
@@ -43,18 +48,53 @@ pub(super) fn session_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         worktree: row.get(13)?,
         head: count(row, 14)?,
         sealed: count(row, 15)?,
-        forgotten: forgotten(row, 16)?,
+        forgotten: forgotten(opt(row, 16)?, row.get(17)?),
+        parent_at: row
+            .get::<_, Option<i64>>(18)?
+            .and_then(|n| u64::try_from(n).ok()),
+        archived_at: opt(row, 19)?,
+        quarantined: row.get(20)?,
     })
 }
 
-/// What was erased, from two columns.
-fn forgotten(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Forgotten>> {
-    let is_whole: bool = row.get(at + 1)?;
-    let of = |at| match is_whole {
-        true => Forgotten::Whole { at },
-        false => Forgotten::Parts { at },
-    };
-    Ok(opt(row, at)?.map(of))
+/// A session whose record may be damaged: then it has its id and what else can be read, and is quarantined.
+pub(super) fn readable_session(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+    session_row(row).or_else(|error| salvaged(row, &error))
+}
+
+fn salvaged(row: &Row<'_>, error: &rusqlite::Error) -> rusqlite::Result<SessionRecord> {
+    let id: SessionId = get(row, 0)?;
+    let time = |at| get(row, at).unwrap_or_default();
+    let unknown = || AgentName::new("unknown").expect("because it keeps to the grammar");
+    let native = NativeId::new(id.to_string()).expect("because ids keep to the grammar");
+    let is_driven = row.get::<_, String>(4).is_ok_and(|mode| mode == "driven");
+    Ok(SessionRecord {
+        id,
+        agent: get(row, 1).unwrap_or_else(|_| unknown()),
+        conversation: get(row, 2).unwrap_or_else(|_| ConversationId::from_native(&native)),
+        home: get(row, 3).unwrap_or_else(|_| LedgerId::from_uuid(id.uuid())),
+        mode: match is_driven {
+            true => Mode::Driven,
+            false => Mode::Observed,
+        },
+        origin: SessionOrigin::Live,
+        parent: None,
+        created_at: time(8),
+        last_at: time(9),
+        ended_at: opt(row, 10).unwrap_or_default(),
+        cwd: row.get(11).unwrap_or_default(),
+        repository: opt(row, 12).unwrap_or_default(),
+        worktree: row.get(13).unwrap_or_default(),
+        head: count(row, 14).unwrap_or_default(),
+        sealed: count(row, 15).unwrap_or_default(),
+        forgotten: forgotten(
+            opt(row, 16).unwrap_or_default(),
+            row.get(17).unwrap_or_default(),
+        ),
+        parent_at: None,
+        archived_at: opt(row, 19).unwrap_or_default(),
+        quarantined: Some(format!("its record cannot be read: {error}")),
+    })
 }
 
 fn summary_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Summary> {
@@ -82,26 +122,15 @@ fn summary_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Summary> {
     })
 }
 
-fn statement_row(row: &Row<'_>) -> rusqlite::Result<(StatementRecordParts, String)> {
-    Ok((
-        StatementRecordParts {
-            ledger: get(row, 0)?,
-            sequence: count(row, 1)?,
-            at: get(row, 2)?,
-            by: row.get(3)?,
-            source: row.get(4)?,
-        },
-        row.get(5)?,
-    ))
-}
-
-/// A statement without what it says.
-struct StatementRecordParts {
-    ledger: siglum_domain::LedgerId,
-    sequence: u64,
-    at: Timestamp,
-    by: String,
-    source: String,
+fn statement_row(row: &Row<'_>) -> rusqlite::Result<StatementRow> {
+    Ok(StatementRow {
+        ledger: get(row, 0)?,
+        sequence: count(row, 1)?,
+        at: get(row, 2)?,
+        by: row.get(3)?,
+        source: row.get(4)?,
+        body: row.get(5)?,
+    })
 }
 
 impl Tx<'_> {
@@ -110,18 +139,24 @@ impl Tx<'_> {
         let rows = query
             .query_map(of, statement_row)?
             .collect::<rusqlite::Result<Vec<_>>>()?;
-        let whole = |(p, body): (StatementRecordParts, String)| {
-            let statement = from_json("statement", &body)?;
-            Ok(StatementRecord {
-                ledger: p.ledger,
-                sequence: p.sequence,
-                at: p.at,
-                by: p.by,
-                source: p.source,
-                statement,
-            })
+        rows.into_iter().map(StatementRow::record).collect()
+    }
+
+    /// Attaches a link or detaches it, as the last statement of it says: last by time, as they are listed.
+    fn fold_link(&mut self, session: SessionId, link: &Link) -> Result<()> {
+        let says = |record: StatementRecord| match record.statement {
+            Statement::LinkAttached { link: l, .. } if l == *link => Some(true),
+            Statement::LinkDetached { link: l, .. } if l == *link => Some(false),
+            _ => None,
         };
-        rows.into_iter().map(whole).collect()
+        let stated = self.statements_of_session(session)?;
+        let sql = match stated.into_iter().rev().find_map(says) {
+            Some(true) => "INSERT OR IGNORE INTO links (field, value, session) VALUES (?1, ?2, ?3)",
+            _ => "DELETE FROM links WHERE field = ?1 AND value = ?2 AND session = ?3",
+        };
+        self.db
+            .execute(sql, (link.field(), link.value(), Col(session)))?;
+        Ok(())
     }
 
     fn repository_rows(
@@ -153,23 +188,17 @@ impl Tx<'_> {
     }
 }
 
-type BindingRow = (SessionId, String, Timestamp, Option<String>);
-
 fn binding_row(row: &Row<'_>) -> rusqlite::Result<BindingRow> {
-    Ok((get(row, 0)?, row.get(1)?, get(row, 2)?, row.get(3)?))
+    Ok(BindingRow {
+        session: get(row, 0)?,
+        identity: row.get(1)?,
+        bound_at: get(row, 2)?,
+        carried: row.get(3)?,
+    })
 }
 
 fn bindings(rows: Vec<BindingRow>) -> Result<Vec<Binding>> {
-    let whole = |(session, identity, bound_at, carried): BindingRow| {
-        let carried = carried.map(|c| from_json("variables", &c)).transpose()?;
-        Ok(Binding {
-            session,
-            process: from_json("process", &identity)?,
-            bound_at,
-            carried,
-        })
-    };
-    rows.into_iter().map(whole).collect()
+    rows.into_iter().map(BindingRow::record).collect()
 }
 
 impl Sessions for Tx<'_> {
@@ -225,7 +254,7 @@ impl Sessions for Tx<'_> {
         let mut query = self
             .db
             .prepare_cached(&format!("SELECT {SESSION} FROM sessions s WHERE s.id = ?1"))?;
-        Ok(query.query_row([Col(id)], session_row).optional()?)
+        Ok(query.query_row([Col(id)], readable_session).optional()?)
     }
 
     fn session_by_alias(
@@ -284,22 +313,32 @@ impl Sessions for Tx<'_> {
             filter.seen.then(|| Box::new(1) as _),
         );
         when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
+        if let Some(link) = &filter.link {
+            conditions.push("s.id IN (SELECT session FROM links WHERE field = ? AND value = ?)");
+            values.push(Box::new(link.field()));
+            values.push(Box::new(link.value()));
+        }
         let limit = if filter.limit == 0 {
             -1
         } else {
             i64::try_from(filter.limit).unwrap_or(i64::MAX)
         };
+        let index = if filter.open && filter.seen {
+            "INDEXED BY sessions_open"
+        } else {
+            ""
+        };
         let sql = format!(
             "SELECT {SESSION}, m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, m.cache_read, m.cache_write, \
              (SELECT count(*) FROM commits c WHERE c.session = s.id) \
-             FROM sessions s LEFT JOIN summaries m ON m.session = s.id WHERE {} ORDER BY s.last_at DESC, s.id LIMIT {limit}",
+             FROM sessions s {index} LEFT JOIN summaries m ON m.session = s.id WHERE {} ORDER BY s.last_at DESC, s.id LIMIT {limit}",
             conditions.join(" AND ")
         );
         let mut query = self.db.prepare(&sql)?;
         let listing = |row: &Row<'_>| {
             Ok(SessionListing {
-                record: session_row(row)?,
-                summary: summary_row(row, SESSION_COLUMNS)?,
+                record: readable_session(row)?,
+                summary: summary_row(row, SESSION_COLUMNS).unwrap_or_default(),
                 commits: count(row, SESSION_COLUMNS + 10)?,
             })
         };
@@ -310,7 +349,7 @@ impl Sessions for Tx<'_> {
 
     fn create_session(&mut self, r: &SessionRecord) -> Result<()> {
         let sql = "INSERT INTO sessions (id, agent, conversation_id, home, mode, origin, parent, parent_relation, created_at, \
-             last_at, ended_at, cwd, repository, worktree) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+             last_at, ended_at, cwd, repository, worktree, parent_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
         self.db.prepare_cached(sql)?.execute(params![
             Col(r.id),
             r.agent.as_str(),
@@ -326,6 +365,7 @@ impl Sessions for Tx<'_> {
             r.cwd,
             r.repository.map(Col),
             r.worktree,
+            r.parent_at.map(int),
         ])?;
         Ok(())
     }
@@ -426,9 +466,16 @@ impl Sessions for Tx<'_> {
         Ok(())
     }
 
+    fn refold(&mut self, session: Option<SessionId>) -> Result<()> {
+        self.db
+            .prepare_cached("UPDATE sessions SET folded = 0 WHERE ?1 IS NULL OR id = ?1")?
+            .execute([session.map(Col)])?;
+        Ok(())
+    }
+
     fn unfolded(&mut self, limit: usize) -> Result<Vec<SessionId>> {
         let mut query = self.db.prepare_cached(
-            "SELECT id FROM sessions WHERE head > folded ORDER BY last_at LIMIT ?1",
+            "SELECT id FROM sessions INDEXED BY sessions_unfolded WHERE head > folded ORDER BY last_at LIMIT ?1",
         )?;
         Ok(query
             .query_map([int(limit as u64)], |row| get(row, 0))?
@@ -545,22 +592,7 @@ impl Sessions for Tx<'_> {
         let sequence: i64 = self
             .db
             .query_row(next, [Col(self.ledger)], |row| row.get(0))?;
-        let (session, repository, commit) = match statement {
-            Statement::LinkAttached { session, .. }
-            | Statement::LinkDetached { session, .. }
-            | Statement::Ended { session } => (Some(*session), None, None),
-            Statement::Adopted {
-                repository,
-                commit,
-                session,
-            } => (Some(*session), Some(*repository), Some(commit)),
-            Statement::Disowned { repository, commit } => (None, Some(*repository), Some(commit)),
-        };
-        let body = json(statement);
-        let kind = from_json::<serde_json::Value>("statement", &body)?["statement"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
+        let of = Subjects::of(statement)?;
         let sql = "INSERT INTO statements (ledger, sequence, at, by, source, kind, body, session, repository, \"commit\") \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         self.db.execute(
@@ -571,13 +603,18 @@ impl Sessions for Tx<'_> {
                 Col(at),
                 by,
                 source,
-                kind,
-                body,
-                session.map(Col),
-                repository.map(Col),
-                commit.map(Oid::as_str),
+                of.kind,
+                of.body,
+                of.session.map(Col),
+                of.repository.map(Col),
+                of.commit.map(Oid::as_str),
             ],
         )?;
+        if let Statement::LinkAttached { session, link }
+        | Statement::LinkDetached { session, link } = statement
+        {
+            self.fold_link(*session, link)?;
+        }
         Ok(u64::try_from(sequence).unwrap_or(0))
     }
 

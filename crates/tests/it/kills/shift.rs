@@ -270,7 +270,9 @@ impl Shift {
     pub(super) fn by_nobody(&self, repo: &Repo<'_>) {
         self.by_hand("nobody", repo);
         let command = self.attended("nobody");
-        repo.sh(&format!("export GIT_COMMITTER_NAME=nobody; {command}"));
+        repo.sh(&format!(
+            "export GIT_COMMITTER_NAME=nobody GIT_AUTHOR_NAME=nobody; {command}"
+        ));
     }
 
     fn by_hand(&self, who: &str, repo: &Repo<'_>) {

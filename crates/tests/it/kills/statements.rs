@@ -70,7 +70,8 @@ fn check_committer(day: &Day<'_>, commit: &Commit, makers: &BTreeSet<String>, wh
     let unknown = name == "unknown" && ["unknown", "ambiguous"].contains(&verdict);
     assert!(
         unknown || makers.contains(name),
-        "{commit:?} of {makers:?}: {why}"
+        "{commit:?} of {makers:?}: {why}\n{}",
+        story(day, &commit.id)
     );
     let of = match commit.committer.as_str() {
         "human" => "human",
@@ -91,6 +92,25 @@ fn check_committer(day: &Day<'_>, commit: &Commit, makers: &BTreeSet<String>, wh
         "disturbed"
     };
     format!("{of}, {how}: {verdict}")
+}
+
+/// What git and the ledger know of a commit and of those it was made of, for a person who looks into it.
+fn story(day: &Day<'_>, commit: &str) -> String {
+    let store = day.world.store();
+    let git = day.trees[0].git(&["log", "-1", "--format=%H by %cn of %an at %ct: %B", commit]);
+    let row = "SELECT c.seen_by || ', checkpoint ' || coalesce(hex(c.checkpoint), '-') || ', intent ' || coalesce(hex(i.checkpoint) \
+               || ' ' || i.state || ' of ' || i.git || ' at ' || i.at || ' upon ' || i.scene, '-') \
+               FROM commits c LEFT JOIN intents i ON i.checkpoint = c.intent WHERE c.\"commit\" = ?1";
+    let known = store.query_row(row, [commit], |row| row.get::<_, String>(0));
+    let mut rows = store
+        .prepare("SELECT old FROM rewrites WHERE new = ?1 AND old <> new ORDER BY at")
+        .unwrap();
+    let olds = rows.query_map([commit], |row| row.get::<_, String>(0));
+    let before: String = olds
+        .unwrap()
+        .map(|old| format!("made of: {}", story(day, &old.unwrap())))
+        .collect();
+    format!("{git}\n{known:?}\n{before}")
 }
 
 /// A commit is one checkpoint, or as many as its message names: commits that are made at once in one

@@ -81,26 +81,27 @@ pub(super) struct Commit {
     pub(super) id: String,
     /// Who ran git.
     pub(super) committer: String,
-    /// Who ran git first: a rebase keeps it, whatever becomes of the message.
+    /// Who ran git first, and when: a rebase keeps them, whatever becomes of the message.
     author: String,
-    pub(super) subject: String,
+    authored: String,
+    /// For reading only.
+    _subject: String,
     pub(super) trailers: Vec<String>,
 }
 
 impl Commit {
-    /// What is left of the subject when a rebase squashed it.
-    fn bare(&self) -> &str {
-        self.subject.trim_start_matches("fixup! ")
+    fn authorship(&self) -> (&str, &str) {
+        (&self.author, &self.authored)
     }
 }
 
 /// All commits that these arguments of `git log` give.
 pub(super) fn commits(repo: &Repo<'_>, which: &[&str]) -> Vec<Commit> {
-    let format = "--format=%H%x09%cn%x09%an%x09%(trailers:key=Siglum-Checkpoint,valueonly,separator=%x20)%x09%s";
+    let format = "--format=%H%x09%cn%x09%an%x09%at%x09%(trailers:key=Siglum-Checkpoint,valueonly,separator=%x20)%x09%s";
     let list = repo.git(&[&["log", format], which].concat());
     let commit = |line: &str| {
-        let [id, committer, author, trailers, subject] =
-            line.splitn(5, '\t').collect::<Vec<_>>()[..]
+        let [id, committer, author, authored, trailers, subject] =
+            line.splitn(6, '\t').collect::<Vec<_>>()[..]
         else {
             panic!("{line}");
         };
@@ -108,29 +109,28 @@ pub(super) fn commits(repo: &Repo<'_>, which: &[&str]) -> Vec<Commit> {
             id: id.to_owned(),
             committer: committer.to_owned(),
             author: author.to_owned(),
-            subject: subject.to_owned(),
+            authored: authored.to_owned(),
+            _subject: subject.to_owned(),
             trailers: trailers.split_whitespace().map(str::to_owned).collect(),
         }
     };
     list.lines().map(commit).collect()
 }
 
-/// Who may be called the committer of each commit.
+/// Who may be called the committer of each commit: who ran git, and where a rebase made it, whoever ran git for
+/// one that has its author and the moment of the author, which amends and rebases keep.
 pub(super) fn makers(commits: &[Commit], births: &Births) -> BTreeMap<String, BTreeSet<String>> {
-    let mut by_subject: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut by_authorship: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for commit in commits {
-        let of = by_subject.entry(commit.bare()).or_default();
+        let of = by_authorship.entry(commit.authorship()).or_default();
         of.insert(&commit.committer);
     }
     let makers = |commit: &Commit| {
         let mut makers = BTreeSet::from([commit.committer.clone()]);
         if births.known.get(&commit.id) != Some(&Birth::Made) {
+            let others = &by_authorship[&commit.authorship()];
             makers.insert(commit.author.clone());
-            makers.extend(
-                by_subject[commit.bare()]
-                    .iter()
-                    .map(|name| (*name).to_owned()),
-            );
+            makers.extend(others.iter().map(|name| (*name).to_owned()));
         }
         (commit.id.clone(), makers)
     };

@@ -75,6 +75,7 @@ impl Player {
         if !self.session.is_empty() {
             // What git itself then says of a commit, the tests compare with what Siglum says.
             shell.env("GIT_COMMITTER_NAME", &self.session);
+            shell.env("GIT_AUTHOR_NAME", &self.session);
         }
         if let Some(cwd) = cwd {
             shell.current_dir(cwd);

@@ -128,6 +128,11 @@ fn settings(cx: &Cx, agent: &AgentSpec) -> Vec<Check> {
             ),
         )
         .remedy("`siglum init` has them trusted, after showing it; `/hooks` in the agent does it by hand."),
+        Ok(InstallState::SwitchedOff(setting)) => Check::problem(
+            agent.name,
+            format!("`{setting}` in {shown} keeps {} from running our hooks", agent.title),
+        )
+        .remedy("Change it there by hand, if you want your sessions recorded; siglum leaves it alone."),
         Err(error) => {
             Check::problem(agent.name, error.to_string()).remedy("Mend the file by hand.")
         }

@@ -1,6 +1,6 @@
 //! What the ledger tells of things that were refused, deferred or lost.
 
-use siglum_domain::Timestamp;
+use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::doctor::{self, Declined, Waiting};
 use siglum_ledger::SqliteLedger;
 
@@ -36,6 +36,7 @@ fn look(ledger: &mut SqliteLedger, since: Timestamp) -> Result<Vec<Check>, Comma
     checks.extend(parked(&waiting));
     checks.extend(intents(&waiting));
     checks.extend(unfinished(&waiting));
+    checks.extend(damaged(&doctor::damaged(ledger)?));
     checks.push(receipts(&doctor::chains(ledger, SESSIONS)?));
     Ok(checks)
 }
@@ -122,6 +123,21 @@ fn unfinished(waiting: &Waiting) -> Vec<Check> {
         checks.push(Check::note("transcripts", text).remedy(FIX));
     }
     checks
+}
+
+fn damaged(sessions: &[(SessionId, String)]) -> Option<Check> {
+    if sessions.is_empty() {
+        return None;
+    }
+    let lines = sessions.iter().take(SHOWN).map(|(session, reason)| {
+        format!("session {}: {}", session.short(), ui::one_line(reason, 300))
+    });
+    let n = ui::plural(sessions.len() as u64, "session");
+    Some(
+        Check::problem("damaged", format!("{n} damaged; all others are served"))
+            .details(lines)
+            .remedy("`siglum verify SESSION` tells what exactly, and takes one back that is sound again."),
+    )
 }
 
 fn receipts(chains: &doctor::Chains) -> Check {

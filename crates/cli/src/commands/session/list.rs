@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use serde::Serialize;
+use siglum_domain::link::Link;
 use siglum_domain::{AgentName, RepositoryId};
 use siglum_engine::overview::{self, Listed, Stand};
 use siglum_ledger::{
-    Forgotten, RepositoryRecord, SessionFilter, SessionOrigin, SqliteLedger, read,
+    Forgotten, Relation, RepositoryRecord, SessionFilter, SessionOrigin, SessionRecord,
+    SqliteLedger, read,
 };
 
 use crate::clock;
@@ -32,6 +34,9 @@ pub struct Args {
     /// Only those that have not ended
     #[arg(long)]
     open: bool,
+    /// Only those with this fact attached: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
+    #[arg(long, value_name = "FACT")]
+    link: Option<Link>,
     /// Those of all repositories, not only of this one
     #[arg(long)]
     all: bool,
@@ -52,6 +57,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             limit => limit + 1,
         },
         parent: None,
+        link: args.link.clone(),
     };
     let mut sessions = overview::sessions(&cx.world()?, &mut ledger, &filter)?;
     if args.open {
@@ -119,7 +125,7 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
         let mut row = vec![
             Cell::styled(Style::Id, record.id.short()),
             Cell::styled(Style::Agent, record.agent.as_str()),
-            Cell::styled(style(session.stand), session.stand.word()),
+            state(session),
             Cell::styled(Style::Time, ui::age(record.last_at, now)),
             Cell::number(ui::count(summary.turns)),
             Cell::number(ui::count(session.listing.commits)),
@@ -128,6 +134,7 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
             row.push(Cell::plain(place(session, repositories)));
         }
         row.push(match &summary.title {
+            _ if record.quarantined.is_some() => Cell::styled(Style::Warning, "(damaged)"),
             Some(title) => Cell::plain(title),
             None if matches!(record.forgotten, Some(Forgotten::Whole { .. })) => {
                 Cell::styled(Style::Dim, "(forgotten)")
@@ -137,6 +144,18 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
         table.row(row);
     }
     table
+}
+
+/// Where a session stands; first what keeps it from being written to.
+fn state(session: &Listed) -> Cell {
+    let record = &session.listing.record;
+    if record.quarantined.is_some() {
+        return Cell::styled(Style::Warning, "quarantined");
+    }
+    if record.archived_at.is_some() {
+        return Cell::styled(Style::Dim, "archived");
+    }
+    Cell::styled(style(session.stand), session.stand.word())
 }
 
 /// How a state looks.
@@ -189,14 +208,42 @@ pub struct Session {
     worktree: Option<String>,
     cwd: Option<String>,
     parent: Option<String>,
+    /// What it goes on from, if it is a fork.
+    forked_from: Option<ForkJson>,
+    /// From then on nothing is written to it.
+    archived_at: Option<String>,
+    /// Why it can be read and not written to: what is stored of it is damaged.
+    quarantined: Option<String>,
     /// What was erased of it.
     forgotten: Option<ForgottenJson>,
+    /// What is damaged of it.
+    damaged: Option<String>,
     models: Vec<String>,
     turns: u64,
     tool_calls: u64,
     subagents: u64,
     commits: u64,
     tokens: Tokens,
+}
+
+/// The session that another one goes on from.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct ForkJson {
+    session: String,
+    /// The last entry of it that is part of the history of both; absent where nobody knows.
+    entry: Option<u64>,
+}
+
+impl ForkJson {
+    pub fn of(record: &SessionRecord) -> Option<Self> {
+        match record.parent {
+            Some((parent, Relation::Fork)) => Some(Self {
+                session: parent.to_string(),
+                entry: record.parent_at,
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// What was erased of a session.
@@ -270,7 +317,11 @@ impl Session {
             worktree: record.worktree.clone(),
             cwd: record.cwd.clone(),
             parent: record.parent.map(|(p, _)| p.to_string()),
+            forked_from: ForkJson::of(record),
+            archived_at: record.archived_at.map(|t| t.to_string()),
+            quarantined: record.quarantined.clone(),
             forgotten: record.forgotten.map(ForgottenJson::of),
+            damaged: record.quarantined.clone(),
             models: summary.models.clone(),
             turns: summary.turns,
             tool_calls: summary.tool_calls,

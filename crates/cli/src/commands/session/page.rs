@@ -93,6 +93,13 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
         field(ui, "Native ids", natives.join(", "))?;
     }
     state(ui, history)?;
+    if let Some(at) = record.archived_at {
+        field(ui, "Archived", ui::when(at))?;
+    }
+    if let Some(why) = &record.quarantined {
+        let text = ui.paint(Style::Warning, ui::one_line(why, 300));
+        field(ui, "Quarantined", text)?;
+    }
     if let Some(forgotten) = record.forgotten {
         field(ui, "Forgotten", words(forgotten))?;
     }
@@ -140,9 +147,13 @@ fn directory(record: &SessionRecord) -> String {
 fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
     if let Some((parent, how)) = &history.parent {
         let title = parent.title.as_deref().unwrap_or_default();
+        let origin = match history.card.record.parent_at {
+            Some(entry) => format!("{} behind entry {entry}", relation(*how)),
+            None => relation(*how).to_owned(),
+        };
         let text = format!(
             "{} of {} {}  {}",
-            relation(*how),
+            origin,
             ui.paint(Style::Agent, parent.agent().as_str()),
             ui.paint(Style::Id, parent.record.id.short()),
             ui::one_line(title, 50)

@@ -8,7 +8,7 @@ use siglum_engine::find;
 use siglum_engine::history::{self, History, Made, Passages, Turn};
 use siglum_ledger::{LedgerError, Relation, SqliteLedger};
 
-use super::list::{ForgottenJson, Tokens, origin};
+use super::list::{ForgottenJson, ForkJson, Tokens, origin};
 use super::page;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -111,8 +111,16 @@ pub struct Json {
     cwd: Option<String>,
     worktree: Option<String>,
     parent: Option<Relative>,
+    /// What it goes on from, if it is a fork.
+    forked_from: Option<ForkJson>,
+    /// From then on nothing is written to it.
+    archived_at: Option<String>,
+    /// Why it can be read and not written to: what is stored of it is damaged.
+    quarantined: Option<String>,
     /// What was erased of it.
     forgotten: Option<ForgottenJson>,
+    /// What is damaged of it.
+    damaged: Option<String>,
     children: Vec<Relative>,
     links: Vec<Link>,
     models: Vec<String>,
@@ -260,7 +268,11 @@ impl Json {
             cwd: record.cwd.clone(),
             worktree: record.worktree.clone(),
             parent: record.parent.map(|(id, how)| relative(id, how)),
+            forked_from: ForkJson::of(record),
+            archived_at: record.archived_at.map(|t| t.to_string()),
+            quarantined: record.quarantined.clone(),
             forgotten: record.forgotten.map(ForgottenJson::of),
+            damaged: record.quarantined.clone(),
             children: history
                 .children
                 .iter()

@@ -5,7 +5,9 @@ use siglum_gitstore::hooks::HookCondition;
 
 use super::installed::condition;
 use super::{Status, Worker};
+use crate::commands::projection::standing::StandingJson;
 use crate::commands::session::list::Session;
+use crate::commands::session::recover::OpenJson;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.status/1";
@@ -31,6 +33,10 @@ pub struct Json {
     /// `running`, `started` or `not_needed`.
     worker: String,
     parked: Vec<Parked>,
+    /// Who else gets what is committed, and what each lacks.
+    projections: Vec<StandingJson>,
+    /// The turns of driven sessions that are open and not settled.
+    open_turns: Vec<OpenJson>,
     /// What was declined in the last day, newest first, 20 at most.
     declines: Vec<Decline>,
 }
@@ -80,7 +86,12 @@ struct Decline {
 }
 
 impl Json {
-    pub(super) fn of(status: &Status) -> Self {
+    pub(super) fn of(status: Status) -> Self {
+        let turns = status.turns;
+        let status = &Status {
+            turns: Vec::new(),
+            ..status
+        };
         let (installed, overview) = (&status.installed, &status.overview);
         let session = |s| Session::of(s, &status.repositories);
         let bad = installed
@@ -123,6 +134,8 @@ impl Json {
             }
             .to_owned(),
             parked: parked(status),
+            projections: status.projections.iter().map(StandingJson::of).collect(),
+            open_turns: turns,
             declines: declines(status),
         }
     }

@@ -23,6 +23,34 @@ pub(super) enum Fault {
     Unlimited(&'static str),
     /// The verb does not look at this argument.
     Ignores(&'static str, &'static str),
+    /// The verb says yes, whatever comes of it.
+    Affirms(&'static str),
+    /// The verb says no, whatever comes of it.
+    Denies(&'static str),
+    /// The number or time that the verb gives or notes goes back.
+    GoesBack(&'static str),
+    /// The verb counts one too many.
+    OneMore(&'static str),
+    /// The verb does to every projection what it is told to do to one.
+    Spreads(&'static str),
+    /// After the verb nothing is due.
+    Undue(&'static str),
+    /// The verb loses what waits in the open turn.
+    DropsPending(&'static str),
+    /// What waits in an open turn stays when it goes.
+    KeepsPending,
+    /// An entry that waits is taken once more.
+    PendsTwice,
+    /// A receipt is stored without the key of its driver.
+    LosesKey,
+    /// A key stands for any number of receipts, and the last one counts.
+    KeyMoves,
+    /// What is set aside is claimed.
+    ClaimsParked,
+    /// The verb leaves set aside what is so.
+    StaysParked(&'static str),
+    /// The verb never lets a sink have less.
+    OnlyForward(&'static str),
     /// An observation that is known is stored again.
     TakesTwice,
     /// Every place in a log is one too high.

@@ -28,8 +28,6 @@ broken! { Log, LOG, LIMITED;
     Bag unhashed_edits(; limit) -> Vec<EditRecord>;
     List unsealed(; limit) -> Vec<SessionRecord>;
     List to_seal(session: SessionId, first: u64, last: u64) -> Vec<(SealedEntry, Option<TurnId>)>;
-    Find take_lease(session: SessionId, holder: &str, at: Timestamp, until: Timestamp) -> Option<u64>;
-    WriteOnce release_lease(session: SessionId, epoch: u64, at: Timestamp) -> ();
     Own put_receipt(receipt: &Receipt) -> bool;
     List receipts(session: SessionId) -> Vec<Receipt>;
 }

@@ -6,12 +6,15 @@
 mod commits;
 mod fault;
 mod forgetting;
+mod integrity;
 mod ledger;
 mod log;
 mod own;
+mod projections;
 mod queue;
 mod sessions;
 mod tests;
+mod turns;
 mod verbs;
 
 use fault::{Fault, Kind};

@@ -13,8 +13,8 @@ use crate::{Appended, LedgerError, NewEntry};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const EARLY: Timestamp = Timestamp::from_nanos(i64::MIN);
-const LATE: Timestamp = Timestamp::from_nanos(i64::MAX);
+pub(super) const EARLY: Timestamp = Timestamp::from_nanos(i64::MIN);
+pub(super) const LATE: Timestamp = Timestamp::from_nanos(i64::MAX);
 
 /// Faults that a verb has beside those of a list.
 pub(super) const FAULTS: &[Fault] = &[
@@ -32,6 +32,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Lost("append"),
     Fault::Alternate("append"),
     Fault::Lost("put_receipt"),
+    Fault::Undue("put_receipt"),
     Fault::Lost("put_checkpoint"),
     Fault::Alternate("put_checkpoint"),
     Fault::Blind("cursor"),
@@ -45,6 +46,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("sessions", "open"),
     Fault::Ignores("sessions", "seen"),
     Fault::Ignores("sessions", "parent"),
+    Fault::Ignores("sessions", "link"),
     Fault::Ignores("sessions", "limit"),
     Fault::Ignores("entries", "after"),
     Fault::Ignores("running_calls", "since"),
@@ -118,6 +120,7 @@ impl BrokenTx<'_> {
             Fault::Ignores("sessions", "open") => filter.open = false,
             Fault::Ignores("sessions", "seen") => filter.seen = false,
             Fault::Ignores("sessions", "parent") => filter.parent = None,
+            Fault::Ignores("sessions", "link") => filter.link = None,
             Fault::Ignores("sessions", "limit") => filter.limit = 0,
             _ => {}
         }
@@ -204,6 +207,7 @@ impl BrokenTx<'_> {
             return Ok(true);
         }
         let taken = self.good.put_receipt(receipt)?;
+        self.undue("put_receipt", receipt)?;
         Ok(taken || self.state.fault == Fault::SaysForked)
     }
 

@@ -26,6 +26,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     Write set_unseen(session: SessionId) -> ();
     Write set_parent(session: SessionId, parent: SessionId, relation: Relation) -> ();
     Write put_summary(session: SessionId, summary: &Summary, folded: u64) -> ();
+    Write refold(session: Option<SessionId>) -> ();
     List unfolded(; limit) -> Vec<SessionId>;
     Write bind(session: SessionId, process: &ProcessIdentity, carried: Option<&[AgentVariable]>, at: Timestamp) -> ();
     List bound_to(process: &str) -> Vec<Binding>;

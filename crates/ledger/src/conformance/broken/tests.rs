@@ -1,6 +1,9 @@
 //! The suite on broken stores.
 
-use super::{Broken, Fault, Kind, commits, forgetting, log, own, queue, sessions};
+use super::{
+    Broken, Fault, Kind, commits, forgetting, integrity, log, own, projections, queue, sessions,
+    turns,
+};
 use crate::conformance::{Check, Shelf, checks, run};
 
 fn all_caught(faults: impl IntoIterator<Item = Fault>) {
@@ -45,6 +48,12 @@ fn a_store_that_does_not_forget_is_caught() {
 }
 
 #[test]
+fn a_store_that_hides_rows_is_caught() {
+    let own = integrity::FAULTS.iter().copied();
+    all_caught(own.chain(faults(integrity::INTEGRITY, integrity::LIMITED)));
+}
+
+#[test]
 fn broken_commits_are_caught() {
     all_caught(faults(commits::COMMITS, commits::LIMITED));
 }
@@ -52,6 +61,21 @@ fn broken_commits_are_caught() {
 #[test]
 fn broken_queues_are_caught() {
     all_caught(faults(queue::QUEUE, queue::LIMITED));
+}
+
+#[test]
+fn broken_turns_are_caught() {
+    let own = turns::FAULTS.iter().copied();
+    all_caught(own.chain(faults(turns::TURNS, turns::LIMITED)));
+}
+
+#[test]
+fn broken_projections_are_caught() {
+    let verbs = faults(projections::PROJECTIONS, projections::LIMITED);
+    let own = projections::FAULTS.iter().copied();
+    let lists = projections::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(own.chain(lists).chain(verbs));
 }
 
 #[test]

@@ -144,6 +144,8 @@ fn a_newer_ledger_says_what_a_program_must_know() {
     for key in ["min_reader", "min_writer"] {
         let home = Home::furnished();
         home.set_meta(key, SCHEMA + 1);
+        let bytes = || std::fs::read(home.path()).unwrap();
+        let before = bytes();
         for how in [Open::Hook, command(2)] {
             let refused = home.open(how).err();
             let needed = SCHEMA + 1;
@@ -151,6 +153,7 @@ fn a_newer_ledger_says_what_a_program_must_know() {
                 matches!(refused, Some(LedgerError::TooNew { needed: n, known: SCHEMA }) if n == needed),
                 "{key}: {refused:?}"
             );
+            assert!(bytes() == before, "{key}: bytes changed");
         }
     }
 }
@@ -261,4 +264,14 @@ fn the_log_of_the_store_is_brought_in_when_it_is_long() {
     assert_eq!(SqliteLedger::log_bytes(&home.path()), 0);
     assert_eq!(declined(&mut command), 31);
     assert_eq!(command.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn leases_of_a_file_go_by_the_time_of_its_machine() {
+    let mut ledger = Home::furnished().open(command(1)).unwrap();
+    for nanos in [20, 7] {
+        let local = Timestamp::from_nanos(nanos);
+        let time = crate::read(&mut ledger, |tx| tx.clock(local)).unwrap();
+        assert_eq!(time, local);
+    }
 }

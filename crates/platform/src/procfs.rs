@@ -5,7 +5,7 @@ use std::path::Path;
 
 use siglum_domain::process::{Ancestor, Chain, ProcessIdentity, Terminal, WALK_LIMIT};
 
-use super::{Machine, ProcessPaths};
+use crate::{Machine, ProcessPaths};
 
 const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "ruby", "perl"];
 

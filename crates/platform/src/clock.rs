@@ -10,6 +10,7 @@ use uuid::Uuid;
     clippy::disallowed_methods,
     reason = "this is the one place that reads the clock"
 )]
+#[must_use]
 pub fn now() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -18,6 +19,7 @@ pub fn now() -> Timestamp {
 }
 
 /// Makes UUIDs of version 7.
+#[derive(Debug, Clone, Copy)]
 pub struct Ids;
 
 impl IdSource for Ids {
@@ -31,6 +33,7 @@ impl IdSource for Ids {
 }
 
 /// A key that nobody knows.
+#[must_use]
 pub fn secret() -> [u8; 32] {
     let mut seed = [0; 64];
     for part in seed.chunks_exact_mut(16) {

@@ -16,7 +16,7 @@ use std::process::Command;
 use siglum_domain::Timestamp;
 use siglum_domain::process::{Ancestor, Chain, ProcessIdentity, Terminal, WALK_LIMIT};
 
-use super::Machine;
+use crate::Machine;
 
 struct Row {
     parent: u32,
@@ -146,8 +146,8 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::process::Stdio;
 
-    use super::super::procfs;
     use super::*;
+    use crate::procfs;
 
     #[test]
     fn a_line_of_ps_is_a_process() {

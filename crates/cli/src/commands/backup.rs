@@ -1,0 +1,139 @@
+//! `siglum backup`: a copy of the ledger while it is in use.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use siglum_engine::worker;
+use siglum_ledger::{Ledger as _, Spool, SqliteLedger, read};
+
+use crate::clock::{self, Ids};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::home::repository_spool;
+use crate::ui;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.backup/1";
+
+/// Copy the ledger to a file while it is in use
+///
+/// The copy is of one moment and holds every session, commit, link and receipt up to then. What waits in the spools is
+/// taken into the ledger first. Versions of edited files are not in it: `--objects DIR` copies them, too, and copies
+/// only new ones when it is run again. Hooks' settings, the log file and deliveries that could not be read are in
+/// neither. The copy holds what agents said and did: keep it as private as the ledger.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Where to
+    file: PathBuf,
+    /// Copy the versions of edited files to this directory, too
+    #[arg(long, value_name = "DIR")]
+    objects: Option<PathBuf>,
+    /// Replace a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    file: String,
+    bytes: u64,
+    /// File versions that were copied now; absent without `--objects`.
+    versions: Option<usize>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    if !cx.home.ledger().exists() {
+        return Err(CommandError::not_found("there is no ledger yet"));
+    }
+    if args.file.exists() && !args.force {
+        return Err(
+            CommandError::failed(format!("{} is there already", args.file.display()))
+                .hint("Name another file, or replace it with `--force`."),
+        );
+    }
+    let mut ledger = cx.open_ledger()?;
+    take_in(cx, &mut ledger)?;
+    let temporary = beside(&args.file);
+    let copied = copy(&mut ledger, &temporary, &args.file);
+    if copied.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    copied?;
+    let versions = match &args.objects {
+        Some(dir) => Some(cx.world()?.objects.copy_to(dir)?),
+        None => None,
+    };
+    let bytes = fs::metadata(&args.file)?.len();
+    if cx.ui.json {
+        let file = args.file.display().to_string();
+        return cx.ui.json(
+            SCHEMA,
+            Json {
+                file,
+                bytes,
+                versions,
+            },
+        );
+    }
+    let more = versions.map_or_else(
+        || "; versions of edited files are not in it (`--objects DIR`)".to_owned(),
+        |n| format!(", and {} copied", ui::plural(n as u64, "new file version")),
+    );
+    cx.ui.status(format!(
+        "Wrote {} to {}{more}.",
+        ui::bytes(bytes),
+        args.file.display()
+    ));
+    Ok(())
+}
+
+/// Takes in what hooks left in the spools up to now: they were told that it is recorded.
+fn take_in(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
+    let mut spools = cx.spools();
+    for repository in read(ledger, |tx| tx.repositories())? {
+        let dir = Path::new(&repository.common_dir).join("siglum");
+        if dir.is_dir() {
+            spools.push(repository_spool(&dir));
+        }
+    }
+    let mut left: usize = spools.iter().map(Spool::len).sum();
+    while left > 0 {
+        let moved = worker::drain(&Ids, ledger, &spools)?;
+        // What comes meanwhile is for the next backup.
+        left = if moved == 0 {
+            0
+        } else {
+            left.saturating_sub(moved)
+        };
+    }
+    Ok(())
+}
+
+/// A name beside the file that nobody else uses.
+fn beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(
+        ".{}-{}.part",
+        std::process::id(),
+        clock::now().nanos()
+    ));
+    PathBuf::from(name)
+}
+
+/// Copies, looks at the copy, and only then gives it its name.
+fn copy(ledger: &mut SqliteLedger, temporary: &Path, file: &Path) -> Result<(), CommandError> {
+    ledger.copy_to(temporary)?;
+    let wrong = SqliteLedger::look_at(temporary)?;
+    if let Some(first) = wrong.first() {
+        return Err(CommandError::failed(format!(
+            "the copy is not sound: {first}"
+        )));
+    }
+    fs::rename(temporary, file)?;
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
+    File::open(dir.unwrap_or(Path::new(".")))?.sync_all()?;
+    ledger.maintain()?;
+    Ok(())
+}

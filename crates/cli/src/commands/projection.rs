@@ -1,0 +1,46 @@
+//! `siglum projection`: who else gets what is committed. One file per verb.
+
+pub mod add;
+pub mod list;
+pub mod remove;
+pub mod retry;
+pub mod show;
+pub mod skip;
+pub mod standing;
+
+use siglum_ledger::{Projection, SqliteLedger, read};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// Have every committed turn handed over to a directory or a program of yours
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Add(add::Args),
+    List(list::Args),
+    Show(show::Args),
+    Retry(retry::Args),
+    Skip(skip::Args),
+    Remove(remove::Args),
+}
+
+pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
+    match command {
+        Command::Add(args) => add::run(args, cx),
+        Command::List(args) => list::run(args, cx),
+        Command::Show(args) => show::run(args, cx),
+        Command::Retry(args) => retry::run(args, cx),
+        Command::Skip(args) => skip::run(args, cx),
+        Command::Remove(args) => remove::run(args, cx),
+    }
+}
+
+/// The projection of this name.
+pub fn named(ledger: &mut SqliteLedger, name: &str) -> Result<Projection, CommandError> {
+    let known = read(ledger, |tx| tx.projections())?;
+    known.into_iter().find(|p| p.name == name).ok_or_else(|| {
+        let name = crate::ui::one_line(name, 80);
+        CommandError::not_found(format!("no projection is called `{name}`"))
+            .hint("`siglum projection list` shows what there is.")
+    })
+}

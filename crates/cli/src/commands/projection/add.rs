@@ -1,0 +1,197 @@
+//! `siglum projection add`.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+use siglum_engine::project;
+use siglum_ledger::{Projection, read};
+
+use crate::commands::rebuild::SUMMARIES;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::platform;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.projection.add/1";
+/// The longest name.
+const NAME_MOST: usize = 64;
+
+/// Add a projection: all that was ever sealed is handed over to it, and whatever is sealed from now on
+///
+/// A directory gets a file for each session and a line in it for each receipt. A program is run by the shell for each
+/// receipt, with that line on its standard input; if it leaves with 65 it does not want this one, and with any other
+/// code but 0 it is tried again.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("target").required(true)))]
+pub struct Args {
+    /// What to call it: up to 64 of a-z, 0-9 and -
+    #[arg(value_name = "NAME", value_parser = name)]
+    name: String,
+    /// The directory
+    #[arg(long, value_name = "DIR", group = "target")]
+    directory: Option<PathBuf>,
+    /// The command
+    #[arg(long, value_name = "COMMAND", group = "target")]
+    program: Option<String>,
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let is_good = |c: u8| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    if text.is_empty() || text.len() > NAME_MOST || !text.bytes().all(is_good) {
+        return Err(format!("1 to {NAME_MOST} of a-z, 0-9 and -"));
+    }
+    if text == SUMMARIES {
+        return Err(format!(
+            "`{SUMMARIES}` is what the ledger's own tables are called"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    name: String,
+    /// `directory` or `program`.
+    kind: String,
+    target: String,
+    /// Whether it was there before, just so.
+    before: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (kind, target) = match (&args.directory, &args.program) {
+        (Some(dir), _) => ("directory", directory(cx, dir)?),
+        (None, Some(command)) => ("program", program(command)?),
+        (None, None) => return Err(CommandError::usage("name a directory or a program")),
+    };
+    let (mut ledger, _) = cx.settled()?;
+    let known = read(&mut ledger, |tx| tx.projections())?;
+    let before = is_there(&known, &args.name, kind, &target)?;
+    if !before {
+        project::add(&*cx.world()?, &mut ledger, &args.name, kind, &target)?;
+    }
+    platform::start_worker(&cx.home);
+    if cx.ui.json {
+        let answer = Json {
+            name: args.name.clone(),
+            kind: kind.to_owned(),
+            target,
+            before,
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    cx.ui.status(match before {
+        true => format!("Projection {} was there already.", args.name),
+        false => format!("Projection {} follows the ledger now.", args.name),
+    });
+    Ok(())
+}
+
+/// Whether this projection is there already, just so.
+fn is_there(
+    known: &[Projection],
+    name: &str,
+    kind: &str,
+    target: &str,
+) -> Result<bool, CommandError> {
+    if let Some(other) = known.iter().find(|p| p.name == name) {
+        if (other.kind.as_str(), other.target.as_str()) == (kind, target) {
+            return Ok(true);
+        }
+        return Err(CommandError::failed(format!(
+            "`{name}` is another projection: {} {}",
+            other.kind, other.target
+        ))
+        .hint(format!(
+            "`siglum projection remove {name}` first, or take another name."
+        )));
+    }
+    let twice = |p: &&Projection| kind == "directory" && p.kind == kind && p.target == target;
+    match known.iter().find(twice) {
+        Some(other) => Err(CommandError::failed(format!(
+            "projection `{}` writes to {target} already",
+            other.name
+        ))),
+        None => Ok(false),
+    }
+}
+
+fn program(command: &str) -> Result<String, CommandError> {
+    if command.trim().is_empty() || command.contains('\0') {
+        return Err(CommandError::usage("`--program` names no command"));
+    }
+    Ok(command.to_owned())
+}
+
+/// The directory as the worker finds it from wherever it runs.
+fn directory(cx: &Cx, dir: &Path) -> Result<String, CommandError> {
+    if dir.as_os_str().is_empty() {
+        return Err(CommandError::usage("`--directory` names no directory"));
+    }
+    let whole = real(&cx.dir.join(dir));
+    let shown = whole.display();
+    if whole.starts_with(real(cx.home.dir())) {
+        return Err(CommandError::usage(format!(
+            "{shown} is inside Siglum's own home, where nobody else may write"
+        )));
+    }
+    if whole.exists() && !whole.is_dir() {
+        return Err(CommandError::usage(format!("{shown} is not a directory")));
+    }
+    let text = whole.to_str().map(str::to_owned);
+    text.ok_or_else(|| CommandError::usage(format!("{shown} is not UTF-8")))
+}
+
+/// A path without links and dots, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+        plain = plain.canonicalize().unwrap_or(plain);
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_to_its_grammar() {
+        for text in ["a", "snapshots-2", &"x".repeat(64)] {
+            assert_eq!(name(text).as_deref(), Ok(text));
+        }
+        for text in [
+            "",
+            "A",
+            "a b",
+            "a_b",
+            "../x",
+            "ä",
+            "summaries",
+            &"x".repeat(65),
+        ] {
+            assert!(name(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn links_and_dots_hide_no_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().canonicalize().unwrap().join("home");
+        std::fs::create_dir(&home).unwrap();
+        std::os::unix::fs::symlink(&home, root.path().join("link")).unwrap();
+        for way in ["home/x/y", "link/x", "other/../home", "link/../home/./x"] {
+            let path = real(&root.path().join(way));
+            assert!(path.starts_with(&home), "{way}: {path:?}");
+        }
+        assert!(!real(&root.path().join("home-2")).starts_with(&home));
+    }
+}

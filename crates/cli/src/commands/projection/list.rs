@@ -1,0 +1,70 @@
+//! `siglum projection list`.
+
+use serde::Serialize;
+
+use super::standing::{self, Standing, StandingJson};
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.projection.list/1";
+
+/// List projections: what they are, how much they lack, and what fails
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    projections: Vec<StandingJson>,
+}
+
+pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let all = standing::all(&mut ledger, clock::now())?;
+    if cx.ui.json {
+        let projections = all.iter().map(StandingJson::of).collect();
+        return cx.ui.json(SCHEMA, Json { projections });
+    }
+    if all.is_empty() {
+        cx.ui
+            .status("There is no projection; `siglum projection add` makes one.");
+        return Ok(());
+    }
+    cx.ui.table(&table(&all))?;
+    for (name, why) in all
+        .iter()
+        .filter_map(|s| Some((&s.projection.name, s.lag.as_ref().err()?)))
+    {
+        cx.ui.warning(format!("nobody could look at {name}: {why}"));
+    }
+    Ok(())
+}
+
+fn table(all: &[Standing]) -> Table {
+    let mut table = Table::new(vec![
+        "NAME", "KIND", "HEALTH", "RECEIPTS", "SESSIONS", "SECONDS", "FAILING", "PARKED", "TARGET",
+    ]);
+    for standing in all {
+        let health = standing.health();
+        let lag = standing.lag.as_ref().ok();
+        let number = |n: Option<u64>| match n {
+            Some(n) => Cell::number(ui::count(n)),
+            None => Cell::styled(Style::Dim, "?"),
+        };
+        table.row(vec![
+            Cell::styled(Style::Id, &standing.projection.name),
+            Cell::plain(&standing.projection.kind),
+            Cell::styled(health.style(), health.word()),
+            number(lag.map(|l| l.receipts)),
+            number(lag.map(|l| l.sessions)),
+            number(lag.map(|_| standing.lag_seconds().unwrap_or_default())),
+            number(lag.map(|l| l.failing)),
+            number(lag.map(|l| l.parked)),
+            Cell::plain(&standing.projection.target),
+        ]);
+    }
+    table
+}

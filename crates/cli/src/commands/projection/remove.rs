@@ -1,0 +1,47 @@
+//! `siglum projection remove`.
+
+use serde::Serialize;
+use siglum_ledger::{Durability, write};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.projection.remove/1";
+
+/// Remove a projection; what it has stays where it is
+#[derive(clap::Args)]
+pub struct Args {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    name: String,
+    kind: String,
+    target: String,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let projection = super::named(&mut ledger, &args.name)?;
+    write(&mut ledger, Durability::Disk, |tx| {
+        tx.drop_projection(&args.name)
+    })?;
+    if cx.ui.json {
+        let answer = Json {
+            name: projection.name,
+            kind: projection.kind,
+            target: projection.target,
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    cx.ui.status(format!(
+        "Projection {} is gone; what it has stays in {} {}.",
+        projection.name, projection.kind, projection.target
+    ));
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! `siglum projection retry`.
+
+use serde::Serialize;
+use siglum_engine::{find, project};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::{platform, ui};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.projection.retry/1";
+
+/// Try at once what failed or is set aside
+#[derive(clap::Args)]
+pub struct Args {
+    /// The projection
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Only this session: its id, the last digits of it, or the agent's own id
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    name: String,
+    /// How many sessions are tried.
+    sessions: u64,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let projection = super::named(&mut ledger, &args.name)?;
+    let session = match &args.session {
+        Some(text) => Some(find::session(&mut ledger, text)?),
+        None => None,
+    };
+    let sessions = project::retry(&*cx.world()?, &mut ledger, &projection.name, session)?;
+    platform::start_worker(&cx.home);
+    if cx.ui.json {
+        let name = projection.name;
+        return cx.ui.json(SCHEMA, Json { name, sessions });
+    }
+    cx.ui.status(match sessions {
+        0 => format!("Projection {} lacks nothing there.", projection.name),
+        n => format!("{} will be tried at once.", ui::plural(n, "session")),
+    });
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! `siglum projection skip`.
+
+use serde::Serialize;
+use siglum_engine::{find, project};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::platform;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.projection.skip/1";
+
+/// Leave out the receipt of a session that a projection does not take, and go on with the next one
+///
+/// Only `siglum rebuild` hands it over again.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The projection
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The session: its id, the last digits of it, or the agent's own id
+    #[arg(value_name = "SESSION")]
+    session: String,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    name: String,
+    session: String,
+    /// The receipt that is left out; none where nothing waits.
+    receipt: Option<u64>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let projection = super::named(&mut ledger, &args.name)?;
+    let session = find::session(&mut ledger, &args.session)?;
+    let receipt = project::skip(&*cx.world()?, &mut ledger, &projection.name, session)?;
+    platform::start_worker(&cx.home);
+    if cx.ui.json {
+        let answer = Json {
+            name: projection.name,
+            session: session.to_string(),
+            receipt,
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    cx.ui.status(match receipt {
+        Some(n) => format!("Receipt {n} of session {} is left out.", session.short()),
+        None => format!("Session {} waits for nothing there.", session.short()),
+    });
+    Ok(())
+}

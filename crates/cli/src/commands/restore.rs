@@ -1,0 +1,220 @@
+//! `siglum restore`: the ledger as a backup has it.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use siglum_domain::LedgerId;
+use siglum_engine::{restore, verify};
+use siglum_gitstore::ObjectStore;
+use siglum_ledger::sqlite::Open;
+use siglum_ledger::{Ledger as _, SqliteLedger, read};
+
+use crate::clock::{self, Ids};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::platform::Lock;
+use crate::ui;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.restore/1";
+
+/// How long the worker may take to leave.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Bring the ledger back to what a backup holds
+///
+/// The backup is looked at before anything is touched. What is there now is kept beside the ledger, as
+/// `ledger.db.before-restore-<time>`. Afterwards everything is due at every projection again, so that one that is ahead
+/// is noticed and filled again, and drivers from before have to take their leases anew. What hooks deliver meanwhile
+/// waits in the spool and comes in afterwards.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A file that `siglum backup` wrote
+    file: PathBuf,
+    /// Bring back versions of edited files from this directory, too; nothing that is there is replaced
+    #[arg(long, value_name = "DIR")]
+    objects: Option<PathBuf>,
+    /// Also a backup of another ledger, or one in which rows are missing or damaged
+    #[arg(long)]
+    force: bool,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// Where the ledger from before is.
+    kept: Option<String>,
+    /// Sessions that are due again, over all projections.
+    due: u64,
+    /// Leases that were taken from whoever had them.
+    fenced: u64,
+    /// File versions that were brought back; absent without `--objects`.
+    versions: Option<usize>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let _lock = alone(cx)?;
+    let part = cx
+        .home
+        .dir()
+        .join(format!("restore-{}.part", clock::now().nanos()));
+    let done = restored(args, cx, &part);
+    for ending in ["", "-wal", "-shm"] {
+        let mut name = part.as_os_str().to_owned();
+        name.push(ending);
+        let _ = fs::remove_file(name);
+    }
+    let json = done?;
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, json);
+    }
+    cx.ui.status(match &json.kept {
+        Some(kept) => format!("Restored; what was there is in {kept}."),
+        None => "Restored.".to_owned(),
+    });
+    if json.due > 0 {
+        let n = ui::plural(json.due, "session");
+        cx.ui.status(format!(
+            "{n} of projections are due again; the worker hands them over."
+        ));
+    }
+    cx.ui
+        .hint("`siglum verify` tells what file versions and projections lack.");
+    Ok(())
+}
+
+/// Has the worker away, until this is dropped.
+fn alone(cx: &Cx) -> Result<Lock, CommandError> {
+    fs::create_dir_all(cx.home.dir())?;
+    let start = Instant::now();
+    loop {
+        if let Some(lock) = Lock::try_take(&cx.home.worker_lock()) {
+            return Ok(lock);
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(CommandError::failed("a worker is at work on the ledger")
+                .hint("It leaves when it has nothing to do; try again then."));
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
+    look_at(&args.file)?;
+    let mut source = fs::File::open(&args.file)?;
+    let mut copy = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(part)?;
+    std::io::copy(&mut source, &mut copy)?;
+    drop(copy);
+    let mut ledger = SqliteLedger::open(part, how())?;
+    examine(args, cx, &mut ledger)?;
+    let path = cx.home.ledger();
+    let mut old = match path.exists() {
+        true => Some(SqliteLedger::open(&path, how())?),
+        false => None,
+    };
+    let epoch = match &mut old {
+        Some(old) => same(args, old, &ledger)?,
+        None => 0,
+    };
+    let prepared = restore::prepare(&cx.world()?, &mut ledger, epoch)?;
+    ledger.settle()?;
+    drop(ledger);
+    let kept = match &mut old {
+        Some(old) => {
+            let kept = kept(&path);
+            old.replace_by(part, &kept)?;
+            Some(kept.display().to_string())
+        }
+        None => {
+            fs::rename(part, &path)?;
+            None
+        }
+    };
+    let versions = match &args.objects {
+        Some(dir) => Some(ObjectStore::open(dir)?.copy_to(&cx.home.objects())?),
+        None => None,
+    };
+    Ok(Json {
+        kept,
+        due: prepared.due,
+        fenced: prepared.fenced,
+        versions,
+    })
+}
+
+fn how() -> Open {
+    Open::Command {
+        id: LedgerId::mint(&Ids),
+        key: clock::secret(),
+    }
+}
+
+/// Looks at the file that was given, and changes nothing of it.
+fn look_at(file: &Path) -> Result<(), CommandError> {
+    if !file.is_file() {
+        return Err(CommandError::not_found(format!(
+            "{} is no file",
+            file.display()
+        )));
+    }
+    if SqliteLedger::log_bytes(file) > 0 {
+        return Err(CommandError::failed(format!(
+            "{} has a log beside it: it is a ledger in use, or was copied from one",
+            file.display()
+        ))
+        .hint("`siglum backup` writes a file that stands by itself."));
+    }
+    match SqliteLedger::look_at(file)?.first() {
+        None => Ok(()),
+        Some(wrong) => Err(CommandError::failed(format!(
+            "{} is damaged: {wrong}; nothing was changed",
+            file.display()
+        ))),
+    }
+}
+
+/// Verifies the logs of a backup, row by row.
+fn examine(args: &Args, cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
+    let report = verify::verify(&cx.world()?, ledger, None)?;
+    let Some((session, what)) = report.unsound.iter().next() else {
+        return Ok(());
+    };
+    if args.force {
+        verify::quarantine(ledger, &report)?;
+        return Ok(());
+    }
+    let n = ui::plural(report.unsound.len() as u64, "session");
+    Err(CommandError::failed(format!(
+        "{n} of the backup not sound, such as {}: {what}; nothing was changed",
+        session.short()
+    ))
+    .hint("`--force` restores it all the same, and quarantines them."))
+}
+
+/// The greatest epoch of the ledger that is replaced, which must be the one that the backup is of.
+fn same(args: &Args, old: &mut SqliteLedger, new: &SqliteLedger) -> Result<u64, CommandError> {
+    if old.id() != new.id() && !args.force {
+        return Err(CommandError::failed(format!(
+            "the backup is of ledger {}, and this is {}; nothing was changed",
+            new.id(),
+            old.id()
+        ))
+        .hint("`--force` replaces it all the same."));
+    }
+    Ok(read(old, |tx| tx.greatest_epoch()).unwrap_or(0))
+}
+
+fn kept(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    let time = clock::now().to_string().replace(':', "-");
+    name.push(format!(".before-restore-{time}"));
+    PathBuf::from(name)
+}

@@ -1,0 +1,67 @@
+//! `siglum session archive`.
+
+use serde::Serialize;
+use siglum_engine::{find, turn};
+use siglum_ledger::read;
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.session.archive/1";
+
+/// Archive a driven session: from then on nothing is written to it, for good
+///
+/// What is committed stays readable, and `siglum session fork` can go on from it.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The session: its id, the last digits of it, or the agent's own id
+    #[arg(value_name = "SESSION")]
+    session: String,
+    /// Archive it without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    session: String,
+    archived_at: String,
+    /// Whether it had been archived before.
+    before: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let id = find::session(&mut ledger, &args.session)?;
+    let at = |record: Option<siglum_ledger::SessionRecord>| record.and_then(|r| r.archived_at);
+    let before = at(read(&mut ledger, |tx| tx.session(id))?);
+    if before.is_none() && !args.yes {
+        cx.ui.status(format!(
+            "Nothing will be written to session {} any more; this cannot be taken back.",
+            id.short()
+        ));
+        if !crate::commands::init::agreed()? {
+            return Err(CommandError::failed("nothing was archived")
+                .hint("Run the same command with `--yes` to archive it without being asked."));
+        }
+    }
+    turn::archive(&*cx.world()?, &mut ledger, id, &cx.person())?;
+    let archived_at = at(read(&mut ledger, |tx| tx.session(id))?);
+    let archived_at = archived_at.expect("because it was archived in the line before");
+    if cx.ui.json {
+        let answer = Json {
+            session: id.to_string(),
+            archived_at: archived_at.to_string(),
+            before: before.is_some(),
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    cx.ui.status(match before {
+        Some(at) => format!("Session {} was archived on {}.", id.short(), ui::when(at)),
+        None => format!("Session {} is archived.", id.short()),
+    });
+    Ok(())
+}

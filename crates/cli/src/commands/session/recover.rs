@@ -1,0 +1,172 @@
+//! `siglum session recover`: the turns that a driver left open, and every way out.
+
+mod told;
+
+use serde::Serialize;
+use siglum_domain::SessionId;
+use siglum_engine::find;
+use siglum_engine::turn::{self, Decision, Recovered};
+use siglum_ledger::{SqliteLedger, read};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+pub use self::told::{OpenJson, open_turns};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.session.recover/1";
+
+/// Show the turns that are open and not settled, or settle the one of a session
+///
+/// A turn that had come to its stop is committed, one that was broken off with no call open is kept as that. Where
+/// nobody knows whether a call was done, it takes your word; nothing is run again and nothing is invented.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("decision").requires("session")))]
+pub struct Args {
+    /// The session: its id, the last digits of it, or the agent's own id
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// The calls without a result were done: keep the turn
+    #[arg(long, group = "decision")]
+    mark_done: bool,
+    /// The calls without a result failed: keep the turn
+    #[arg(long, group = "decision")]
+    mark_failed: bool,
+    /// Drop the turn, with all that was said in it
+    #[arg(long, group = "decision")]
+    discard: bool,
+    /// Discard without asking
+    #[arg(long, requires = "discard")]
+    yes: bool,
+}
+
+impl Args {
+    const fn decision(&self) -> Option<Decision> {
+        match (self.mark_done, self.mark_failed, self.discard) {
+            (true, ..) => Some(Decision::Done),
+            (_, true, _) => Some(Decision::Failed),
+            (.., true) => Some(Decision::Discard),
+            _ => None,
+        }
+    }
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// What became of the turn of the session that was named.
+    settled: Option<Settled>,
+    /// The turns that are open: all of them, or that of the session that was named.
+    turns: Vec<OpenJson>,
+}
+
+/// What became of a turn.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Settled {
+    session: String,
+    /// `nothing`: none was open; `committed`: it had come to its stop; `interrupted`: it was broken off and is kept;
+    /// `asked`: it waits for the next driver; `held`: it waits for a decision; `kept` and `discarded`: decided.
+    outcome: String,
+    /// The receipt that seals it, by its number.
+    receipt: Option<u64>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let Some(text) = &args.session else {
+        return list(cx, &mut ledger);
+    };
+    let session = find::session(&mut ledger, text)?;
+    let recovered = turn::recover(&*cx.world()?, &mut ledger, session)?;
+    let settled = match (args.decision(), waits(&recovered)) {
+        (Some(decision), true) => decide(args, cx, &mut ledger, session, decision)?,
+        (Some(_), false) if recovered == Recovered::Nothing => {
+            return Err(CommandError::failed(format!(
+                "no turn of session {} is open",
+                session.short()
+            ))
+            .hint("`siglum session recover` lists the turns that are."));
+        }
+        _ => outcome(session, &recovered),
+    };
+    let mut turns = open_turns(cx, &mut ledger)?;
+    turns.retain(|t| t.is_of(session));
+    if cx.ui.json {
+        let settled = Some(settled);
+        return cx.ui.json(SCHEMA, Json { settled, turns });
+    }
+    cx.ui.status(told::sentence(session, &settled.outcome));
+    if args.decision().is_some() && !waits(&recovered) {
+        cx.ui.status("Nothing was left to decide.");
+    }
+    turns.iter().try_for_each(|turn| turn.print(&cx.ui))
+}
+
+fn list(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
+    let turns = open_turns(cx, ledger)?;
+    if cx.ui.json {
+        let settled = None;
+        return cx.ui.json(SCHEMA, Json { settled, turns });
+    }
+    if turns.is_empty() {
+        cx.ui.status("No turn is open.");
+    }
+    for (at, turn) in turns.iter().enumerate() {
+        if at > 0 {
+            cx.ui.line("")?;
+        }
+        turn.print(&cx.ui)?;
+    }
+    Ok(())
+}
+
+/// Whether there is something to decide.
+const fn waits(recovered: &Recovered) -> bool {
+    matches!(recovered, Recovered::Held { .. } | Recovered::Asked)
+}
+
+fn outcome(session: SessionId, recovered: &Recovered) -> Settled {
+    let (word, receipt) = match recovered {
+        Recovered::Nothing => ("nothing", None),
+        Recovered::Asked => ("asked", None),
+        Recovered::Committed(receipt) => ("committed", Some(receipt.number)),
+        Recovered::Interrupted(receipt) => ("interrupted", Some(receipt.number)),
+        Recovered::Held { .. } => ("held", None),
+    };
+    Settled {
+        session: session.to_string(),
+        outcome: word.to_owned(),
+        receipt,
+    }
+}
+
+fn decide(
+    args: &Args,
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    session: SessionId,
+    decision: Decision,
+) -> Result<Settled, CommandError> {
+    if decision == Decision::Discard && !args.yes {
+        let waits = read(ledger, |tx| Ok(tx.pending(session)?.len() as u64))?;
+        cx.ui.status(format!(
+            "{} of the open turn of session {} will be gone.",
+            crate::ui::plural(waits, "event"),
+            session.short()
+        ));
+        if !crate::commands::init::agreed()? {
+            return Err(CommandError::failed("nothing was discarded")
+                .hint("Run the same command with `--yes` to discard it without being asked."));
+        }
+    }
+    let receipt = turn::decide(&*cx.world()?, ledger, session, decision, &cx.person())?;
+    Ok(Settled {
+        session: session.to_string(),
+        outcome: match receipt {
+            Some(_) => "kept",
+            None => "discarded",
+        }
+        .to_owned(),
+        receipt: receipt.map(|r| r.number),
+    })
+}

@@ -1,0 +1,231 @@
+//! An open turn in words: what is left of it, and the ways out.
+
+use serde::Serialize;
+use siglum_domain::observation::{Body, Fact};
+use siglum_domain::tail::Tail;
+use siglum_domain::{AgentName, SessionId, Timestamp};
+use siglum_engine::turn::{self, Held};
+use siglum_ledger::{SqliteLedger, read};
+
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Style, Ui};
+
+/// How many turns are listed.
+const TURNS_MOST: usize = 1_000;
+/// How much of the input of a call is shown.
+const INPUT: usize = 200;
+
+/// A turn that is open.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct OpenJson {
+    session: String,
+    agent: String,
+    /// What its driver calls it.
+    turn_key: String,
+    turn: String,
+    since: String,
+    /// How many events wait in it.
+    events: usize,
+    /// What is left of it: `empty`, `asked`, `complete`, `interrupted` or `unanswered`.
+    left: String,
+    /// The same in a sentence.
+    text: String,
+    /// Whether it waits for a decision.
+    held: bool,
+    /// Who drives the session, while somebody does.
+    driver: Option<DriverJson>,
+    /// The calls without a result.
+    calls: Vec<CallJson>,
+    /// What can be done about it.
+    ways_out: Vec<WayOut>,
+    #[serde(skip)]
+    id: SessionId,
+    #[serde(skip)]
+    at: Timestamp,
+}
+
+/// Who drives a session.
+#[derive(Serialize, schemars::JsonSchema)]
+struct DriverJson {
+    name: String,
+    /// When its lease runs out, unless it is prolonged.
+    until: String,
+}
+
+/// A call without a result.
+#[derive(Serialize, schemars::JsonSchema)]
+struct CallJson {
+    tool: String,
+    /// What it was given, in one line.
+    input: Option<String>,
+    started_at: String,
+}
+
+/// Something that can be done.
+#[derive(Serialize, schemars::JsonSchema)]
+struct WayOut {
+    /// The command; none where somebody else has to act.
+    command: Option<String>,
+    text: String,
+}
+
+/// The turns that are open and not settled, oldest first.
+pub fn open_turns(cx: &Cx, ledger: &mut SqliteLedger) -> Result<Vec<OpenJson>, CommandError> {
+    let held = turn::held(&*cx.world()?, ledger, TURNS_MOST)?;
+    let mut turns = Vec::with_capacity(held.len());
+    for held in &held {
+        let record = read(ledger, |tx| tx.session(held.turn.session))?;
+        turns.push(OpenJson::of(held, record.map(|r| r.agent)));
+    }
+    Ok(turns)
+}
+
+impl OpenJson {
+    fn of(held: &Held, agent: Option<AgentName>) -> Self {
+        let turn = &held.turn;
+        let (left, text) = left(&held.tail);
+        Self {
+            session: turn.session.to_string(),
+            agent: agent.map_or_else(String::new, |a| a.to_string()),
+            turn_key: turn.key.clone(),
+            turn: turn.id.to_string(),
+            since: turn.opened_at.to_string(),
+            events: held.said.len(),
+            left: left.to_owned(),
+            text: text.to_owned(),
+            held: matches!(held.tail, Tail::Unanswered(_)) && held.driver.is_none(),
+            driver: held.driver.as_ref().map(|(name, until)| DriverJson {
+                name: name.clone(),
+                until: until.to_string(),
+            }),
+            calls: calls(held),
+            ways_out: ways_out(held),
+            id: turn.session,
+            at: turn.opened_at,
+        }
+    }
+
+    /// Whether it is a turn of this session.
+    pub fn is_of(&self, session: SessionId) -> bool {
+        self.id == session
+    }
+
+    /// Whether it waits for a decision.
+    pub const fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// In one line.
+    pub fn line(&self) -> String {
+        format!("{} `{}`: {}", self.id.short(), self.turn_key, self.text)
+    }
+
+    pub(super) fn print(&self, ui: &Ui) -> Result<(), CommandError> {
+        ui.line(format!(
+            "{} {}  turn `{}`, open since {} ({}), {}",
+            ui.paint(Style::Agent, &self.agent),
+            ui.paint(Style::Id, self.id.short()),
+            ui::one_line(&self.turn_key, 80),
+            ui::when(self.at),
+            ui::ago(self.at, clock::now()),
+            ui::plural(self.events as u64, "event"),
+        ))?;
+        ui.line(format!("  {}", self.text))?;
+        for call in &self.calls {
+            let input = call.input.as_deref().unwrap_or("(not kept here)");
+            let room = ui.width().saturating_sub(6 + call.tool.len()).max(40);
+            ui.line(format!("    {}  {}", call.tool, ui::one_line(input, room)))?;
+        }
+        for way in &self.ways_out {
+            ui.line(match &way.command {
+                Some(command) => format!("  {command}  {}", ui.paint(Style::Dim, &way.text)),
+                None => format!("  {}", way.text),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn left(tail: &Tail) -> (&'static str, &'static str) {
+    match tail {
+        Tail::Empty => ("empty", "Nothing was said in it."),
+        Tail::Asked => ("asked", "Somebody asked, and nothing was answered."),
+        Tail::Complete => ("complete", "It came to its stop and was not committed."),
+        Tail::Interrupted => ("interrupted", "It was broken off with no call open."),
+        Tail::Unanswered(calls) if calls.len() == 1 => {
+            ("unanswered", "Nobody knows whether this call was done:")
+        }
+        Tail::Unanswered(_) => ("unanswered", "Nobody knows whether these calls were done:"),
+    }
+}
+
+fn calls(held: &Held) -> Vec<CallJson> {
+    let Tail::Unanswered(events) = &held.tail else {
+        return Vec::new();
+    };
+    let call = |event: &String| {
+        held.said.iter().find_map(|o| match &o.fact {
+            Fact::ToolStarted { tool, input, .. } if o.event == *event => Some(CallJson {
+                tool: tool.clone(),
+                input: Body::text(input).map(|text| ui::one_line(text, INPUT)),
+                started_at: o.at.to_string(),
+            }),
+            _ => None,
+        })
+    };
+    events.iter().filter_map(call).collect()
+}
+
+fn ways_out(held: &Held) -> Vec<WayOut> {
+    if let Some((name, until)) = &held.driver {
+        let text = format!(
+            "{name} drives the session until {}; it commits or aborts the turn.",
+            ui::when(*until)
+        );
+        let command = None;
+        return vec![WayOut { command, text }];
+    }
+    let session = held.turn.session.short();
+    let way = |flag: &str, text: &str| WayOut {
+        command: Some(format!("siglum session recover {session}{flag}")),
+        text: text.to_owned(),
+    };
+    let settle = |text| vec![way("", text)];
+    match held.tail {
+        Tail::Empty => settle("drops it"),
+        Tail::Complete => settle("commits it"),
+        Tail::Interrupted => settle("keeps it, marked as interrupted"),
+        Tail::Asked => vec![
+            WayOut {
+                command: None,
+                text: "The next driver takes it up.".to_owned(),
+            },
+            way(" --discard", "drops it"),
+        ],
+        Tail::Unanswered(_) => vec![
+            way(" --mark-done", "keeps it: the calls were done"),
+            way(" --mark-failed", "keeps it: the calls failed"),
+            way(" --discard", "drops it"),
+        ],
+    }
+}
+
+/// What became of a turn, in a sentence.
+pub(super) fn sentence(session: SessionId, outcome: &str) -> String {
+    let session = session.short();
+    match outcome {
+        "committed" => {
+            format!("The open turn of session {session} had come to its stop and is committed.")
+        }
+        "interrupted" => {
+            format!("The open turn of session {session} was broken off; it is kept and marked.")
+        }
+        "asked" => format!("The open turn of session {session} waits for its next driver."),
+        "held" => format!("The open turn of session {session} waits for your decision."),
+        "kept" => format!("The open turn of session {session} is kept."),
+        "discarded" => format!("The open turn of session {session} is gone."),
+        _ => format!("No turn of session {session} is open."),
+    }
+}

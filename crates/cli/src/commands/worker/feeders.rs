@@ -1,0 +1,239 @@
+//! One thread for each projection, beside the worker's own loop: a sink that hangs holds up its own projection only.
+//!
+//! A thread that is killed with the worker loses nothing: what it had in its hands is handed over once more.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use siglum_domain::Timestamp;
+use siglum_engine::World;
+use siglum_engine::project::{self, KINDS, Sink};
+use siglum_ledger::{Ledger, LedgerError, Projection, read};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// How often a thread looks whether there is something new.
+const LOOK: Duration = Duration::from_millis(100);
+/// What is to be tried again within this time is waited for, in ms.
+const WAIT_MS: i64 = 5_000;
+/// How long a thread waits after the ledger failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// The threads that feed projections.
+#[derive(Default)]
+pub(super) struct Feeders {
+    all: Vec<Feeder>,
+    shared: Arc<Shared>,
+}
+
+/// What the worker tells all threads.
+#[derive(Default)]
+struct Shared {
+    /// Grows whenever there may be more to hand over.
+    round: AtomicU64,
+    /// No thread begins anything.
+    paused: AtomicBool,
+}
+
+struct Feeder {
+    name: String,
+    stand: Arc<Mutex<Stand>>,
+    thread: JoinHandle<()>,
+}
+
+/// How a thread stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    /// It is at work, or waits for a try that is near.
+    Busy,
+    /// It found nothing to hand over in this round.
+    Idle(u64),
+    /// Its projection is gone, and so is it.
+    Gone,
+}
+
+impl Feeders {
+    /// Starts a thread for each projection that has none. One whose projection is gone leaves by itself.
+    pub(super) fn look(&mut self, cx: &Cx, projections: Vec<Projection>, once: bool) {
+        self.shared.paused.store(false, Ordering::SeqCst);
+        let wanted = |name: &str| projections.iter().any(|p| p.name == name);
+        // One that failed is not begun again by this worker, lest it fail in a circle.
+        let stays = |f: &Feeder| *lock(&f.stand) != Stand::Gone && wanted(&f.name);
+        self.all.retain(|f| !f.thread.is_finished() || stays(f));
+        for projection in projections {
+            let is_ours = KINDS.contains(&projection.kind.as_str());
+            if is_ours && !self.all.iter().any(|f| f.name == projection.name) {
+                self.start(cx, projection.name, once);
+            }
+        }
+    }
+
+    fn start(&mut self, cx: &Cx, name: String, once: bool) {
+        let stand = Arc::new(Mutex::new(Stand::Busy));
+        let at_work = AtWork {
+            cx: cx.clone(),
+            name: name.clone(),
+            once,
+            shared: Arc::clone(&self.shared),
+            stand: Arc::clone(&stand),
+        };
+        let thread = thread::spawn(move || {
+            if let Err(error) = at_work.run() {
+                tracing::error!("projection {}: {:#}", at_work.name, error.source);
+            }
+        });
+        self.all.push(Feeder {
+            name,
+            stand,
+            thread,
+        });
+    }
+
+    /// Says that there may be more to hand over.
+    pub(super) fn more(&self) {
+        self.shared.round.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Whether no thread has anything to hand over since [`more`](Self::more) was said last.
+    pub(super) fn are_idle(&self) -> bool {
+        let round = Stand::Idle(self.shared.round.load(Ordering::SeqCst));
+        let is_idle = |f: &Feeder| *lock(&f.stand) == round || f.thread.is_finished();
+        self.all.iter().all(is_idle)
+    }
+
+    /// Has all threads begin nothing more until the next look; `false`, and they go on, where one is at work.
+    pub(super) fn pause(&self) -> bool {
+        self.shared.paused.store(true, Ordering::SeqCst);
+        let at_work = |f: &Feeder| *lock(&f.stand) == Stand::Busy && !f.thread.is_finished();
+        let is_free = !self.all.iter().any(at_work);
+        self.shared.paused.store(is_free, Ordering::SeqCst);
+        is_free
+    }
+}
+
+fn lock(stand: &Mutex<Stand>) -> MutexGuard<'_, Stand> {
+    stand.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a thread found.
+enum Look {
+    /// There is something to hand over.
+    Due,
+    /// There is nothing before then.
+    Later(Option<Timestamp>),
+    /// Its projection is gone.
+    Gone,
+}
+
+/// One thread.
+struct AtWork {
+    cx: Cx,
+    name: String,
+    once: bool,
+    shared: Arc<Shared>,
+    stand: Arc<Mutex<Stand>>,
+}
+
+/// The projection as it was looked at, and its sink.
+type Open = (Projection, Box<dyn Sink>);
+
+impl AtWork {
+    /// Feeds the projection until it is gone.
+    fn run(&self) -> Result<(), CommandError> {
+        let mut ledger = self.cx.open_ledger()?;
+        let world = self.cx.world()?;
+        // Whoever worked before is dead: it had the lock that this worker has.
+        project::take_over(&world, &mut ledger, &self.name)?;
+        let mut open = None;
+        loop {
+            let round = self.shared.round.load(Ordering::SeqCst);
+            let done = match self.look(&world, &mut ledger, &mut open) {
+                Ok(Look::Due) if self.begin() => self.feed(&world, &mut ledger, &mut open),
+                Ok(Look::Due) => {
+                    thread::sleep(LOOK);
+                    Ok(())
+                }
+                Ok(Look::Later(next)) => {
+                    self.wait(&world, next, round);
+                    Ok(())
+                }
+                Ok(Look::Gone) => break,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = done {
+                tracing::warn!("projection {} waits: {error}", self.name);
+                *lock(&self.stand) = Stand::Idle(round);
+                thread::sleep(AFTER_FAILURE);
+                project::take_over(&world, &mut ledger, &self.name)?;
+            }
+        }
+        *lock(&self.stand) = Stand::Gone;
+        Ok(())
+    }
+
+    /// Whether something may be begun: not while the worker leaves.
+    fn begin(&self) -> bool {
+        let mut stand = lock(&self.stand);
+        let may = !self.shared.paused.load(Ordering::SeqCst);
+        if may {
+            *stand = Stand::Busy;
+        }
+        may
+    }
+
+    /// Tells whether there is something to hand over, and to whom.
+    fn look(
+        &self,
+        world: &World<'_>,
+        ledger: &mut dyn Ledger,
+        open: &mut Option<Open>,
+    ) -> Result<Look, LedgerError> {
+        let known = read(ledger, |tx| tx.projections())?;
+        let Some(now) = known.into_iter().find(|p| p.name == self.name) else {
+            return Ok(Look::Gone);
+        };
+        if open.as_ref().is_none_or(|(before, _)| *before != now) {
+            let Some(sink) = project::sink(&now) else {
+                return Ok(Look::Gone);
+            };
+            *open = Some((now, sink));
+        }
+        let next = project::next_try(ledger, &self.name)?;
+        Ok(match next {
+            Some(at) if at <= world.now() => Look::Due,
+            later => Look::Later(later),
+        })
+    }
+
+    /// Hands over a little.
+    fn feed(
+        &self,
+        world: &World<'_>,
+        ledger: &mut dyn Ledger,
+        open: &mut Option<Open>,
+    ) -> Result<(), LedgerError> {
+        if let Some((_, sink)) = open {
+            project::feed(world, ledger, &self.name, sink.as_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the next try, if that is near, and else until the worker says that there may be more. What others
+    /// commit is seen by looking now and then.
+    fn wait(&self, world: &World<'_>, next: Option<Timestamp>, round: u64) {
+        let ms = next.map_or(i64::MAX, |at| at.millis_since(world.now()));
+        let is_near = ms <= WAIT_MS && !self.once;
+        *lock(&self.stand) = match is_near {
+            true => Stand::Busy,
+            false => Stand::Idle(round),
+        };
+        let ms = u64::try_from(ms.clamp(1, WAIT_MS)).unwrap_or(1);
+        let until = Instant::now() + Duration::from_millis(ms).min(LOOK * 5);
+        while Instant::now() < until && self.shared.round.load(Ordering::SeqCst) == round {
+            thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Why a driver did not get what it asked for, and what became of what it wrote.
+
+use siglum_domain::{SessionId, Timestamp};
+use siglum_ledger::LedgerError;
+
+/// What became of a write that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing of it is stored, and nothing will be.
+    NotCommitted,
+    /// Nobody can tell from here. Asking again with the same key tells, and does it if it was not done.
+    Unknown,
+}
+
+/// Why a turn was refused, or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TurnError {
+    /// There is no such session.
+    #[error("there is no session {0}")]
+    NoSession(SessionId),
+    /// The session runs by itself, and we only watch.
+    #[error("session {0} is observed, not driven: nobody but its agent writes to it")]
+    NotDriven(SessionId),
+    /// The session was archived.
+    #[error("session {session} was archived at {at}: nothing is written to it any more")]
+    Archived {
+        /// Which.
+        session: SessionId,
+        /// When.
+        at: Timestamp,
+    },
+    /// What is stored of the session is damaged.
+    #[error("session {session} is quarantined: {reason}; it can be read, not written to")]
+    Quarantined {
+        /// Which.
+        session: SessionId,
+        /// What is damaged.
+        reason: String,
+    },
+    /// Somebody else drives the session.
+    #[error("session {session} is driven by {holder} until {until}")]
+    Leased {
+        /// Which.
+        session: SessionId,
+        /// By whom.
+        holder: String,
+        /// Until when, unless it is prolonged.
+        until: Timestamp,
+    },
+    /// Somebody else took the lease since.
+    #[error(
+        "the lease of session {session} was taken over: this one has epoch {epoch}, the newest is {newest}"
+    )]
+    Fenced {
+        /// Which.
+        session: SessionId,
+        /// The epoch of the caller.
+        epoch: u64,
+        /// The newest epoch.
+        newest: u64,
+    },
+    /// The log does not end where the driver thinks.
+    #[error("session {session} is committed up to {committed}, not {expected}")]
+    Stale {
+        /// Which.
+        session: SessionId,
+        /// Where the driver thinks that it ends.
+        expected: u64,
+        /// Where it ends.
+        committed: u64,
+    },
+    /// The key is that of another turn.
+    #[error("`{key}` was used for something else in session {session}: receipt {receipt}")]
+    Conflict {
+        /// Which session.
+        session: SessionId,
+        /// The key.
+        key: String,
+        /// The digest of the receipt that has it; empty for an event of a turn that is open.
+        receipt: String,
+    },
+    /// Another turn is open, or none.
+    #[error("the turn that is open in session {session} is not `{key}`: {open}")]
+    NotOpen {
+        /// Which session.
+        session: SessionId,
+        /// The turn that was meant.
+        key: String,
+        /// The turn that is open, in words.
+        open: String,
+    },
+    /// A turn waits for a decision.
+    #[error(
+        "session {session} waits for a decision: {why}; `siglum session recover` shows the ways out"
+    )]
+    Held {
+        /// Which session.
+        session: SessionId,
+        /// Why.
+        why: String,
+    },
+    /// Something that was given breaks a rule.
+    #[error("{field}: {rule}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// The rule.
+        rule: String,
+    },
+    /// The store.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl TurnError {
+    /// A word for programs, which never changes.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoSession(_) => "no-session",
+            Self::NotDriven(_) => "not-driven",
+            Self::Archived { .. } => "archived",
+            Self::Quarantined { .. } => "quarantined",
+            Self::Leased { .. } => "leased",
+            Self::Fenced { .. } => "fenced",
+            Self::Stale { .. } => "stale",
+            Self::Conflict { .. } => "conflict",
+            Self::NotOpen { .. } => "not-open",
+            Self::Held { .. } => "held",
+            Self::Invalid { .. } => "invalid",
+            Self::Ledger(LedgerError::Unknown(_)) => "unknown",
+            Self::Ledger(_) => "store",
+        }
+    }
+
+    /// What became of the write.
+    #[must_use]
+    pub const fn fate(&self) -> Fate {
+        match self {
+            Self::Ledger(LedgerError::Unknown(_)) => Fate::Unknown,
+            _ => Fate::NotCommitted,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Who may drive a session.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use siglum_domain::process::ProcessIdentity;
+use siglum_domain::{SessionId, Timestamp};
+use siglum_ledger::{Durability, Ledger, LedgerError, OpenTurn, Transaction};
+
+use super::recover::{Recovered, settle};
+use super::{TurnError, attempt, writable};
+use crate::Here;
+
+/// Who drives: a name for people, and the process where one is known. Two drivers are never equal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// For people: a host, a program, a replica.
+    pub name: String,
+    /// Tells two drivers of one process apart.
+    pub nonce: String,
+    /// The process, where the store is on the same machine: a lease of a dead one is free at once.
+    pub process: Option<ProcessIdentity>,
+}
+
+impl Holder {
+    /// The form in which leases hold it.
+    pub(super) fn stored(&self) -> String {
+        serde_json::to_string(self).expect("because a holder has text keys only")
+    }
+
+    /// The holder of a lease; one that another version wrote is only its text.
+    pub(super) fn read(stored: &str) -> Self {
+        serde_json::from_str(stored).unwrap_or_else(|_| Self {
+            name: stored.to_owned(),
+            nonce: String::new(),
+            process: None,
+        })
+    }
+}
+
+/// The right to write to a session, as long as nobody took it over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// The session.
+    pub session: SessionId,
+    /// The epoch of the lease.
+    pub epoch: u64,
+}
+
+/// What a driver gets with its lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leased {
+    /// The right to write.
+    pub hold: Hold,
+    /// The last committed sequence.
+    pub committed: u64,
+    /// What became of the turn that the driver before left open.
+    pub recovered: Recovered,
+    /// A turn in which somebody asked and nothing was answered: to be taken up, or aborted.
+    pub open: Option<OpenTurn>,
+}
+
+/// Takes the lease of a session for `term`, if nobody else has it, and settles what the driver before left.
+///
+/// # Errors
+/// [`TurnError::Leased`] while somebody else drives; [`TurnError::Held`] while a turn waits for a decision.
+pub fn lease(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    holder: &Holder,
+    term: Duration,
+) -> Result<Leased, TurnError> {
+    let key = ledger.key();
+    attempt(ledger, Durability::Disk, |tx| {
+        writable(tx, session)?;
+        let at = tx.clock(here.now())?;
+        let epoch = take(here, tx, session, holder, at, term)?;
+        let hold = Hold { session, epoch };
+        let recovered = settle(here, tx, hold, &key, at)?;
+        if let Some(why) = tx.open_turn(session)?.and_then(|turn| turn.held) {
+            return Err(TurnError::Held { session, why });
+        }
+        let open = tx.open_turn(session)?;
+        if let Some(turn) = &open {
+            let mine = OpenTurn {
+                epoch,
+                ..turn.clone()
+            };
+            tx.put_open_turn(&mine)?;
+        }
+        let committed = writable(tx, session)?.sealed;
+        Ok(Leased {
+            hold,
+            committed,
+            recovered,
+            open,
+        })
+    })
+}
+
+/// Takes the lease, if it is free: given back, run out, or of a process that is dead.
+pub(super) fn take(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    holder: &Holder,
+    at: Timestamp,
+    term: Duration,
+) -> Result<u64, TurnError> {
+    let until = at.plus_millis(i64::try_from(term.as_millis()).unwrap_or(i64::MAX / 2_000_000));
+    let stored = holder.stored();
+    let held = tx.lease(session)?.filter(|lease| lease.expires_at > at);
+    if let Some(lease) = held.filter(|lease| lease.holder != stored) {
+        let other = Holder::read(&lease.holder);
+        let dead = other.process.as_ref().and_then(|p| (here.alive)(p)) == Some(false);
+        if !dead {
+            return Err(TurnError::Leased {
+                session,
+                holder: other.name,
+                until: lease.expires_at,
+            });
+        }
+        tx.release_lease(session, lease.epoch, at)?;
+    }
+    let epoch = tx.take_lease(session, &stored, at, until)?;
+    epoch.ok_or(TurnError::Ledger(LedgerError::Busy))
+}
+
+/// Prolongs a lease to `term` from now, also one that ran out and that nobody took. Gives the hold to go on with.
+///
+/// # Errors
+/// [`TurnError::Fenced`] if somebody else took it.
+pub fn renew(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    hold: Hold,
+    term: Duration,
+) -> Result<Hold, TurnError> {
+    attempt(ledger, Durability::Process, |tx| {
+        super::fence(tx, hold)?;
+        let at = tx.clock(here.now())?;
+        let until = at.plus_millis(i64::try_from(term.as_millis()).unwrap_or(i64::MAX / 2_000_000));
+        let lease = tx.lease(hold.session)?;
+        let stored = lease.map(|l| l.holder).unwrap_or_default();
+        let epoch = tx
+            .take_lease(hold.session, &stored, at, until)?
+            .ok_or(TurnError::Ledger(LedgerError::Busy))?;
+        if let Some(turn) = tx.open_turn(hold.session)?
+            && turn.epoch != epoch
+        {
+            tx.put_open_turn(&OpenTurn { epoch, ..turn })?;
+        }
+        let session = hold.session;
+        Ok(Hold { session, epoch })
+    })
+}
+
+/// Gives a lease back. One that somebody else took since stays.
+///
+/// # Errors
+/// Those of the store.
+pub fn release(here: &Here<'_>, ledger: &mut dyn Ledger, hold: Hold) -> Result<(), TurnError> {
+    attempt(ledger, Durability::Process, |tx| {
+        let at = tx.clock(here.now())?;
+        Ok(tx.release_lease(hold.session, hold.epoch, at)?)
+    })
+}

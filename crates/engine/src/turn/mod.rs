@@ -1,0 +1,103 @@
+//! Driven turns: one driver at a time leases a session, opens a turn, says what happens in it, and commits it.
+//!
+//! What is said waits outside the log, where nobody but the driver reads it. [`commit`] is one transaction that checks
+//! the lease and where the log ends, takes the turn into the log, seals it with a receipt and makes that due at every
+//! projection. It is keyed: said twice it is done once, and a driver that lost the answer gets it by asking again.
+//! A driver that dies leaves a tail, which [`recover`] settles or holds for a person.
+
+mod driver;
+mod error;
+mod lease;
+mod read;
+mod recover;
+mod say;
+mod sessions;
+#[cfg(test)]
+mod tests;
+
+pub use driver::Driver;
+pub use error::{Fate, TurnError};
+pub use lease::{Hold, Holder, Leased, lease, release, renew};
+pub use read::{Page, committed, context, history, pending, receipt};
+pub(crate) use recover::recover_all;
+pub use recover::{Decision, Held, Recovered, decide, held, recover};
+pub use say::{Committed, Opened, abort, append, commit, open};
+pub use sessions::{NewSession, archive, create, fork};
+
+use siglum_domain::{SessionId, TurnKey};
+use siglum_ledger::{Durability, Ledger, LedgerError, SessionRecord, Transaction, write};
+
+/// The most events of one turn.
+pub const EVENTS_MOST: usize = 10_000;
+/// The most bytes of one event, as JSON.
+pub const EVENT_BYTES_MOST: usize = 4 << 20;
+/// The most bytes of all events of one turn.
+pub const TURN_BYTES_MOST: usize = 64 << 20;
+
+/// Runs `work` in one transaction. A refusal leaves it without having written anything.
+fn attempt<T>(
+    ledger: &mut dyn Ledger,
+    durability: Durability,
+    mut work: impl FnMut(&mut dyn Transaction) -> Result<T, TurnError>,
+) -> Result<T, TurnError> {
+    let mut refusal = None;
+    let done = write(ledger, durability, |tx| {
+        refusal = None;
+        work(tx).map_err(|error| match error {
+            TurnError::Ledger(error) => error,
+            refused => {
+                let text = refused.to_string();
+                refusal = Some(refused);
+                LedgerError::Storage(text.into())
+            }
+        })
+    });
+    match refusal {
+        Some(refused) => Err(refused),
+        None => Ok(done?),
+    }
+}
+
+/// A driven session.
+fn driven(tx: &mut dyn Transaction, session: SessionId) -> Result<SessionRecord, TurnError> {
+    let record = tx.session(session)?.ok_or(TurnError::NoSession(session))?;
+    match record.mode {
+        siglum_ledger::Mode::Driven => Ok(record),
+        siglum_ledger::Mode::Observed => Err(TurnError::NotDriven(session)),
+    }
+}
+
+/// A driven session that may be written to.
+fn writable(tx: &mut dyn Transaction, session: SessionId) -> Result<SessionRecord, TurnError> {
+    let record = driven(tx, session)?;
+    if let Some(at) = record.archived_at {
+        return Err(TurnError::Archived { session, at });
+    }
+    match &record.quarantined {
+        Some(reason) => Err(TurnError::Quarantined {
+            session,
+            reason: reason.clone(),
+        }),
+        None => Ok(record),
+    }
+}
+
+/// Refuses a write under a lease that somebody else took since. Nobody takes it before this transaction ends.
+fn fence(tx: &mut dyn Transaction, hold: Hold) -> Result<(), TurnError> {
+    match tx.lease(hold.session)? {
+        Some(lease) if lease.epoch == hold.epoch => Ok(()),
+        lease => Err(TurnError::Fenced {
+            session: hold.session,
+            epoch: hold.epoch,
+            newest: lease.map_or(0, |l| l.epoch),
+        }),
+    }
+}
+
+/// The name of a turn or an event, if it keeps to the grammar.
+fn key(field: &'static str, text: &str) -> Result<TurnKey, TurnError> {
+    TurnKey::new(text).map_err(|e| TurnError::Invalid {
+        field,
+        rule: e.rule.to_owned(),
+    })
+}

@@ -1,0 +1,324 @@
+//! What a driver that died left open: settled where that is certain, else held for a person.
+
+use std::time::Duration;
+
+use siglum_domain::observation::{Fact, Observation, Outcome, Recovery, Source};
+use siglum_domain::receipt::Receipt;
+use siglum_domain::tail::{Tail, tail};
+use siglum_domain::{SessionId, Timestamp};
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, LogRow, OpenTurn, Statement, Transaction, read,
+};
+
+use super::lease::{Hold, Holder, take};
+use super::say::{content, into_the_log, rows_of};
+use super::{TurnError, attempt, writable};
+use crate::Here;
+
+/// What became of the turn that a driver left open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recovered {
+    /// There was none, or nothing had been said in it.
+    Nothing,
+    /// Somebody had asked, and nothing was answered: it stays open for the next driver.
+    Asked,
+    /// It had come to its stop, and is committed.
+    Committed(Receipt),
+    /// It was broken off with no call open, and is committed as that.
+    Interrupted(Receipt),
+    /// Calls have no result: a person has to decide.
+    Held {
+        /// The calls, by event.
+        calls: Vec<String>,
+    },
+}
+
+/// What a person decides of a turn that is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// The calls without a result were done: the turn is kept.
+    Done,
+    /// The calls without a result failed: the turn is kept.
+    Failed,
+    /// The turn is dropped.
+    Discard,
+}
+
+impl Decision {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Discard => "discard",
+        }
+    }
+}
+
+/// A turn that nobody drives and that is not settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The turn.
+    pub turn: OpenTurn,
+    /// What was said in it, as far as it can be read.
+    pub said: Vec<Observation>,
+    /// What is left of it.
+    pub tail: Tail,
+    /// Who drives the session, while somebody does.
+    pub driver: Option<(String, Timestamp)>,
+}
+
+/// Settles what a driver that died left in a session. Done twice it does nothing more.
+///
+/// # Errors
+/// [`TurnError::Leased`] while its driver lives.
+pub fn recover(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+) -> Result<Recovered, TurnError> {
+    let key = ledger.key();
+    attempt(ledger, Durability::Disk, |tx| {
+        writable(tx, session)?;
+        if tx.open_turn(session)?.is_none() {
+            return Ok(Recovered::Nothing);
+        }
+        let at = tx.clock(here.now())?;
+        let hold = alone(here, tx, session, at)?;
+        let recovered = settle(here, tx, hold, &key, at)?;
+        tx.release_lease(session, hold.epoch, at)?;
+        Ok(recovered)
+    })
+}
+
+/// Takes the lease for as long as this transaction, so that a driver that comes back is fenced.
+fn alone(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    at: Timestamp,
+) -> Result<Hold, TurnError> {
+    let me = Holder {
+        name: "siglum, recovering".to_owned(),
+        nonce: here.ids.fresh().to_string(),
+        process: None,
+    };
+    let epoch = take(here, tx, session, &me, at, Duration::from_secs(1))?;
+    Ok(Hold { session, epoch })
+}
+
+/// Settles the open turn of a session, whose lease this transaction has.
+pub(super) fn settle(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    hold: Hold,
+    key: &[u8; 32],
+    at: Timestamp,
+) -> Result<Recovered, TurnError> {
+    let Some(turn) = tx.open_turn(hold.session)? else {
+        return Ok(Recovered::Nothing);
+    };
+    let rows = tx.pending(hold.session)?;
+    match tail(&observations(&turn, &rows)?) {
+        Tail::Empty => {
+            tx.drop_turn(hold.session)?;
+            Ok(Recovered::Nothing)
+        }
+        Tail::Asked => Ok(Recovered::Asked),
+        Tail::Complete => {
+            close(here, tx, &turn, rows, Recovery::Complete, &[], key, at).map(Recovered::Committed)
+        }
+        Tail::Interrupted => close(here, tx, &turn, rows, Recovery::Interrupted, &[], key, at)
+            .map(Recovered::Interrupted),
+        Tail::Unanswered(calls) => {
+            let held = format!("nobody knows whether {} was done", calls.join(", "));
+            tx.put_open_turn(&OpenTurn {
+                held: Some(held),
+                epoch: hold.epoch,
+                ..turn
+            })?;
+            Ok(Recovered::Held { calls })
+        }
+    }
+}
+
+/// Commits a turn without its driver, and says in it how it came to that.
+#[expect(clippy::too_many_arguments, reason = "one turn, and how it ends")]
+fn close(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    turn: &OpenTurn,
+    mut rows: Vec<LogRow>,
+    how: Recovery,
+    more: &[Observation],
+    key: &[u8; 32],
+    at: Timestamp,
+) -> Result<Receipt, TurnError> {
+    let record = writable(tx, turn.session)?;
+    let end = said(turn, "recovered", at, Fact::Recovered { how });
+    rows.extend(rows_of(here, turn.session, more, at));
+    rows.extend(rows_of(here, turn.session, &[end], at));
+    let opened = (turn.id, turn.opened_at);
+    // The driver's own commit of this key was never taken: one that comes late is told so.
+    let digest = content(key, more);
+    let receipt = into_the_log(tx, &record, opened, &turn.key, &rows, &digest, at)?;
+    tx.drop_turn(turn.session)?;
+    Ok(receipt)
+}
+
+fn said(turn: &OpenTurn, what: &str, at: Timestamp, fact: Fact) -> Observation {
+    Observation {
+        source: Source::Siglum,
+        key: format!("{what}:{}", turn.id),
+        event: format!("{what}:{}", turn.id),
+        at,
+        turn: None,
+        subagent: None,
+        fact,
+    }
+}
+
+fn observations(turn: &OpenTurn, rows: &[LogRow]) -> Result<Vec<Observation>, TurnError> {
+    let entries = rows.iter().map(|row| row.entry(0, turn.id));
+    Ok(entries
+        .map(|entry| entry.map(|e| e.observation))
+        .collect::<Result<_, _>>()?)
+}
+
+/// Ends what holds a session: keeps its turn with what a person says of the calls without a result, or drops it.
+/// Gives the receipt of a turn that was kept.
+///
+/// # Errors
+/// [`TurnError::Leased`] while its driver lives; [`TurnError::NotOpen`] where no turn is open.
+pub fn decide(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    decision: Decision,
+    by: &str,
+) -> Result<Option<Receipt>, TurnError> {
+    let key = ledger.key();
+    attempt(ledger, Durability::Disk, |tx| {
+        writable(tx, session)?;
+        let Some(turn) = tx.open_turn(session)? else {
+            return Err(TurnError::NotOpen {
+                session,
+                key: String::new(),
+                open: "none is".to_owned(),
+            });
+        };
+        let at = tx.clock(here.now())?;
+        let hold = alone(here, tx, session, at)?;
+        let receipt = match decision {
+            Decision::Discard => {
+                tx.drop_turn(session)?;
+                None
+            }
+            Decision::Done => Some(keep(here, tx, &turn, Outcome::Ok, &key, at)?),
+            Decision::Failed => Some(keep(here, tx, &turn, Outcome::Failed, &key, at)?),
+        };
+        tx.release_lease(session, hold.epoch, at)?;
+        let statement = Statement::Decided {
+            session,
+            turn: turn.id,
+            decision: decision.word().to_owned(),
+        };
+        tx.state(at, by, "cli", &statement)?;
+        Ok(receipt)
+    })
+}
+
+/// Keeps a turn; each call without a result ends as a person says.
+fn keep(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    turn: &OpenTurn,
+    outcome: Outcome,
+    key: &[u8; 32],
+    at: Timestamp,
+) -> Result<Receipt, TurnError> {
+    let rows = tx.pending(turn.session)?;
+    let all = observations(turn, &rows)?;
+    let open = match tail(&all) {
+        Tail::Unanswered(calls) => calls,
+        _ => Vec::new(),
+    };
+    let ends: Vec<Observation> = open
+        .iter()
+        .filter_map(|event| all.iter().find(|o| o.event == *event))
+        .filter_map(|call| match &call.fact {
+            Fact::ToolStarted { tool, class, .. } => Some(Observation {
+                event: call.event.clone(),
+                subagent: call.subagent.clone(),
+                ..said(
+                    turn,
+                    &format!("decided:{}", call.key),
+                    at,
+                    Fact::ToolEnded {
+                        tool: tool.clone(),
+                        class: *class,
+                        outcome,
+                        output: None,
+                        duration_ms: None,
+                    },
+                )
+            }),
+            _ => None,
+        })
+        .collect();
+    close(here, tx, turn, rows, Recovery::Decided, &ends, key, at)
+}
+
+/// The turns that are open and not settled, oldest first.
+///
+/// # Errors
+/// Those of the store.
+pub fn held(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    limit: usize,
+) -> Result<Vec<Held>, TurnError> {
+    let mut all = Vec::new();
+    for turn in read(ledger, |tx| tx.open_turns(limit))? {
+        all.push(read(ledger, |tx| {
+            let rows = tx.pending(turn.session)?;
+            let entries = rows.iter().map(|row| row.entry(0, turn.id));
+            let said: Vec<Observation> = entries.flatten().map(|e| e.observation).collect();
+            let at = tx.clock(here.now())?;
+            let lease = tx.lease(turn.session)?.filter(|l| l.expires_at > at);
+            let living = lease.filter(|lease| {
+                let process = Holder::read(&lease.holder).process;
+                process.as_ref().and_then(|p| (here.alive)(p)) != Some(false)
+            });
+            Ok(Held {
+                turn: turn.clone(),
+                tail: tail(&said),
+                said,
+                driver: living.map(|l| (Holder::read(&l.holder).name, l.expires_at)),
+            })
+        })?);
+    }
+    Ok(all)
+}
+
+/// Settles all turns that nobody drives any more. Gives how many were settled or newly held.
+///
+/// # Errors
+/// Those of the store. One session that is driven, or damaged, holds up no other.
+pub(crate) fn recover_all(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<usize, LedgerError> {
+    const LOOKED_AT: usize = 10_000;
+    let mut settled = 0;
+    for turn in read(ledger, |tx| tx.open_turns(LOOKED_AT))? {
+        if turn.held.is_some() {
+            continue;
+        }
+        match recover(here, ledger, turn.session) {
+            Ok(Recovered::Asked) => {}
+            Ok(_) => settled += 1,
+            Err(TurnError::Ledger(error)) if !matches!(error, LedgerError::Damaged(_)) => {
+                return Err(error);
+            }
+            Err(error) => tracing::debug!("left {} open: {error}", turn.session),
+        }
+    }
+    Ok(settled)
+}

@@ -1,0 +1,435 @@
+//! What a driver says: a turn is opened, grows, and is committed or aborted.
+
+use siglum_domain::observation::{Fact, Observation, Source};
+use siglum_domain::receipt::{self, Receipt};
+use siglum_domain::{ObservationId, SessionId, Timestamp, TurnId};
+use siglum_ledger::{
+    Durability, KeyedReceipt, Ledger, LedgerError, LogRow, NewEntry, OpenTurn, SessionRecord,
+    Transaction,
+};
+
+use super::lease::Hold;
+use super::{
+    EVENT_BYTES_MOST, EVENTS_MOST, TURN_BYTES_MOST, TurnError, attempt, fence, key, writable,
+};
+use crate::Here;
+use crate::world::salt;
+
+/// How often a commit whose answer was lost is asked for again.
+const ASK_AGAIN: usize = 3;
+
+/// What opening a turn gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opened {
+    /// The turn is open.
+    Turn(OpenTurn),
+    /// A turn of this key was committed before.
+    Committed(Receipt),
+}
+
+/// A turn that is in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// Its receipt.
+    pub receipt: Receipt,
+    /// Whether it had been committed before.
+    pub already: bool,
+}
+
+/// Opens a turn behind the committed log, or finds it open. What is said first, such as the prompt, can come with it.
+///
+/// # Errors
+/// [`TurnError::Stale`] where the log does not end at `expected`; [`TurnError::NotOpen`] while another turn is open.
+pub fn open(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    hold: Hold,
+    expected: u64,
+    turn_key: &str,
+    said: &[Observation],
+) -> Result<Opened, TurnError> {
+    key("key", turn_key)?;
+    check(said)?;
+    attempt(ledger, Durability::Process, |tx| {
+        fence(tx, hold)?;
+        let session = hold.session;
+        if let Some(known) = tx.keyed_receipt(session, turn_key)? {
+            return Ok(Opened::Committed(known.receipt));
+        }
+        let record = writable(tx, session)?;
+        let turn = match tx.open_turn(session)? {
+            Some(open) => mine(open, hold, turn_key)?,
+            None => {
+                at_its_end(&record, expected)?;
+                let turn = OpenTurn {
+                    session,
+                    id: TurnId::mint(here.ids),
+                    key: turn_key.to_owned(),
+                    epoch: hold.epoch,
+                    base: expected,
+                    opened_at: here.now(),
+                    held: None,
+                };
+                tx.put_open_turn(&turn)?;
+                turn
+            }
+        };
+        add(here, tx, session, said)?;
+        Ok(Opened::Turn(turn))
+    })
+}
+
+/// Adds to the turn that is open. The same event twice is there once. Gives how many events wait in it.
+///
+/// # Errors
+/// [`TurnError::NotOpen`] where this turn is not open; [`TurnError::Conflict`] for an event of the same key that says
+/// something else.
+pub fn append(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    hold: Hold,
+    turn_key: &str,
+    said: &[Observation],
+) -> Result<(), TurnError> {
+    check(said)?;
+    attempt(ledger, Durability::Process, |tx| {
+        fence(tx, hold)?;
+        writable(tx, hold.session)?;
+        opened(tx, hold, turn_key)?;
+        add(here, tx, hold.session, said)
+    })
+}
+
+/// Drops the turn that is open, with all that was said in it. Nobody has seen it.
+///
+/// # Errors
+/// [`TurnError::NotOpen`] where this turn is not open.
+pub fn abort(ledger: &mut dyn Ledger, hold: Hold, turn_key: &str) -> Result<(), TurnError> {
+    attempt(ledger, Durability::Process, |tx| {
+        fence(tx, hold)?;
+        opened(tx, hold, turn_key)?;
+        Ok(tx.drop_turn(hold.session)?)
+    })
+}
+
+/// Commits a turn: what waits in it, if it was opened, and `said` behind that. In one transaction it comes into the
+/// log, is sealed, and is due at every projection. The same key with the same `said` gives the same receipt again.
+///
+/// # Errors
+/// [`TurnError::Fenced`], [`TurnError::Stale`], [`TurnError::Conflict`] and the others: nothing was written, unless
+/// [`TurnError::fate`] says that nobody can tell.
+pub fn commit(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    hold: Hold,
+    expected: u64,
+    turn_key: &str,
+    said: &[Observation],
+) -> Result<Committed, TurnError> {
+    key("key", turn_key)?;
+    check(said)?;
+    let content = content(&ledger.key(), said);
+    let mut tries = 0;
+    loop {
+        let done = attempt(ledger, Durability::Disk, |tx| {
+            fence_or_known(tx, hold, turn_key, &content)?.map_or_else(
+                || seal(here, tx, hold, expected, turn_key, said, &content),
+                Ok,
+            )
+        });
+        // The key tells whether the write that was cut off is stored, and the locks that it took whether it may
+        // still come to be.
+        match done {
+            Err(TurnError::Ledger(LedgerError::Unknown(_))) if tries < ASK_AGAIN => tries += 1,
+            done => return done,
+        }
+    }
+}
+
+/// The receipt of a turn that was committed before; else the lease must be good.
+fn fence_or_known(
+    tx: &mut dyn Transaction,
+    hold: Hold,
+    turn_key: &str,
+    content: &str,
+) -> Result<Option<Committed>, TurnError> {
+    // First, since it keeps others out until the end of the transaction.
+    let fenced = fence(tx, hold);
+    match tx.keyed_receipt(hold.session, turn_key)? {
+        Some(known) => again(hold.session, turn_key, content, known).map(Some),
+        None => fenced.map(|()| None),
+    }
+}
+
+fn again(
+    session: SessionId,
+    turn_key: &str,
+    content: &str,
+    known: KeyedReceipt,
+) -> Result<Committed, TurnError> {
+    if known.content == content {
+        return Ok(Committed {
+            receipt: known.receipt,
+            already: true,
+        });
+    }
+    Err(TurnError::Conflict {
+        session,
+        key: turn_key.to_owned(),
+        receipt: known.receipt.digest,
+    })
+}
+
+fn seal(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    hold: Hold,
+    expected: u64,
+    turn_key: &str,
+    said: &[Observation],
+    content: &str,
+) -> Result<Committed, TurnError> {
+    let record = writable(tx, hold.session)?;
+    let open = match tx.open_turn(hold.session)? {
+        Some(open) => Some(mine(open, hold, turn_key)?),
+        None => None,
+    };
+    at_its_end(&record, expected)?;
+    let at = here.now();
+    let mut rows = match &open {
+        Some(_) => tx.pending(hold.session)?,
+        None => Vec::new(),
+    };
+    let fresh = rows_of(here, hold.session, said, at);
+    rows = without_doubles(hold.session, rows, fresh)?;
+    let bytes: usize = rows.iter().map(|r| r.payload.len()).sum();
+    within("events", rows.len(), EVENTS_MOST)?;
+    within("events", bytes, TURN_BYTES_MOST)?;
+    let turn = open.as_ref().map_or_else(
+        || (TurnId::mint(here.ids), at),
+        |open| (open.id, open.opened_at),
+    );
+    let receipt = into_the_log(tx, &record, turn, turn_key, &rows, content, at)?;
+    if open.is_some() {
+        tx.drop_turn(hold.session)?;
+    }
+    Ok(Committed {
+        receipt,
+        already: false,
+    })
+}
+
+/// Takes the rows of a turn into the log and seals it up to there.
+pub(super) fn into_the_log(
+    tx: &mut dyn Transaction,
+    record: &SessionRecord,
+    (turn, opened_at): (TurnId, Timestamp),
+    turn_key: &str,
+    rows: &[LogRow],
+    content: &str,
+    at: Timestamp,
+) -> Result<Receipt, TurnError> {
+    if rows.is_empty() {
+        return Err(TurnError::Invalid {
+            field: "events",
+            rule: "a turn in which nothing was said cannot be committed".to_owned(),
+        });
+    }
+    let session = record.id;
+    // What others observed of the session meanwhile is sealed with it.
+    let mut entries = Vec::new();
+    let mut turns = Vec::new();
+    if record.head > record.sealed {
+        for (entry, of) in tx.to_seal(session, record.sealed + 1, record.head)? {
+            entries.push(entry);
+            turns.extend(of);
+        }
+    }
+    turns.push(turn);
+    turns.sort();
+    turns.dedup();
+    let first = record.head + 1;
+    entries.extend((first..).zip(rows).map(|(n, row)| row.sealed(n)));
+    let before = tx.last_receipt(session)?;
+    let receipt = receipt::seal(session, before.as_ref(), &entries, turns, at)
+        .expect("because a turn has entries");
+    let native = turn_key.to_owned();
+    let turn = tx.turn(session, &native, turn, opened_at)?;
+    if let Some(key) = tx.append_rows(session, turn, rows)? {
+        let receipt = String::new();
+        return Err(TurnError::Conflict {
+            session,
+            key,
+            receipt,
+        });
+    }
+    if let Some(place) = rows.iter().position(|row| row.kind == "prompt") {
+        tx.note_prompt(turn, first + place as u64)?;
+    }
+    if !tx.put_keyed_receipt(&receipt, turn_key, content)? {
+        return Err(TurnError::Ledger(LedgerError::Busy));
+    }
+    tx.touch(session, at, None, None)?;
+    Ok(receipt)
+}
+
+/// The rows that wait and those that are new, each event once.
+fn without_doubles(
+    session: SessionId,
+    mut rows: Vec<LogRow>,
+    fresh: Vec<LogRow>,
+) -> Result<Vec<LogRow>, TurnError> {
+    if rows.is_empty() {
+        return Ok(fresh);
+    }
+    for row in fresh {
+        match rows.iter().find(|known| known.key == row.key) {
+            None => rows.push(row),
+            Some(known) => same(session, known, &row)?,
+        }
+    }
+    Ok(rows)
+}
+
+fn same(session: SessionId, known: &LogRow, row: &LogRow) -> Result<(), TurnError> {
+    if known.event == row.event && known.fact()? == row.fact()? {
+        return Ok(());
+    }
+    Err(TurnError::Conflict {
+        session,
+        key: row.key.clone(),
+        receipt: String::new(),
+    })
+}
+
+fn add(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    said: &[Observation],
+) -> Result<(), TurnError> {
+    for row in rows_of(here, session, said, here.now()) {
+        if tx.add_pending(session, &row)? {
+            continue;
+        }
+        let waits = tx.pending(session)?;
+        if let Some(known) = waits.iter().find(|w| w.key == row.key) {
+            same(session, known, &row)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn rows_of(
+    here: &Here<'_>,
+    session: SessionId,
+    said: &[Observation],
+    at: Timestamp,
+) -> Vec<LogRow> {
+    let row = |observation| {
+        LogRow::of(&NewEntry {
+            id: ObservationId::mint(here.ids),
+            session,
+            turn: None,
+            recorded_at: at,
+            salt: salt(here.ids),
+            observation,
+        })
+    };
+    said.iter().map(row).collect()
+}
+
+/// The turn that is open, if it is this one and waits for nobody.
+fn opened(tx: &mut dyn Transaction, hold: Hold, turn_key: &str) -> Result<OpenTurn, TurnError> {
+    match tx.open_turn(hold.session)? {
+        Some(open) => mine(open, hold, turn_key),
+        None => Err(not_open(hold.session, turn_key, "none is")),
+    }
+}
+
+fn mine(open: OpenTurn, hold: Hold, turn_key: &str) -> Result<OpenTurn, TurnError> {
+    if let Some(why) = open.held {
+        let session = hold.session;
+        return Err(TurnError::Held { session, why });
+    }
+    if open.key != turn_key {
+        let other = format!("`{}` is", open.key);
+        return Err(not_open(hold.session, turn_key, &other));
+    }
+    Ok(open)
+}
+
+fn not_open(session: SessionId, turn_key: &str, open: &str) -> TurnError {
+    TurnError::NotOpen {
+        session,
+        key: turn_key.to_owned(),
+        open: open.to_owned(),
+    }
+}
+
+const fn at_its_end(record: &SessionRecord, expected: u64) -> Result<(), TurnError> {
+    if record.sealed == expected {
+        return Ok(());
+    }
+    Err(TurnError::Stale {
+        session: record.id,
+        expected,
+        committed: record.sealed,
+    })
+}
+
+/// A keyed digest of what a driver asks for, so that the same request is known again and nothing can be guessed
+/// from it.
+pub(super) fn content(secret: &[u8; 32], said: &[Observation]) -> String {
+    let mut hasher = blake3::Hasher::new_keyed(secret);
+    let mut field = |text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    };
+    for o in said {
+        field(&o.key);
+        field(&o.event);
+        field(o.subagent.as_deref().unwrap_or_default());
+        field(&json(&o.fact));
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+fn json(fact: &Fact) -> String {
+    serde_json::to_string(fact).expect("because facts have text keys only")
+}
+
+/// Refuses what a driver may not say, before anything is written.
+fn check(said: &[Observation]) -> Result<(), TurnError> {
+    within("events", said.len(), EVENTS_MOST)?;
+    let mut keys = std::collections::BTreeSet::new();
+    for o in said {
+        key("event key", &o.key)?;
+        key("event", &o.event)?;
+        if !keys.insert(&o.key) {
+            return Err(TurnError::Invalid {
+                field: "event key",
+                rule: format!("`{}` is there twice", o.key),
+            });
+        }
+        if o.source != Source::Api || matches!(o.fact, Fact::Recovered { .. }) {
+            return Err(TurnError::Invalid {
+                field: "event",
+                rule: "a driver speaks for itself alone: its source is the API, and it recovers nothing"
+                    .to_owned(),
+            });
+        }
+        within("event", json(&o.fact).len(), EVENT_BYTES_MOST)?;
+    }
+    Ok(())
+}
+
+fn within(field: &'static str, found: usize, most: usize) -> Result<(), TurnError> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(TurnError::Invalid {
+        field,
+        rule: format!("at most {most}, found {found}"),
+    })
+}

@@ -1,0 +1,158 @@
+//! What stands around a log: its open turn, transcripts, file versions, and rows that belong to nobody.
+
+use std::collections::HashSet;
+
+use siglum_domain::SessionId;
+use siglum_domain::receipt::payload_digest;
+use siglum_gitstore::{GitError, ObjectAddress};
+use siglum_ledger::{Ledger, LedgerError, LogRow, OpenTurn, read};
+
+use super::RESTORE;
+use super::report::{Kind, Problem, Report};
+use crate::World;
+
+/// How many rows are read at a time.
+const PAGE: usize = 64;
+/// How many addresses of file versions that are sound are remembered.
+const REMEMBERED: usize = 100_000;
+
+/// The file versions that are known to be sound.
+#[derive(Default)]
+pub(super) struct Versions(HashSet<ObjectAddress>);
+
+/// The turn that is open, and what waits in it.
+pub(super) fn open_turn(
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    report: &mut Report,
+) -> Result<(), LedgerError> {
+    let found = read(ledger, |tx| {
+        let Some(turn) = tx.open_turn(session)? else {
+            return Ok(None);
+        };
+        let head = tx.session(session)?.map_or(0, |s| s.head);
+        let epoch = tx.lease(session)?.map(|lease| lease.epoch);
+        Ok(Some((turn, head, epoch, tx.pending(session)?)))
+    })?;
+    let Some((turn, head, epoch, rows)) = found else {
+        return Ok(());
+    };
+    let mut wrong = |what: String| report.damaged(Some(session), place(&turn), what, RESTORE);
+    if turn.base > head {
+        wrong(format!(
+            "it was opened behind {}, the log ends at {head}",
+            turn.base
+        ));
+    }
+    if epoch.is_some_and(|epoch| epoch < turn.epoch) {
+        wrong("the lease is older than the turn".to_owned());
+    }
+    for row in &rows {
+        if let Some(what) = unlike(row) {
+            wrong(format!("`{}`: {what}", row.key));
+        }
+    }
+    Ok(())
+}
+
+fn place(turn: &OpenTurn) -> String {
+    format!("the open turn `{}`", turn.key)
+}
+
+/// How the payload of a row differs from its digest.
+fn unlike(row: &LogRow) -> Option<String> {
+    match row.fact() {
+        Err(error) => Some(error.to_string()),
+        Ok(json) if payload_digest(&row.salt, json.as_bytes()) != row.digest => {
+            Some("its payload is not what its digest says".to_owned())
+        }
+        Ok(_) => None,
+    }
+}
+
+/// The stored lines of transcripts. They have no digest: only what cannot be unpacked is told.
+pub(super) fn transcripts(
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    report: &mut Report,
+) -> Result<(), LedgerError> {
+    let (mut stream, mut first) = (String::new(), 0);
+    loop {
+        let page = read(ledger, |tx| {
+            tx.stored_segments(session, &stream, first, PAGE)
+        })?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        (stream, first) = (last.stream.clone(), last.first);
+        for segment in page {
+            report.counts.segments += 1;
+            if let Err(what) = segment.lines {
+                let place = format!("transcript {} at byte {}", segment.stream, segment.first);
+                report.damaged(Some(session), place, what, RESTORE);
+            }
+        }
+    }
+}
+
+/// The file versions that the edits of a session name.
+pub(super) fn versions(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    sound: &mut Versions,
+    report: &mut Report,
+) -> Result<(), LedgerError> {
+    let mut after = String::new();
+    loop {
+        let page = read(ledger, |tx| tx.edit_objects(session, &after, PAGE))?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        after.clone_from(last);
+        for name in page {
+            report.counts.versions += 1;
+            if let Some((kind, what)) = version(world, &name, sound) {
+                report.beside(Problem {
+                    kind,
+                    session: Some(session),
+                    place: format!("file version {}", name.chars().take(12).collect::<String>()),
+                    what,
+                    remedy: "Copy it from a backup of the object store, if there is one. Answers about lines do without it.",
+                });
+            }
+        }
+    }
+}
+
+fn version(world: &World<'_>, name: &str, sound: &mut Versions) -> Option<(Kind, String)> {
+    let Ok(address) = name.parse::<ObjectAddress>() else {
+        return Some((Kind::Damaged, format!("`{name}` is no address")));
+    };
+    if sound.0.contains(&address) {
+        return None;
+    }
+    if !world.objects.contains(&address) {
+        return Some((Kind::Missing, "not in the object store".to_owned()));
+    }
+    match world.objects.get(&address) {
+        Ok(_) => {
+            if sound.0.len() >= REMEMBERED {
+                sound.0.clear();
+            }
+            sound.0.insert(address);
+            None
+        }
+        Err(error @ GitError::NotFound(_)) => Some((Kind::Missing, error.to_string())),
+        Err(error) => Some((Kind::Damaged, error.to_string())),
+    }
+}
+
+/// Rows that belong to nothing that is there.
+pub(super) fn strays(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
+    for stray in read(ledger, |tx| tx.strays())? {
+        let what = format!("{} of {}, which is not there", stray.rows, stray.of);
+        report.missing(None, format!("rows in {}", stray.what), what, RESTORE);
+    }
+    Ok(())
+}

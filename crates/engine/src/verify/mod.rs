@@ -1,0 +1,161 @@
+//! Whether everything that is stored is what was stored: receipts, payloads, transcripts, file versions, cursors, open
+//! turns. Reads in pages and changes nothing; one row that went bad is told and hides no other.
+//!
+//! *Forgotten* is what a person had erased: its header and digest are there, and its receipts verify. *Missing* is what
+//! should be there. *Damaged* is what is there and is not what was stored.
+
+mod around;
+mod log;
+mod report;
+mod sinks;
+
+pub use report::{Counts, Kind, Problem, Report};
+
+use siglum_domain::SessionId;
+use siglum_domain::fold::Entry;
+use siglum_ledger::{Durability, Ledger, LedgerError, StoredSession, Transaction, read, write};
+
+use crate::World;
+use around::Versions;
+
+/// How many sessions are asked for at a time.
+const SESSIONS: usize = 256;
+
+/// What to do about a row of the ledger.
+const RESTORE: &str = "Keep a copy of the ledger as it is; `siglum restore` brings back one from before. \
+     `siglum verify --quarantine` has nobody write to the session meanwhile.";
+
+/// Verifies one session, or everything.
+///
+/// # Errors
+/// Those of the store as a whole; what is wrong with a session, or with a row, is in the report.
+pub fn verify(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    session: Option<SessionId>,
+) -> Result<Report, LedgerError> {
+    let mut report = Report::default();
+    let mut versions = Versions::default();
+    if let Some(id) = session {
+        if let Some(stored) = read(ledger, |tx| tx.stored_session(id))? {
+            one(world, ledger, &stored, &mut versions, &mut report)?;
+        }
+        return Ok(report);
+    }
+    for wrong in ledger.check()? {
+        report.damaged(None, "the file", wrong, RESTORE);
+    }
+    let mut after = None;
+    loop {
+        let page = read(ledger, |tx| tx.stored_sessions(after, SESSIONS))?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.id);
+        for stored in &page {
+            one(world, ledger, stored, &mut versions, &mut report)?;
+        }
+    }
+    around::strays(ledger, &mut report)?;
+    sinks::strangers(ledger, &mut report)?;
+    Ok(report)
+}
+
+/// One look at a session.
+type Step<'a> = &'a mut dyn FnMut(&mut dyn Ledger, &mut Report) -> Result<(), LedgerError>;
+
+/// Verifies one session. What stops the look at it is told of it, and ends nothing else.
+fn one(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    stored: &StoredSession,
+    versions: &mut Versions,
+    report: &mut Report,
+) -> Result<(), LedgerError> {
+    let id = stored.id;
+    report.counts.sessions += 1;
+    if let Err(what) = &stored.record {
+        report.damaged(Some(id), "its record", what.clone(), RESTORE);
+    }
+    let steps: [Step<'_>; 5] = [
+        &mut |ledger, report| log::log(ledger, stored, report),
+        &mut |ledger, report| around::open_turn(ledger, id, report),
+        &mut |ledger, report| around::transcripts(ledger, id, report),
+        &mut |ledger, report| around::versions(world, ledger, id, versions, report),
+        &mut |ledger, report| sinks::cursors(ledger, id, report),
+    ];
+    for step in steps {
+        match step(ledger, report) {
+            Err(LedgerError::Damaged(what)) => {
+                report.damaged(Some(id), "its rows", what, RESTORE);
+            }
+            other => other?,
+        }
+    }
+    let was = stored
+        .record
+        .as_ref()
+        .ok()
+        .and_then(|r| r.quarantined.as_ref());
+    if was.is_some() {
+        report.counts.quarantined += 1;
+        if !report.of(id) {
+            report.recovered.push(id);
+        }
+    }
+    Ok(())
+}
+
+/// What a verb gave; nothing where a row of it is damaged.
+pub(crate) fn undamaged<T>(given: Result<T, LedgerError>) -> Result<Option<T>, LedgerError> {
+    match given {
+        Err(LedgerError::Damaged(_)) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// The log of a session, without the entries that cannot be read.
+pub(crate) fn readable(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<Vec<Entry>, LedgerError> {
+    if let Some(entries) = undamaged(tx.entries(session, 0, 0))? {
+        return Ok(entries);
+    }
+    let (mut entries, mut after) = (Vec::new(), 0);
+    loop {
+        let page = tx.stored_entries(session, after, SESSIONS)?;
+        let Some(last) = page.last() else {
+            return Ok(entries);
+        };
+        after = last.number;
+        let rows = page.into_iter().filter_map(|stored| stored.row.ok());
+        entries.extend(rows.filter_map(|row| row.entry?.ok()));
+    }
+}
+
+/// Sets the damaged sessions of a report aside: nobody drives them any more. Takes those back that are sound again.
+/// Gives how many were set aside, and how many were taken back.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn quarantine(ledger: &mut dyn Ledger, report: &Report) -> Result<(u64, u64), LedgerError> {
+    for (session, reason) in &report.unsound {
+        write(ledger, Durability::Disk, |tx| {
+            tx.quarantine(*session, Some(reason))
+        })?;
+    }
+    Ok((report.unsound.len() as u64, take_back(ledger, report)?))
+}
+
+/// Takes the sessions back that were set aside and are sound again. Gives how many.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn take_back(ledger: &mut dyn Ledger, report: &Report) -> Result<u64, LedgerError> {
+    for session in &report.recovered {
+        write(ledger, Durability::Disk, |tx| tx.quarantine(*session, None))?;
+    }
+    Ok(report.recovered.len() as u64)
+}
+
+#[cfg(test)]
+mod tests;

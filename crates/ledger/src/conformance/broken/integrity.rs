@@ -1,0 +1,42 @@
+//! Looking at every row, gone wrong.
+
+use siglum_domain::receipt::Receipt;
+use siglum_domain::{SessionId, Timestamp};
+
+use super::verbs::broken;
+use super::{BrokenTx, Fault, Kind};
+use crate::{Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
+
+broken! { Integrity, INTEGRITY, LIMITED;
+    List stored_sessions(after: Option<SessionId>; limit) -> Vec<StoredSession>;
+    Find stored_session(id: SessionId) -> Option<StoredSession>;
+    List stored_entries(session: SessionId, after: u64; limit) -> Vec<Stored<StoredEntry>>;
+    List stored_receipts(session: SessionId, after: u64; limit) -> Vec<Stored<Receipt>>;
+    List stored_segments(session: SessionId, stream: &str, first: u64; limit) -> Vec<StoredSegment>;
+    List edit_objects(session: SessionId, after: &str; limit) -> Vec<String>;
+    Own strays() -> Vec<Stray>;
+    Own greatest_epoch() -> u64;
+    Own fence_all(floor: u64, at: Timestamp) -> u64;
+}
+
+/// Faults that a verb has beside those of its kind.
+pub(super) const FAULTS: &[Fault] = &[Fault::Blind("greatest_epoch"), Fault::Lost("fence_all")];
+
+impl BrokenTx<'_> {
+    /// Verbs leave no strays behind, so the suite has none to show.
+    fn strays(&mut self) -> Result<Vec<Stray>, LedgerError> {
+        self.good.strays()
+    }
+
+    fn greatest_epoch(&mut self) -> Result<u64, LedgerError> {
+        let greatest = self.good.greatest_epoch()?;
+        Ok(self.found("greatest_epoch", Some(greatest)).unwrap_or(0))
+    }
+
+    fn fence_all(&mut self, floor: u64, at: Timestamp) -> Result<u64, LedgerError> {
+        if self.lost("fence_all") {
+            return Ok(1);
+        }
+        self.good.fence_all(floor, at)
+    }
+}

@@ -1,0 +1,58 @@
+//! One connection and what it has prepared.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use postgres::config::SslMode;
+use postgres::{Client, NoTls, Statement};
+
+use super::settings::{Address, PostgresSettings, address};
+use super::{error, tls};
+use crate::LedgerError;
+
+/// Statements that stay prepared. Listings have one for each combination of filters; there are not more than these.
+const PREPARED: usize = 512;
+/// A transaction whose program stands still gives its locks back after this time.
+const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(60);
+
+/// A connection.
+pub(super) struct Link {
+    pub(super) client: Client,
+    prepared: HashMap<String, Statement>,
+}
+
+impl Link {
+    /// Makes a connection and tells the server how long anything may take.
+    pub(super) fn make(settings: &PostgresSettings) -> Result<Self, LedgerError> {
+        let Address { config, roots } = address(settings)?;
+        let made = match config.get_ssl_mode() {
+            SslMode::Disable => config.connect(NoTls),
+            _ => config.connect(tls::connector(roots.as_deref())?),
+        };
+        let mut client = made.map_err(error::unreachable)?;
+        let limits = format!(
+            "SET lock_timeout = {}; SET statement_timeout = {}; SET idle_in_transaction_session_timeout = {}",
+            settings.wait.as_millis(),
+            settings.statement.as_millis(),
+            IDLE_IN_TRANSACTION.as_millis(),
+        );
+        client.batch_execute(&limits).map_err(error::refused)?;
+        Ok(Self {
+            client,
+            prepared: HashMap::new(),
+        })
+    }
+
+    /// A statement, prepared once for each connection.
+    pub(super) fn prepare(&mut self, sql: &str) -> Result<Statement, postgres::Error> {
+        if let Some(known) = self.prepared.get(sql) {
+            return Ok(known.clone());
+        }
+        let fresh = self.client.prepare(sql)?;
+        if self.prepared.len() >= PREPARED {
+            self.prepared.clear();
+        }
+        self.prepared.insert(sql.to_owned(), fresh.clone());
+        Ok(fresh)
+    }
+}

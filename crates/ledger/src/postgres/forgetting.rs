@@ -1,0 +1,164 @@
+//! Looking through everything, and erasing, in PostgreSQL.
+
+use std::collections::BTreeSet;
+
+use siglum_domain::observation::Fact;
+use siglum_domain::{SessionId, Timestamp};
+
+use super::columns::{Col, count, get, int, raw};
+use super::queue::segment_row;
+use super::tx::Tx;
+use crate::record::*;
+use crate::row::{from_json, pack, unpack};
+use crate::stored::pack_lines;
+use crate::{Forgetting, LedgerError};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+const NOTES: [(&str, &str); 2] = [("declines", "detail"), ("parked", "reason")];
+
+impl Tx<'_> {
+    /// The addresses in the sightings of files, and in the edits folded from them.
+    fn objects(&mut self, which: &str, session: SessionId) -> Result<Vec<String>> {
+        let mut found = BTreeSet::new();
+        let seen = format!(
+            "SELECT payload FROM observations WHERE tenant = $1 AND kind = 'file_seen' AND payload IS NOT NULL AND session {which} $2"
+        );
+        self.each(&seen, &[&Col(session)], |row| {
+            let fact = from_json("fact", &unpack(raw(row, 0)?)?)?;
+            if let Fact::FileSeen { version, .. } = fact {
+                found.extend(version.and_then(|version| version.object));
+            }
+            Ok(())
+        })?;
+        let folded = format!(
+            "SELECT before_object FROM edits WHERE tenant = $1 AND before_object IS NOT NULL AND session {which} $2 \
+             UNION SELECT after_object FROM edits WHERE tenant = $1 AND after_object IS NOT NULL AND session {which} $2"
+        );
+        self.each(&folded, &[&Col(session)], |row| {
+            found.insert(raw(row, 0)?);
+            Ok(())
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// Runs statements that speak of a session and of nothing else.
+    fn run_all(&mut self, statements: &[&str], session: SessionId) -> Result<()> {
+        for sql in statements {
+            self.run(sql, &[&Col(session)])?;
+        }
+        Ok(())
+    }
+}
+
+impl Forgetting for Tx<'_> {
+    fn holdings(&mut self, session: SessionId) -> Result<Option<Holdings>> {
+        let sql = "SELECT (SELECT count(payload) FROM observations WHERE tenant = $1 AND session = s.id), \
+             (SELECT coalesce(sum(g.bytes), 0)::bigint FROM segments g JOIN transcripts t ON t.tenant = $1 AND t.stream = g.stream \
+              WHERE g.tenant = $1 AND t.session = s.id) FROM sessions s WHERE s.tenant = $1 AND s.id = $2";
+        self.row(sql, &[&Col(session)], |row| {
+            Ok(Holdings {
+                payloads: count(row, 0)?,
+                transcript_bytes: count(row, 1)?,
+            })
+        })
+    }
+
+    fn forget_session(&mut self, session: SessionId, at: Timestamp) -> Result<()> {
+        // First the session: whoever is about to append to it is waited for, and whoever comes later knows.
+        let sql = "UPDATE sessions SET forgotten_at = $3, forgotten_whole = true, folded = 0 WHERE tenant = $1 AND id = $2";
+        self.run(sql, &[&Col(session), &Col(at)])?;
+        let statements = [
+            "UPDATE observations SET payload = NULL, salt = '' WHERE tenant = $1 AND session = $2",
+            "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
+            "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
+            "UPDATE edits SET before_object = NULL, after_object = NULL WHERE tenant = $1 AND session = $2",
+        ];
+        self.run_all(&statements, session)
+    }
+
+    fn forget_parts(&mut self, session: SessionId, at: Timestamp) -> Result<()> {
+        let sql = "UPDATE sessions SET forgotten_at = greatest(forgotten_at, $3), folded = 0 WHERE tenant = $1 AND id = $2";
+        self.run(sql, &[&Col(session), &Col(at)])?;
+        self.run_all(
+            &["DELETE FROM summaries WHERE tenant = $1 AND session = $2"],
+            session,
+        )
+    }
+
+    fn payloads(&mut self, after: u64, limit: usize) -> Result<Vec<Payload>> {
+        let sql = "SELECT position, session, sequence, kind, payload FROM observations \
+             WHERE tenant = $1 AND position > $2 AND payload IS NOT NULL ORDER BY position LIMIT $3";
+        self.rows(sql, &[&int(after), &int(limit as u64)], |row| {
+            Ok(Payload {
+                position: count(row, 0)?,
+                session: get(row, 1)?,
+                sequence: count(row, 2)?,
+                kind: raw(row, 3)?,
+                fact: unpack(raw(row, 4)?)?,
+            })
+        })
+    }
+
+    fn put_payload(&mut self, position: u64, fact: Option<&str>) -> Result<()> {
+        let sql =
+            "UPDATE observations SET payload = $3, salt = '' WHERE tenant = $1 AND position = $2";
+        self.run(sql, &[&int(position), &fact.map(pack)])?;
+        Ok(())
+    }
+
+    fn segments(&mut self, stream: &str, first: u64, limit: usize) -> Result<Vec<Segment>> {
+        let sql = "SELECT stream, first, past, data FROM segments \
+             WHERE tenant = $1 AND (stream, first) > ($2, $3) ORDER BY stream, first LIMIT $4";
+        self.rows(
+            sql,
+            &[&stream, &int(first), &int(limit as u64)],
+            segment_row,
+        )
+    }
+
+    fn put_lines(&mut self, s: &Segment) -> Result<()> {
+        if s.lines.is_empty() {
+            let sql = "DELETE FROM segments WHERE tenant = $1 AND stream = $2 AND first = $3";
+            self.run(sql, &[&s.stream, &int(s.first)])?;
+            return Ok(());
+        }
+        let (data, bytes) = pack_lines(&s.lines);
+        let sql = "UPDATE segments SET bytes = $4, data = $5 WHERE tenant = $1 AND stream = $2 AND first = $3";
+        self.run(sql, &[&s.stream, &int(s.first), &int(bytes as u64), &data])?;
+        Ok(())
+    }
+
+    fn objects_of(&mut self, session: SessionId) -> Result<Vec<String>> {
+        self.objects("=", session)
+    }
+
+    fn objects_of_others(&mut self, session: SessionId) -> Result<Vec<String>> {
+        self.objects("<>", session)
+    }
+
+    fn drop_object(&mut self, address: &str) -> Result<()> {
+        let sql = "UPDATE edits SET lines = '', \
+             before_object = nullif(before_object, $2), after_object = nullif(after_object, $2) \
+             WHERE tenant = $1 AND (before_object = $2 OR after_object = $2)";
+        self.run(sql, &[&address])?;
+        Ok(())
+    }
+
+    fn notes(&mut self) -> Result<Vec<String>> {
+        let [(a, x), (b, y)] = NOTES;
+        let sql = format!(
+            "SELECT {x} FROM {a} WHERE tenant = $1 UNION SELECT {y} FROM {b} WHERE tenant = $1 ORDER BY 1"
+        );
+        self.rows(&sql, &[], |row| raw(row, 0))
+    }
+
+    fn replace_note(&mut self, old: &str, new: &str) -> Result<()> {
+        for (table, column) in NOTES {
+            let sql =
+                format!("UPDATE {table} SET {column} = $3 WHERE tenant = $1 AND {column} = $2");
+            self.run(&sql, &[&old, &new])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! Looking at every row, in PostgreSQL.
+
+use postgres::Row;
+use siglum_domain::fold::Entry;
+use siglum_domain::receipt::{Receipt, SealedEntry};
+use siglum_domain::{SessionId, Timestamp};
+
+use super::columns::{Col, count, get, int, raw};
+use super::listing::{SESSION, session_row};
+use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
+use super::tx::{Tx, Value};
+use crate::integrity::Read;
+use crate::row::{header, unpack};
+use crate::stored::unpack_lines;
+use crate::{Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+/// Where [`ENTRY`] ends in the rows of [`entry_and_digest`].
+const BEHIND_ENTRY: usize = 10;
+/// What has a session, beside its log.
+const OF_SESSIONS: [&str; 13] = [
+    "aliases",
+    "processes",
+    "turns",
+    "observations",
+    "summaries",
+    "edits",
+    "receipts",
+    "open_turns",
+    "pending",
+    "deliveries",
+    "leases",
+    "transcripts",
+    "pins",
+];
+
+/// What is wrong with a row, without the words that are the same for all of them.
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn entry_and_digest(row: &Row) -> Result<StoredEntry> {
+    let (source, key, event): (String, String, String) = (raw(row, 4)?, raw(row, 5)?, raw(row, 6)?);
+    let packed: Option<Vec<u8>> = raw(row, 9)?;
+    let payload = packed.map(|packed| unpack(&packed).map_err(told));
+    let (at, recorded_at): (Timestamp, Timestamp) = (get(row, 7)?, get(row, 3)?);
+    let entry = payload.is_some().then(|| entry_of(row));
+    Ok(StoredEntry {
+        sealed: SealedEntry {
+            sequence: count(row, 1)?,
+            header: header(&source, &key, &event),
+            payload: raw(row, BEHIND_ENTRY + 1)?,
+        },
+        kind: raw(row, BEHIND_ENTRY + 2)?,
+        at: at.min(recorded_at),
+        salt: raw(row, BEHIND_ENTRY)?,
+        payload,
+        entry,
+    })
+}
+
+fn entry_of(row: &Row) -> Read<Entry> {
+    let entry = entry_row(row).map_err(told)?.record().map_err(told)?;
+    entry.ok_or_else(|| "it has no payload".to_owned())
+}
+
+fn stored_session(row: &Row) -> Result<StoredSession> {
+    Ok(StoredSession {
+        id: get(row, 0)?,
+        record: session_row(row).map_err(told),
+    })
+}
+
+fn stored<T>(row: &Row, of: impl Fn(&Row) -> Result<T>) -> Result<Stored<T>> {
+    Ok(Stored {
+        number: count(row, 1)?,
+        row: of(row).map_err(told),
+    })
+}
+
+fn segment(row: &Row) -> Result<StoredSegment> {
+    let lines = raw::<Vec<u8>>(row, 2)
+        .and_then(|data| unpack_lines(&data))
+        .map_err(told);
+    Ok(StoredSegment {
+        stream: raw(row, 0)?,
+        first: count(row, 1)?,
+        lines: lines.map(|lines| lines.len() as u64),
+    })
+}
+
+impl Tx<'_> {
+    fn strays_of(&mut self, what: &str, sql: &str) -> Result<Vec<Stray>> {
+        self.rows(sql, &[], |row| {
+            Ok(Stray {
+                what: what.to_owned(),
+                of: raw(row, 0)?,
+                rows: count(row, 1)?,
+            })
+        })
+    }
+}
+
+impl Integrity for Tx<'_> {
+    fn stored_sessions(
+        &mut self,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> Result<Vec<StoredSession>> {
+        let sql = format!(
+            "SELECT {SESSION} FROM sessions s WHERE s.tenant = $1 AND ($2::uuid IS NULL OR s.id > $2) ORDER BY s.id LIMIT $3"
+        );
+        let of: [Value<'_>; 2] = [&after.map(Col), &int(limit as u64)];
+        self.rows(&sql, &of, stored_session)
+    }
+
+    fn stored_session(&mut self, id: SessionId) -> Result<Option<StoredSession>> {
+        let sql = format!("SELECT {SESSION} FROM sessions s WHERE s.tenant = $1 AND s.id = $2");
+        self.row(&sql, &[&Col(id)], stored_session)
+    }
+
+    fn stored_entries(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Stored<StoredEntry>>> {
+        let sql = format!(
+            "SELECT {ENTRY}, salt, digest, kind FROM observations WHERE tenant = $1 AND session = $2 AND sequence > $3 \
+             ORDER BY sequence LIMIT $4"
+        );
+        let of: [Value<'_>; 3] = [&Col(session), &int(after), &int(limit as u64)];
+        self.rows(&sql, &of, |row| stored(row, entry_and_digest))
+    }
+
+    fn stored_receipts(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Stored<Receipt>>> {
+        let sql = format!(
+            "SELECT {RECEIPT} FROM receipts WHERE tenant = $1 AND session = $2 AND number > $3 ORDER BY number LIMIT $4"
+        );
+        let of: [Value<'_>; 3] = [&Col(session), &int(after), &int(limit as u64)];
+        self.rows(&sql, &of, |row| stored(row, receipt_row))
+    }
+
+    fn stored_segments(
+        &mut self,
+        session: SessionId,
+        stream: &str,
+        first: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredSegment>> {
+        let sql = "SELECT g.stream, g.first, g.data FROM transcripts t \
+             JOIN segments g ON g.tenant = t.tenant AND g.stream = t.stream \
+             WHERE t.tenant = $1 AND t.session = $2 AND (g.stream, g.first) > ($3::text, $4::bigint) \
+             ORDER BY g.stream, g.first LIMIT $5";
+        // Offsets begin at 0: before the first one of no stream.
+        let first = if stream.is_empty() { -1 } else { int(first) };
+        let of: [Value<'_>; 4] = [&Col(session), &stream, &first, &int(limit as u64)];
+        self.rows(sql, &of, segment)
+    }
+
+    fn edit_objects(
+        &mut self,
+        session: SessionId,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        let sql = "SELECT object FROM (\
+             SELECT before_object COLLATE \"C\" AS object FROM edits WHERE tenant = $1 AND session = $2 \
+             UNION SELECT after_object COLLATE \"C\" FROM edits WHERE tenant = $1 AND session = $2) o \
+             WHERE object > $3 ORDER BY object LIMIT $4";
+        let of: [Value<'_>; 3] = [&Col(session), &after, &int(limit as u64)];
+        self.rows(sql, &of, |row| raw(row, 0))
+    }
+
+    fn strays(&mut self) -> Result<Vec<Stray>> {
+        let mut strays = Vec::new();
+        for table in OF_SESSIONS {
+            let sql = format!(
+                "SELECT 'session ' || replace(t.session::text, '-', ''), count(*) FROM {table} t WHERE t.tenant = $1 \
+                 AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.tenant = $1 AND s.id = t.session) GROUP BY t.session"
+            );
+            strays.extend(self.strays_of(table, &sql)?);
+        }
+        for (what, sql) in [
+            (
+                "segments",
+                "SELECT 'transcript ' || g.stream, count(*) FROM segments g WHERE g.tenant = $1 AND NOT EXISTS \
+                 (SELECT 1 FROM transcripts t WHERE t.tenant = $1 AND t.stream = g.stream) GROUP BY g.stream",
+            ),
+            (
+                "deliveries",
+                "SELECT 'projection ' || d.projection, count(*) FROM deliveries d WHERE d.tenant = $1 AND NOT EXISTS \
+                 (SELECT 1 FROM projections p WHERE p.tenant = $1 AND p.name = d.projection) GROUP BY d.projection",
+            ),
+            (
+                "pending",
+                "SELECT 'the open turn of session ' || replace(p.session::text, '-', ''), count(*) FROM pending p \
+                 WHERE p.tenant = $1 AND NOT EXISTS (SELECT 1 FROM open_turns o WHERE o.tenant = $1 \
+                 AND o.session = p.session) GROUP BY p.session",
+            ),
+        ] {
+            strays.extend(self.strays_of(what, sql)?);
+        }
+        strays.sort();
+        Ok(strays)
+    }
+
+    fn greatest_epoch(&mut self) -> Result<u64> {
+        let sql = "SELECT coalesce(max(epoch), 0) FROM leases WHERE tenant = $1";
+        self.one(sql, &[], |row| count(row, 0))
+    }
+
+    fn fence_all(&mut self, floor: u64, at: Timestamp) -> Result<u64> {
+        // A session without a lease gets one, too: the first one taken would have an epoch that was given out before.
+        let sql = "INSERT INTO leases (tenant, session, epoch, holder, expires_at) \
+             SELECT $1::text, s.id, $2::bigint + 1, 'nobody', $3::bigint FROM sessions s WHERE s.tenant = $1 AND s.mode = 'driven' \
+             ON CONFLICT (tenant, session) DO UPDATE SET epoch = greatest(leases.epoch, $2::bigint) + 1, holder = 'nobody', \
+             expires_at = excluded.expires_at";
+        self.run(sql, &[&int(floor), &Col(at)])
+    }
+}

@@ -1,0 +1,175 @@
+//! Sessions as they are listed, and their summaries.
+
+use postgres::Row;
+use siglum_domain::SessionId;
+use siglum_domain::observation::Tokens;
+
+use super::columns::{Col, count, get, int, limit, opt, raw};
+use super::tx::{Tx, Value};
+use crate::LedgerError;
+use crate::record::*;
+use crate::row::from_word;
+use crate::stored::forgotten;
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+pub(super) const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, \
+     s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole, \
+     s.parent_at, s.archived_at, s.quarantined";
+
+/// How many columns [`SESSION`] has.
+const SESSION_COLUMNS: usize = 21;
+
+pub(super) fn session_row(row: &Row) -> Result<SessionRecord> {
+    let relation: Option<&str> = raw(row, 7)?;
+    let relation = relation.and_then(|r| from_word("relation", r).ok());
+    Ok(SessionRecord {
+        id: get(row, 0)?,
+        agent: get(row, 1)?,
+        conversation: get(row, 2)?,
+        home: get(row, 3)?,
+        mode: from_word("mode", raw(row, 4)?)?,
+        origin: from_word("origin", raw(row, 5)?)?,
+        parent: opt(row, 6)?.zip(relation),
+        created_at: get(row, 8)?,
+        last_at: get(row, 9)?,
+        ended_at: opt(row, 10)?,
+        cwd: raw(row, 11)?,
+        repository: opt(row, 12)?,
+        worktree: raw(row, 13)?,
+        head: count(row, 14)?,
+        sealed: count(row, 15)?,
+        forgotten: forgotten(opt(row, 16)?, raw(row, 17)?),
+        parent_at: raw::<Option<i64>>(row, 18)?.and_then(|n| u64::try_from(n).ok()),
+        archived_at: opt(row, 19)?,
+        quarantined: raw(row, 20)?,
+    })
+}
+
+fn summary_row(row: &Row, at: usize) -> Result<Summary> {
+    let Some(state) = raw::<Option<String>>(row, at)? else {
+        return Ok(Summary::default());
+    };
+    let models: &str = raw(row, at + 2)?;
+    Ok(Summary {
+        state,
+        title: raw(row, at + 1)?,
+        models: models
+            .split(' ')
+            .filter(|m| !m.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        turns: count(row, at + 3)?,
+        tool_calls: count(row, at + 4)?,
+        subagents: count(row, at + 5)?,
+        tokens: Tokens {
+            input: count(row, at + 6)?,
+            output: count(row, at + 7)?,
+            cache_read: count(row, at + 8)?,
+            cache_write: count(row, at + 9)?,
+        },
+    })
+}
+
+/// Conditions, each written out with its own values, so that each combination can use its index.
+struct Conditions<'v> {
+    texts: Vec<String>,
+    values: Vec<Value<'v>>,
+}
+
+impl<'v> Conditions<'v> {
+    /// Adds a condition; each `?` in it is the next of `values`.
+    fn add(&mut self, text: &str, values: &[Value<'v>]) {
+        let mut parts = text.split('?');
+        let mut written = parts.next().unwrap_or_default().to_owned();
+        for (part, value) in parts.zip(values) {
+            self.values.push(*value);
+            // The tenant is `$1`.
+            written.push_str(&format!("${}{part}", self.values.len() + 1));
+        }
+        self.texts.push(written);
+    }
+
+    fn add_if(&mut self, text: &str, value: Option<Value<'v>>) {
+        if let Some(value) = value {
+            self.add(text, &[value]);
+        }
+    }
+}
+
+impl Tx<'_> {
+    pub(super) fn session_record(&mut self, id: SessionId) -> Result<Option<SessionRecord>> {
+        let sql = format!("SELECT {SESSION} FROM sessions s WHERE s.tenant = $1 AND s.id = $2");
+        self.row(&sql, &[&Col(id)], session_row)
+    }
+
+    pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
+        let repository = filter.repository.map(Col);
+        let agent = filter.agent.as_ref().map(ToString::to_string);
+        let (since, until) = (filter.since.map(Col), filter.until.map(Col));
+        let parent = filter.parent.map(Col);
+        let link = filter.link.as_ref().map(|l| (l.field(), l.value()));
+        let most = limit(filter.limit);
+        let mut of = Conditions {
+            texts: vec!["s.tenant = $1".to_owned()],
+            values: Vec::new(),
+        };
+        of.add_if("s.repository = ?", repository.as_ref().map(|v| v as _));
+        of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));
+        of.add_if("s.last_at >= ?", since.as_ref().map(|v| v as _));
+        of.add_if("s.created_at < ?", until.as_ref().map(|v| v as _));
+        of.add_if("s.parent = ?", parent.as_ref().map(|v| v as _));
+        if filter.open {
+            of.add("s.ended_at IS NULL", &[]);
+        }
+        if filter.seen {
+            of.add("NOT s.unseen", &[]);
+        }
+        if let Some((field, value)) = &link {
+            let linked = "s.id IN (SELECT l.session FROM links l WHERE l.tenant = $1 AND l.field = ? AND l.value = ?)";
+            of.add(linked, &[field, value]);
+        }
+        let sql = format!(
+            "SELECT {SESSION}, m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, m.cache_read, m.cache_write, \
+             (SELECT count(*) FROM commits c WHERE c.tenant = $1 AND c.session = s.id) \
+             FROM sessions s LEFT JOIN summaries m ON m.tenant = $1 AND m.session = s.id \
+             WHERE {} ORDER BY s.last_at DESC, s.id LIMIT ${}",
+            of.texts.join(" AND "),
+            of.values.len() + 2
+        );
+        of.values.push(&most);
+        self.rows(&sql, &of.values, |row| {
+            Ok(SessionListing {
+                record: session_row(row)?,
+                summary: summary_row(row, SESSION_COLUMNS)?,
+                commits: count(row, SESSION_COLUMNS + 10)?,
+            })
+        })
+    }
+
+    pub(super) fn store_summary(&mut self, session: SessionId, m: &Summary) -> Result<()> {
+        let sql = "INSERT INTO summaries (tenant, session, state, title, models, turns, tool_calls, subagents, input, output, cache_read, cache_write) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+             ON CONFLICT (tenant, session) DO UPDATE SET state = excluded.state, title = excluded.title, models = excluded.models, \
+             turns = excluded.turns, tool_calls = excluded.tool_calls, subagents = excluded.subagents, input = excluded.input, \
+             output = excluded.output, cache_read = excluded.cache_read, cache_write = excluded.cache_write";
+        let t = m.tokens;
+        self.run(
+            sql,
+            &[
+                &Col(session),
+                &m.state,
+                &m.title,
+                &m.models.join(" "),
+                &int(m.turns),
+                &int(m.tool_calls),
+                &int(m.subagents),
+                &int(t.input),
+                &int(t.output),
+                &int(t.cache_read),
+                &int(t.cache_write),
+            ],
+        )?;
+        Ok(())
+    }
+}

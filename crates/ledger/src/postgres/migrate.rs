@@ -1,0 +1,223 @@
+//! Migrations: numbered files, each applied once, in one transaction. A shipped one never changes.
+
+use std::time::Duration;
+
+use postgres::error::SqlState;
+use siglum_domain::{LedgerId, Tenant};
+
+use super::columns::{Col, get, raw};
+use super::connection::Link;
+use super::error::refused;
+use crate::LedgerError;
+use crate::schema::Found;
+
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_spine.sql")];
+
+/// The schema that this program writes.
+#[expect(clippy::cast_possible_truncation, reason = "there are few migrations")]
+pub const SCHEMA: u32 = MIGRATIONS.len() as u32;
+
+/// All migrations in one text, to tell versions apart.
+#[cfg(any(test, feature = "conformance"))]
+pub(crate) fn migrations() -> String {
+    MIGRATIONS.concat()
+}
+
+/// What the store says of itself. Its row `schema` is also what those who migrate at once wait for.
+const META: &str =
+    "CREATE TABLE IF NOT EXISTS meta (key text COLLATE \"C\" PRIMARY KEY, value bigint NOT NULL)";
+
+/// How long to wait for somebody else who migrates.
+const WAIT: Duration = Duration::from_secs(120);
+
+/// How often a new store is begun while others do the same.
+const TRIES: u32 = 20;
+
+/// The tables from which something is erased.
+const ERASED: [&str; 6] = [
+    "observations",
+    "segments",
+    "edits",
+    "summaries",
+    "declines",
+    "parked",
+];
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+fn found(link: &mut Link) -> Result<Found> {
+    let rows = match link.client.query("SELECT key, value FROM meta", &[]) {
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Vec::new(),
+        rows => rows.map_err(refused)?,
+    };
+    let mut found = Found::default();
+    for row in &rows {
+        let number = u32::try_from(raw::<i64>(row, 1)?).unwrap_or(u32::MAX);
+        match raw::<&str>(row, 0)? {
+            "schema" => found.schema = number,
+            "min_reader" => found.min_reader = Some(number),
+            "min_writer" => found.min_writer = Some(number),
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses a store that this program may not read or write, or that is older than it.
+pub(super) fn admit(link: &mut Link) -> Result<()> {
+    found(link)?.admit(SCHEMA)
+}
+
+/// Brings a store to the schema of this program.
+pub(super) fn migrate(link: &mut Link) -> Result<()> {
+    if found(link)?.schema >= SCHEMA {
+        return Ok(());
+    }
+    begin_store(link)?;
+    for (number, sql) in (1u32..).zip(MIGRATIONS) {
+        apply(link, number, sql)?;
+    }
+    Ok(())
+}
+
+/// Makes the row that those who migrate wait for. Of several who make a table at once, all but one are refused.
+fn begin_store(link: &mut Link) -> Result<()> {
+    let row = "INSERT INTO meta (key, value) VALUES ('schema', 0) ON CONFLICT (key) DO NOTHING";
+    let mut tries = 0;
+    loop {
+        let done = link.client.batch_execute(META);
+        let Err(error) = done.and_then(|()| link.client.batch_execute(row)) else {
+            return Ok(());
+        };
+        tries += 1;
+        if tries == TRIES || !is_raced(&error) {
+            return Err(refused(error));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn is_raced(error: &postgres::Error) -> bool {
+    [
+        SqlState::UNIQUE_VIOLATION,
+        SqlState::DUPLICATE_TABLE,
+        SqlState::DUPLICATE_OBJECT,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+    ]
+    .iter()
+    .any(|code| error.code() == Some(code))
+}
+
+/// Applies one migration, unless somebody else has done so meanwhile.
+fn apply(link: &mut Link, number: u32, sql: &str) -> Result<()> {
+    let wait = WAIT.as_millis();
+    let done = link
+        .client
+        .batch_execute(&format!(
+            "BEGIN; SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = 0"
+        ))
+        .and_then(|()| apply_within(link, number, sql))
+        .and_then(|()| link.client.batch_execute("COMMIT"));
+    done.map_err(|error| {
+        let _ = link.client.batch_execute("ROLLBACK");
+        refused(error)
+    })
+}
+
+fn apply_within(
+    link: &mut Link,
+    number: u32,
+    sql: &str,
+) -> std::result::Result<(), postgres::Error> {
+    let held = "SELECT value FROM meta WHERE key = 'schema' FOR UPDATE";
+    let schema: i64 = link.client.query_one(held, &[])?.try_get(0)?;
+    if schema >= i64::from(number) {
+        return Ok(());
+    }
+    link.client.batch_execute(sql)?;
+    let put = "INSERT INTO meta (key, value) VALUES ('schema', $1), ('min_reader', $1), ('min_writer', $1) \
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    link.client.execute(put, &[&i64::from(number)])?;
+    Ok(())
+}
+
+/// What a tenant's ledger says of itself.
+pub(super) struct Own {
+    pub(super) id: LedgerId,
+    pub(super) key: [u8; 32],
+}
+
+/// Gives a tenant its ledger, if it has none.
+pub(super) fn settle(link: &mut Link, tenant: &Tenant, id: LedgerId, key: [u8; 32]) -> Result<Own> {
+    if let Some(own) = own(link, tenant)? {
+        return Ok(own);
+    }
+    let sql = "INSERT INTO tenants (tenant, ledger, key) VALUES ($1, $2, $3) ON CONFLICT (tenant) DO NOTHING";
+    let put = link
+        .client
+        .execute(sql, &[&tenant.as_str(), &Col(id), &key.as_slice()]);
+    put.map_err(refused)?;
+    // Of several who do this at once, one was first.
+    Ok(own(link, tenant)?.unwrap_or(Own { id, key }))
+}
+
+/// Reads what a tenant's ledger says of itself.
+pub(super) fn own(link: &mut Link, tenant: &Tenant) -> Result<Option<Own>> {
+    let sql = "SELECT ledger, key FROM tenants WHERE tenant = $1";
+    let row = link.client.query_opt(sql, &[&tenant.as_str()]);
+    let Some(row) = row.map_err(refused)? else {
+        return Ok(None);
+    };
+    let key = raw::<&[u8]>(&row, 1)?
+        .try_into()
+        .map_err(|_| LedgerError::Damaged("the key has not 32 bytes".to_owned()))?;
+    Ok(Some(Own {
+        id: get(&row, 0)?,
+        key,
+    }))
+}
+
+/// Takes out the old versions of rows that were erased. A database that has no such thing, or does not let this role
+/// do it, cleans up by itself.
+pub(super) fn scrub(link: &mut Link, statement: Duration) -> Result<()> {
+    let set = |limit: u128| format!("SET statement_timeout = {limit}");
+    link.client.batch_execute(&set(0)).map_err(refused)?;
+    for table in ERASED {
+        match link.client.batch_execute(&format!("VACUUM {table}")) {
+            Err(error) if !is_not_for_us(&error) => return Err(refused(error)),
+            _ => {}
+        }
+    }
+    let limit = set(statement.as_millis());
+    link.client.batch_execute(&limit).map_err(refused)
+}
+
+fn is_not_for_us(error: &postgres::Error) -> bool {
+    [
+        SqlState::FEATURE_NOT_SUPPORTED,
+        SqlState::SYNTAX_ERROR,
+        SqlState::INSUFFICIENT_PRIVILEGE,
+    ]
+    .iter()
+    .any(|code| error.code() == Some(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shipped migration never changes: add a new file instead.
+    #[test]
+    fn shipped_migrations_are_frozen() {
+        let hashes: Vec<String> = MIGRATIONS
+            .iter()
+            .map(|sql| blake3::hash(sql.as_bytes()).to_hex()[..16].to_owned())
+            .collect();
+        assert_eq!(
+            hashes,
+            ["unreleased"].map(|_| hashes[0].clone()),
+            "0001 is not released yet; pin its hash with the first release"
+        );
+    }
+}

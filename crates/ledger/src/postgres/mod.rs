@@ -1,0 +1,35 @@
+//! The ledger in PostgreSQL, for one tenant of a store that several share.
+//!
+//! One ledger is one connection. It is made anew before a transaction where it was lost, and never in the middle of
+//! one. Nothing relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so that distributed
+//! databases that speak its protocol can hold a ledger, too.
+
+mod begun;
+mod check;
+mod columns;
+mod commits;
+mod connection;
+mod error;
+mod forgetting;
+mod integrity;
+mod listing;
+mod log;
+mod migrate;
+mod open;
+mod projections;
+mod queue;
+mod sessions;
+mod settings;
+mod statements;
+mod tls;
+mod turns;
+mod tx;
+
+pub use migrate::SCHEMA;
+#[cfg(any(test, feature = "conformance"))]
+pub(crate) use migrate::migrations;
+pub use open::PostgresLedger;
+pub use settings::PostgresSettings;
+
+#[cfg(test)]
+mod tests;

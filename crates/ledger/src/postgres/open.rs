@@ -1,0 +1,180 @@
+//! Opening a tenant's ledger, and its transactions.
+
+use siglum_domain::LedgerId;
+
+use super::begun::{self, Ended, TRIES};
+use super::check;
+use super::connection::Link;
+use super::error::{self, Fault};
+use super::migrate::{self, Own};
+use super::settings::PostgresSettings;
+use super::tx::{Access, Tx};
+use crate::sqlite::Open;
+use crate::{Durability, Ledger, LedgerError, Transaction};
+
+/// The ledger of one tenant in PostgreSQL, through one connection.
+pub struct PostgresLedger {
+    /// Absent after it was lost, until the next transaction.
+    link: Option<Link>,
+    settings: PostgresSettings,
+    id: LedgerId,
+    key: [u8; 32],
+}
+
+impl PostgresLedger {
+    /// Opens the ledger of a tenant. [`Open::Command`] creates and migrates, [`Open::Hook`] does neither; how long
+    /// to wait is said by the settings.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unreachable`] where there is no such server, database or role; [`LedgerError::Unwritable`]
+    /// where the tenant has none and `how` does not create one; [`LedgerError::TooNew`] and
+    /// [`LedgerError::Outdated`] by schema.
+    pub fn open(settings: &PostgresSettings, how: Open) -> Result<Self, LedgerError> {
+        let mut link = Link::make(settings)?;
+        let own = match how {
+            Open::Command { id, key } => {
+                migrate::migrate(&mut link)?;
+                migrate::admit(&mut link)?;
+                migrate::settle(&mut link, &settings.tenant, id, key)?
+            }
+            Open::Hook => {
+                migrate::admit(&mut link)?;
+                existing(&mut link, settings)?
+            }
+        };
+        Ok(Self {
+            link: Some(link),
+            settings: settings.clone(),
+            id: own.id,
+            key: own.key,
+        })
+    }
+
+    /// A connection on which a transaction was begun. One that turns out to be lost is made anew.
+    fn begun(&mut self, opening: &str) -> Result<Link, LedgerError> {
+        if let Some(mut link) = self.link.take().filter(|link| !link.client.is_closed()) {
+            match link.client.batch_execute(opening) {
+                Ok(()) => return Ok(link),
+                Err(error) if error::fault(&error) == Fault::Lost => {}
+                Err(error) => return Err(error::refused(error)),
+            }
+        }
+        let mut link = self.again()?;
+        let begun = link.client.batch_execute(opening);
+        begun.map_err(error::refused)?;
+        Ok(link)
+    }
+
+    /// Another connection to the same ledger.
+    fn again(&self) -> Result<Link, LedgerError> {
+        let mut link = Link::make(&self.settings)?;
+        migrate::admit(&mut link)?;
+        if existing(&mut link, &self.settings)?.id != self.id {
+            let what = "another ledger is now at its address".to_owned();
+            return Err(LedgerError::Damaged(what));
+        }
+        Ok(link)
+    }
+
+    fn run(
+        &mut self,
+        durability: Option<Durability>,
+        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
+    ) -> Result<(), Ended> {
+        let access = match durability {
+            Some(_) => Access::Write,
+            None => Access::Read,
+        };
+        let begun = self.begun(begun::opening(durability));
+        // A panic of `work` drops the connection, and with it the transaction.
+        let mut link = begun.map_err(Ended::Failed)?;
+        let of = (self.settings.tenant.as_str(), self.id, access);
+        let done = begun::run(&mut link, of, work);
+        if !matches!(done, Err(Ended::Lost(_))) {
+            self.link = Some(link);
+        }
+        done
+    }
+
+    /// The connection, if it was not lost.
+    #[cfg(test)]
+    pub(super) fn link(&mut self) -> Option<&mut Link> {
+        self.link.as_mut()
+    }
+
+    fn look(
+        &mut self,
+        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        self.run(None, work).map_err(|ended| match ended {
+            Ended::Conflict => LedgerError::Busy,
+            Ended::Failed(error) | Ended::Lost(error) => error,
+        })
+    }
+}
+
+fn existing(link: &mut Link, settings: &PostgresSettings) -> Result<Own, LedgerError> {
+    migrate::own(link, &settings.tenant)?.ok_or_else(|| {
+        let what = format!("the store has no ledger for tenant {}", settings.tenant);
+        LedgerError::Unwritable(what.into())
+    })
+}
+
+impl Ledger for PostgresLedger {
+    fn id(&self) -> LedgerId {
+        self.id
+    }
+
+    fn key(&self) -> [u8; 32] {
+        self.key
+    }
+
+    fn read(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        self.look(&mut |tx| work(tx))
+    }
+
+    fn write(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        for tries in 0..TRIES {
+            match self.run(Some(durability), &mut |tx| work(tx)) {
+                Ok(()) => return Ok(()),
+                Err(Ended::Failed(error) | Ended::Lost(error)) => return Err(error),
+                Err(Ended::Conflict) => std::thread::sleep(begun::pause(tries)),
+            }
+        }
+        Err(LedgerError::Busy)
+    }
+
+    /// Nothing: the server keeps its own files in order.
+    fn maintain(&mut self) -> Result<(), LedgerError> {
+        Ok(())
+    }
+
+    /// Lets the server take out the old versions of rows that were erased. It does so where no older transaction can
+    /// see them any more. Their bytes in its files are free then and not overwritten at once, and its own log and
+    /// the backups of it keep what they have: those have a time to live of their own.
+    fn scrub(&mut self) -> Result<(), LedgerError> {
+        let mut link = match self.link.take().filter(|link| !link.client.is_closed()) {
+            Some(link) => link,
+            None => self.again()?,
+        };
+        migrate::scrub(&mut link, self.settings.statement)?;
+        self.link = Some(link);
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<Vec<String>, LedgerError> {
+        let mut wrong = Vec::new();
+        self.look(&mut |tx| {
+            wrong = check::problems(tx)?;
+            Ok(())
+        })?;
+        Ok(wrong)
+    }
+}

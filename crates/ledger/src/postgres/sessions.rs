@@ -1,0 +1,366 @@
+//! Repositories, sessions, their names, processes and turns in PostgreSQL.
+
+use postgres::Row;
+use siglum_domain::intake::{AgentVariable, Place};
+use siglum_domain::process::ProcessIdentity;
+use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
+
+use super::columns::{Col, count, get, int, opt, raw};
+use super::tx::{Tx, Value};
+use crate::record::*;
+use crate::row::{json, word};
+use crate::stored::BindingRow;
+use crate::{LedgerError, Sessions};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+fn binding_row(row: &Row) -> Result<Binding> {
+    let binding = BindingRow {
+        session: get(row, 0)?,
+        identity: raw(row, 1)?,
+        bound_at: get(row, 2)?,
+        carried: raw(row, 3)?,
+    };
+    binding.record()
+}
+
+fn asked(row: &Row) -> Result<(TurnId, u64)> {
+    Ok((get(row, 0)?, count(row, 1)?))
+}
+
+impl Tx<'_> {
+    /// Each row is a repository with one of its checkouts, or with none.
+    fn repository_rows(
+        &mut self,
+        condition: &str,
+        of: &[Value<'_>],
+    ) -> Result<Vec<RepositoryRecord>> {
+        let sql = format!(
+            "SELECT r.id, r.common_dir, w.path, w.swept_head FROM repositories r \
+             LEFT JOIN worktrees w ON w.tenant = $1 AND w.repository = r.id \
+             WHERE r.tenant = $1 {condition} ORDER BY r.common_dir, w.path"
+        );
+        let mut records: Vec<RepositoryRecord> = Vec::new();
+        self.each(&sql, of, |row| {
+            let id = get(row, 0)?;
+            if records.last().is_none_or(|r| r.id != id) {
+                records.push(RepositoryRecord {
+                    id,
+                    common_dir: raw(row, 1)?,
+                    worktrees: Vec::new(),
+                });
+            }
+            let tree: Option<String> = raw(row, 2)?;
+            if let (Some(record), Some(path)) = (records.last_mut(), tree) {
+                record.worktrees.push((path, opt(row, 3)?));
+            }
+            Ok(())
+        })?;
+        Ok(records)
+    }
+}
+
+impl Sessions for Tx<'_> {
+    fn repository(&mut self, common_dir: &str) -> Result<Option<RepositoryRecord>> {
+        let found = self.repository_rows("AND r.common_dir = $2", &[&common_dir])?;
+        Ok(found.into_iter().next())
+    }
+
+    fn repositories(&mut self) -> Result<Vec<RepositoryRecord>> {
+        self.repository_rows("", &[])
+    }
+
+    fn note_place(
+        &mut self,
+        place: &Place,
+        fresh: RepositoryId,
+        at: Timestamp,
+    ) -> Result<RepositoryId> {
+        let known = "SELECT r.id, w.path IS NOT NULL FROM repositories r \
+             LEFT JOIN worktrees w ON w.tenant = $1 AND w.repository = r.id AND w.path = $3 \
+             WHERE r.tenant = $1 AND r.common_dir = $2";
+        let found = self.row(known, &[&place.common_dir, &place.worktree], |row| {
+            Ok((get(row, 0)?, raw(row, 1)?))
+        })?;
+        let id = match found {
+            Some((id, true)) => return Ok(id),
+            Some((id, false)) => id,
+            None => {
+                // To write what is there lets a row be returned that somebody else has made meanwhile.
+                let sql = "INSERT INTO repositories (tenant, id, common_dir, first_at) VALUES ($1, $2, $3, $4) \
+                     ON CONFLICT (tenant, common_dir) DO UPDATE SET first_at = repositories.first_at RETURNING id";
+                let of: [Value<'_>; 3] = [&Col(fresh), &place.common_dir, &Col(at)];
+                self.one(sql, &of, |row| get(row, 0))?
+            }
+        };
+        let sql = "INSERT INTO worktrees (tenant, repository, path) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+        self.run(sql, &[&Col(id), &place.worktree])?;
+        Ok(id)
+    }
+
+    fn set_swept(&mut self, repository: RepositoryId, worktree: &str, head: &Oid) -> Result<()> {
+        let sql = "UPDATE worktrees SET swept_head = $4 WHERE tenant = $1 AND repository = $2 AND path = $3";
+        self.run(sql, &[&Col(repository), &worktree, &head.as_str()])?;
+        Ok(())
+    }
+
+    fn session(&mut self, id: SessionId) -> Result<Option<SessionRecord>> {
+        self.session_record(id)
+    }
+
+    fn session_by_alias(
+        &mut self,
+        agent: &AgentName,
+        native: &NativeId,
+    ) -> Result<Option<SessionId>> {
+        let sql = "SELECT session FROM aliases WHERE tenant = $1 AND agent = $2 AND native = $3";
+        let names = [agent.as_str(), native.as_str()];
+        let found = self.row(sql, &[&names[0], &names[1]], |row| get(row, 0))?;
+        if found.is_none() {
+            self.absent
+                .insert((names[0].to_owned(), names[1].to_owned()));
+        }
+        Ok(found)
+    }
+
+    fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
+        let sql = "SELECT id FROM sessions WHERE tenant = $1 \
+             AND strpos(right(replace(id::text, '-', ''), greatest(8, length($2))), $2) > 0 \
+             ORDER BY last_at DESC LIMIT 16";
+        self.rows(sql, &[&tail], |row| get(row, 0))
+    }
+
+    fn sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
+        self.listing(filter)
+    }
+
+    fn create_session(&mut self, r: &SessionRecord) -> Result<()> {
+        let sql = "INSERT INTO sessions (tenant, id, agent, conversation_id, home, mode, origin, parent, parent_relation, \
+             created_at, last_at, ended_at, cwd, repository, worktree, parent_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+        self.run(
+            sql,
+            &[
+                &Col(r.id),
+                &r.agent.as_str(),
+                &r.conversation.as_str(),
+                &Col(r.home),
+                &word(&r.mode),
+                &word(&r.origin),
+                &r.parent.map(|(p, _)| Col(p)),
+                &r.parent.map(|(_, relation)| word(&relation)),
+                &Col(r.created_at),
+                &Col(r.last_at),
+                &r.ended_at.map(Col),
+                &r.cwd,
+                &r.repository.map(Col),
+                &r.worktree,
+                &r.parent_at.map(int),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn add_alias(
+        &mut self,
+        agent: &AgentName,
+        native: &NativeId,
+        session: SessionId,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "INSERT INTO aliases (tenant, agent, native, session, first_at) VALUES ($1, $2, $3, $4, $5) \
+             ON CONFLICT (tenant, agent, native) DO NOTHING";
+        let names = (agent.to_string(), native.to_string());
+        let added = self.run(sql, &[&names.0, &names.1, &Col(session), &Col(at)])?;
+        // Two programs that see an agent's session first at the same time would both create it.
+        if added == 0
+            && self.absent.contains(&names)
+            && self.session_by_alias(agent, native)? != Some(session)
+        {
+            return Err(self.conflict());
+        }
+        self.absent.remove(&names);
+        Ok(())
+    }
+
+    fn aliases(&mut self, session: SessionId) -> Result<Vec<NativeId>> {
+        let sql = "SELECT native FROM aliases WHERE tenant = $1 AND session = $2 ORDER BY first_at, native";
+        self.rows(sql, &[&Col(session)], |row| get(row, 0))
+    }
+
+    fn touch(
+        &mut self,
+        session: SessionId,
+        at: Timestamp,
+        place: Option<(RepositoryId, &str)>,
+        cwd: Option<&str>,
+    ) -> Result<()> {
+        let sql = "UPDATE sessions SET unseen = unseen AND $3 <= last_at, last_at = greatest(last_at, $3), \
+             created_at = least(created_at, $3), repository = coalesce(repository, $4), \
+             worktree = coalesce(worktree, $5), cwd = coalesce(cwd, $6) WHERE tenant = $1 AND id = $2";
+        let (repository, worktree) = place.unzip();
+        self.run(
+            sql,
+            &[
+                &Col(session),
+                &Col(at),
+                &repository.map(Col),
+                &worktree,
+                &cwd,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()> {
+        let sql = "UPDATE sessions SET ended_at = $3 WHERE tenant = $1 AND id = $2";
+        self.run(sql, &[&Col(session), &at.map(Col)])?;
+        Ok(())
+    }
+
+    fn set_unseen(&mut self, session: SessionId) -> Result<()> {
+        let sql = "UPDATE sessions SET unseen = true WHERE tenant = $1 AND id = $2";
+        self.run(sql, &[&Col(session)])?;
+        Ok(())
+    }
+
+    fn set_parent(
+        &mut self,
+        session: SessionId,
+        parent: SessionId,
+        relation: Relation,
+    ) -> Result<()> {
+        let sql = "UPDATE sessions SET parent = $3, parent_relation = $4 \
+             WHERE tenant = $1 AND id = $2 AND parent IS NULL AND id <> $3";
+        self.run(sql, &[&Col(session), &Col(parent), &word(&relation)])?;
+        Ok(())
+    }
+
+    fn put_summary(&mut self, session: SessionId, m: &Summary, folded: u64) -> Result<()> {
+        self.store_summary(session, m)?;
+        let sql = "UPDATE sessions SET folded = $3 WHERE tenant = $1 AND id = $2";
+        self.run(sql, &[&Col(session), &int(folded)])?;
+        Ok(())
+    }
+
+    fn refold(&mut self, session: Option<SessionId>) -> Result<()> {
+        let sql =
+            "UPDATE sessions SET folded = 0 WHERE tenant = $1 AND ($2::uuid IS NULL OR id = $2)";
+        self.run(sql, &[&session.map(Col)])?;
+        Ok(())
+    }
+
+    fn unfolded(&mut self, most: usize) -> Result<Vec<SessionId>> {
+        let sql =
+            "SELECT id FROM sessions WHERE tenant = $1 AND head > folded ORDER BY last_at LIMIT $2";
+        self.rows(sql, &[&int(most as u64)], |row| get(row, 0))
+    }
+
+    fn bind(
+        &mut self,
+        session: SessionId,
+        process: &ProcessIdentity,
+        carried: Option<&[AgentVariable]>,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "INSERT INTO processes (tenant, process, session, identity, first_at, bound_at, carried) \
+             VALUES ($1, $2, $3, $4, $5, $5, $6) ON CONFLICT (tenant, process, session) DO UPDATE SET \
+             bound_at = greatest(processes.bound_at, excluded.bound_at), \
+             carried = coalesce(processes.carried, excluded.carried)";
+        self.run(
+            sql,
+            &[
+                &process.key(),
+                &Col(session),
+                &json(process),
+                &Col(at),
+                &carried.map(json),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn bound_to(&mut self, process: &str) -> Result<Vec<Binding>> {
+        let sql = "SELECT session, identity, bound_at, carried FROM processes \
+             WHERE tenant = $1 AND process = $2 ORDER BY session";
+        self.rows(sql, &[&process], binding_row)
+    }
+
+    fn bindings(&mut self, session: SessionId) -> Result<Vec<Binding>> {
+        let sql = "SELECT session, identity, bound_at, carried FROM processes \
+             WHERE tenant = $1 AND session = $2 ORDER BY bound_at DESC, process";
+        self.rows(sql, &[&Col(session)], binding_row)
+    }
+
+    fn turn(
+        &mut self,
+        session: SessionId,
+        native: &str,
+        fresh: TurnId,
+        at: Timestamp,
+    ) -> Result<TurnId> {
+        let sql = "INSERT INTO turns (tenant, id, session, native, opened_at) VALUES ($1, $2, $3, $4, $5) \
+             ON CONFLICT (tenant, session, native) DO UPDATE SET opened_at = least(turns.opened_at, excluded.opened_at) \
+             RETURNING id";
+        let of: [Value<'_>; 4] = [&Col(fresh), &Col(session), &native, &Col(at)];
+        self.one(sql, &of, |row| get(row, 0))
+    }
+
+    fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>> {
+        let sql = "SELECT id, session, native, opened_at FROM turns WHERE tenant = $1 AND session = $2 \
+             ORDER BY opened_at DESC, id DESC LIMIT 1";
+        self.row(sql, &[&Col(session)], |row| {
+            Ok(TurnRecord {
+                id: get(row, 0)?,
+                session: get(row, 1)?,
+                native: raw(row, 2)?,
+                opened_at: get(row, 3)?,
+            })
+        })
+    }
+
+    fn note_prompt(&mut self, turn: TurnId, sequence: u64) -> Result<()> {
+        let sql = "UPDATE turns SET prompt = $3 WHERE tenant = $1 AND id = $2 AND prompt IS NULL";
+        self.run(sql, &[&Col(turn), &int(sequence)])?;
+        Ok(())
+    }
+
+    fn first_asked(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>> {
+        let sql = "SELECT id, prompt FROM turns WHERE tenant = $1 AND session = $2 AND prompt IS NOT NULL \
+             ORDER BY opened_at, id LIMIT 1";
+        self.row(sql, &[&Col(session)], asked)
+    }
+
+    fn last_asked(
+        &mut self,
+        session: SessionId,
+        until: Timestamp,
+    ) -> Result<Option<(TurnId, u64)>> {
+        let sql = "SELECT id, prompt FROM turns WHERE tenant = $1 AND session = $2 AND prompt IS NOT NULL \
+             AND opened_at <= $3 ORDER BY opened_at DESC, id DESC LIMIT 1";
+        self.row(sql, &[&Col(session), &Col(until)], asked)
+    }
+
+    fn state(
+        &mut self,
+        at: Timestamp,
+        by: &str,
+        source: &str,
+        statement: &Statement,
+    ) -> Result<u64> {
+        self.store_statement((at, by, source), statement)
+    }
+
+    fn statements_of_session(&mut self, session: SessionId) -> Result<Vec<StatementRecord>> {
+        self.statement_rows("session = $2", &[&Col(session)])
+    }
+
+    fn statements_of_commit(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Vec<StatementRecord>> {
+        let of = "repository = $2 AND \"commit\" = $3";
+        self.statement_rows(of, &[&Col(repository), &commit.as_str()])
+    }
+}

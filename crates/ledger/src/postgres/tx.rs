@@ -1,0 +1,151 @@
+//! The verbs' way to the database, within one open transaction.
+
+use std::collections::HashSet;
+
+use postgres::Row;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::ToSql;
+use siglum_domain::LedgerId;
+
+use super::columns::Clean;
+use super::connection::Link;
+use super::error::{self, Fault};
+use crate::LedgerError;
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+/// A value on its way to the database. The tenant comes before all of them, as `$1`.
+pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
+
+/// What a transaction may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+/// The verbs, on one open transaction.
+pub(super) struct Tx<'a> {
+    pub(super) link: &'a mut Link,
+    pub(super) tenant: &'a str,
+    pub(super) ledger: LedgerId,
+    pub(super) access: Access,
+    /// What went wrong first. The database does nothing more in such a transaction, whatever its user makes of it.
+    pub(super) fault: Option<Fault>,
+    /// Names of sessions that this transaction looked for and did not find.
+    pub(super) absent: HashSet<(String, String)>,
+}
+
+impl<'a> Tx<'a> {
+    pub(super) fn new(
+        link: &'a mut Link,
+        tenant: &'a str,
+        ledger: LedgerId,
+        access: Access,
+    ) -> Self {
+        Self {
+            link,
+            tenant,
+            ledger,
+            access,
+            fault: None,
+            absent: HashSet::new(),
+        }
+    }
+
+    /// Runs a statement and gives the number of rows that it wrote.
+    pub(super) fn run(&mut self, sql: &str, of: &[Value<'_>]) -> Result<u64> {
+        let done = self.link.prepare(sql).and_then(|statement| {
+            let values = with_tenant(&self.tenant, of);
+            let params: Vec<Value<'_>> = values.iter().map(|v| v as _).collect();
+            self.link.client.execute(&statement, &params)
+        });
+        self.noted(done)
+    }
+
+    /// Hands each row of a query to `take`, one after the other: there may be more than fit into memory.
+    pub(super) fn each(
+        &mut self,
+        sql: &str,
+        of: &[Value<'_>],
+        mut take: impl FnMut(&Row) -> Result<()>,
+    ) -> Result<()> {
+        let mut stopped = None;
+        let done = self.link.prepare(sql).and_then(|statement| {
+            let values = with_tenant(&self.tenant, of);
+            let mut rows = self.link.client.query_raw(&statement, &values)?;
+            while let Some(row) = rows.next()? {
+                if let Err(error) = take(&row) {
+                    stopped = Some(error);
+                    break;
+                }
+            }
+            Ok(())
+        });
+        self.noted(done)?;
+        stopped.map_or(Ok(()), Err)
+    }
+
+    /// The rows of a query as records.
+    pub(super) fn rows<T>(
+        &mut self,
+        sql: &str,
+        of: &[Value<'_>],
+        record: impl Fn(&Row) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut records = Vec::new();
+        self.each(sql, of, |row| {
+            records.push(record(row)?);
+            Ok(())
+        })?;
+        Ok(records)
+    }
+
+    /// The only row of a query, if there is one.
+    pub(super) fn row<T>(
+        &mut self,
+        sql: &str,
+        of: &[Value<'_>],
+        record: impl Fn(&Row) -> Result<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.rows(sql, of, record)?.into_iter().next())
+    }
+
+    /// The row that a query always has.
+    pub(super) fn one<T>(
+        &mut self,
+        sql: &str,
+        of: &[Value<'_>],
+        record: impl Fn(&Row) -> Result<T>,
+    ) -> Result<T> {
+        self.row(sql, of, record)?
+            .ok_or_else(|| LedgerError::Storage("a row that was to be written is missing".into()))
+    }
+
+    /// A query, with a lock on its rows where the transaction may write.
+    pub(super) fn locked(&self, sql: &str) -> String {
+        match self.access {
+            Access::Read => sql.to_owned(),
+            Access::Write => format!("{sql} FOR UPDATE"),
+        }
+    }
+
+    /// Lets the whole transaction run again: another one wrote what this one had found missing.
+    pub(super) fn conflict(&mut self) -> LedgerError {
+        self.fault.get_or_insert(Fault::Conflict);
+        LedgerError::Busy
+    }
+
+    fn noted<T>(&mut self, done: std::result::Result<T, postgres::Error>) -> Result<T> {
+        done.map_err(|error| {
+            self.fault.get_or_insert(error::fault(&error));
+            error::refused(error)
+        })
+    }
+}
+
+fn with_tenant<'v>(tenant: &'v &str, of: &[Value<'v>]) -> Vec<Clean<'v>> {
+    std::iter::once(Clean(tenant))
+        .chain(of.iter().map(|value| Clean(*value)))
+        .collect()
+}

@@ -1,0 +1,65 @@
+//! Which schema a program may work with. The rules are those of every store.
+
+use crate::LedgerError;
+
+/// What a store says of its schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Its schema; 0 where there is none yet.
+    pub(crate) schema: u32,
+    /// The schema that a reader must know.
+    pub(crate) min_reader: Option<u32>,
+    /// The schema that a writer must know.
+    pub(crate) min_writer: Option<u32>,
+}
+
+impl Found {
+    /// Refuses a store that a program may not read or write, or that is older than it.
+    pub(crate) fn admit(self, known: u32) -> Result<(), LedgerError> {
+        if self.schema < known {
+            return Err(LedgerError::Outdated {
+                found: self.schema,
+                known,
+            });
+        }
+        let needed = self
+            .min_writer
+            .unwrap_or(self.schema)
+            .max(self.min_reader.unwrap_or(0));
+        if needed > known {
+            return Err(LedgerError::TooNew { needed, known });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: u32, min_reader: Option<u32>, min_writer: Option<u32>, expected: &str) {
+        let found = Found {
+            schema,
+            min_reader,
+            min_writer,
+        };
+        let told = match found.admit(5) {
+            Ok(()) => "admitted".to_owned(),
+            Err(refused) => refused.to_string(),
+        };
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_schema_is_admitted_if_this_program_may_work_with_it() {
+        check(5, Some(5), Some(5), "admitted");
+        check(9, Some(4), Some(5), "admitted");
+        let old = "the ledger has schema 4 and waits to be brought to 5";
+        check(4, Some(1), Some(1), old);
+        let new = "the ledger needs a program that knows schema 9, this one knows 5";
+        check(9, Some(4), Some(9), new);
+        check(9, Some(9), Some(4), new);
+        check(9, None, None, new);
+    }
+}

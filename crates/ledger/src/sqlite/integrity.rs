@@ -1,0 +1,264 @@
+//! Looking at every row, in SQLite.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{OptionalExtension, Row};
+use siglum_domain::fold::Entry;
+use siglum_domain::receipt::{Receipt, SealedEntry};
+use siglum_domain::{SessionId, Timestamp};
+
+use super::columns::{Col, count, get, int};
+use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
+use super::open::Tx;
+use super::sessions::{SESSION, session_row};
+use crate::integrity::Read;
+use crate::row::{header, unpack};
+use crate::stored::unpack_lines;
+use crate::{Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+/// Where [`ENTRY`] ends in the rows of [`entry_and_digest`].
+const BEHIND_ENTRY: usize = 10;
+/// What has a session, beside its log.
+const OF_SESSIONS: [&str; 13] = [
+    "aliases",
+    "processes",
+    "turns",
+    "observations",
+    "summaries",
+    "edits",
+    "receipts",
+    "open_turns",
+    "pending",
+    "deliveries",
+    "leases",
+    "transcripts",
+    "pins",
+];
+
+/// What is wrong with a row, without the words that are the same for all of them.
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// A column as text, whatever is in it.
+fn lossy(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+        ValueRef::Integer(n) => n.to_string(),
+        ValueRef::Real(n) => n.to_string(),
+        ValueRef::Null => String::new(),
+    })
+}
+
+fn entry_and_digest(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
+    let (source, key, event): (String, String, String) = (row.get(4)?, row.get(5)?, row.get(6)?);
+    let packed: Option<Vec<u8>> = row.get(9)?;
+    let payload = packed.map(|packed| unpack(&packed).map_err(told));
+    let (at, recorded_at): (Timestamp, Timestamp) = (get(row, 7)?, get(row, 3)?);
+    let entry = payload.is_some().then(|| entry_of(row));
+    Ok(StoredEntry {
+        sealed: SealedEntry {
+            sequence: count(row, 1)?,
+            header: header(&source, &key, &event),
+            payload: row.get(BEHIND_ENTRY + 1)?,
+        },
+        kind: row.get(BEHIND_ENTRY + 2)?,
+        at: at.min(recorded_at),
+        salt: row.get(BEHIND_ENTRY)?,
+        payload,
+        entry,
+    })
+}
+
+fn entry_of(row: &Row<'_>) -> Read<Entry> {
+    let entry = entry_row(row).map_err(told)?.record().map_err(told)?;
+    entry.ok_or_else(|| "it has no payload".to_owned())
+}
+
+fn stored_session(row: &Row<'_>) -> rusqlite::Result<StoredSession> {
+    Ok(StoredSession {
+        id: get(row, 0)?,
+        record: session_row(row).map_err(told),
+    })
+}
+
+fn stored<T>(
+    row: &Row<'_>,
+    number: usize,
+    of: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Stored<T>> {
+    // A number that is none sorts behind all others: nothing is left out by going to the end.
+    let number = row
+        .get::<_, i64>(number)
+        .map_or(i64::MAX as u64, |n| u64::try_from(n).unwrap_or(0));
+    Ok(Stored {
+        number,
+        row: of(row).map_err(told),
+    })
+}
+
+fn segment(row: &Row<'_>) -> rusqlite::Result<StoredSegment> {
+    let lines = row
+        .get::<_, Vec<u8>>(2)
+        .map_err(told)
+        .and_then(|data| unpack_lines(&data).map_err(told));
+    Ok(StoredSegment {
+        stream: lossy(row, 0)?,
+        first: count(row, 1)?,
+        lines: lines.map(|lines| lines.len() as u64),
+    })
+}
+
+impl Tx<'_> {
+    fn strays_of(&mut self, what: &str, sql: &str) -> Result<Vec<Stray>> {
+        let mut query = self.db.prepare(sql)?;
+        let stray = |row: &Row<'_>| {
+            Ok(Stray {
+                what: what.to_owned(),
+                of: lossy(row, 0)?,
+                rows: count(row, 1)?,
+            })
+        };
+        Ok(query
+            .query_map([], stray)?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl Integrity for Tx<'_> {
+    fn stored_sessions(
+        &mut self,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> Result<Vec<StoredSession>> {
+        let sql = format!(
+            "SELECT {SESSION} FROM sessions s WHERE typeof(s.id) = 'blob' AND length(s.id) = 16 \
+             AND (?1 IS NULL OR s.id > ?1) ORDER BY s.id LIMIT ?2"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        Ok(query
+            .query_map((after.map(Col), int(limit as u64)), stored_session)?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn stored_session(&mut self, id: SessionId) -> Result<Option<StoredSession>> {
+        let sql = format!("SELECT {SESSION} FROM sessions s WHERE s.id = ?1");
+        let mut query = self.db.prepare_cached(&sql)?;
+        Ok(query.query_row([Col(id)], stored_session).optional()?)
+    }
+
+    fn stored_entries(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Stored<StoredEntry>>> {
+        let sql = format!(
+            "SELECT {ENTRY}, salt, digest, kind FROM observations WHERE session = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        let values = (Col(session), int(after), int(limit as u64));
+        Ok(query
+            .query_map(values, |row| stored(row, 1, entry_and_digest))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn stored_receipts(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Stored<Receipt>>> {
+        let sql = format!(
+            "SELECT {RECEIPT} FROM receipts WHERE session = ?1 AND number > ?2 ORDER BY number LIMIT ?3"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        let values = (Col(session), int(after), int(limit as u64));
+        Ok(query
+            .query_map(values, |row| stored(row, 1, receipt_row))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn stored_segments(
+        &mut self,
+        session: SessionId,
+        stream: &str,
+        first: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredSegment>> {
+        let sql = "SELECT g.stream, g.first, g.data FROM transcripts t JOIN segments g ON g.stream = t.stream \
+             WHERE t.session = ?1 AND (g.stream, g.first) > (?2, ?3) ORDER BY g.stream, g.first LIMIT ?4";
+        let mut query = self.db.prepare_cached(sql)?;
+        // Offsets begin at 0: before the first one of no stream.
+        let first = if stream.is_empty() { -1 } else { int(first) };
+        let values = (Col(session), stream, first, int(limit as u64));
+        Ok(query
+            .query_map(values, segment)?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn edit_objects(
+        &mut self,
+        session: SessionId,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        let sql = "SELECT before_object FROM edits WHERE session = ?1 AND before_object > ?2 \
+             UNION SELECT after_object FROM edits WHERE session = ?1 AND after_object > ?2 ORDER BY 1 LIMIT ?3";
+        let mut query = self.db.prepare_cached(sql)?;
+        let values = (Col(session), after, int(limit as u64));
+        Ok(query
+            .query_map(values, |row| lossy(row, 0))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn strays(&mut self) -> Result<Vec<Stray>> {
+        let nameless = "SELECT 'an id that cannot be read', count(*) FROM sessions \
+             WHERE typeof(id) <> 'blob' OR length(id) <> 16 HAVING count(*) > 0";
+        let mut strays = self.strays_of("sessions", nameless)?;
+        for table in OF_SESSIONS {
+            let sql = format!(
+                "SELECT 'session ' || lower(hex(t.session)), count(*) FROM {table} t \
+                 WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = t.session) GROUP BY t.session"
+            );
+            strays.extend(self.strays_of(table, &sql)?);
+        }
+        let segments = "SELECT 'transcript ' || g.stream, count(*) FROM segments g \
+             WHERE NOT EXISTS (SELECT 1 FROM transcripts t WHERE t.stream = g.stream) GROUP BY g.stream";
+        strays.extend(self.strays_of("segments", segments)?);
+        let deliveries = "SELECT 'projection ' || d.projection, count(*) FROM deliveries d \
+             WHERE NOT EXISTS (SELECT 1 FROM projections p WHERE p.name = d.projection) GROUP BY d.projection";
+        strays.extend(self.strays_of("deliveries", deliveries)?);
+        let pending = "SELECT 'the open turn of session ' || lower(hex(p.session)), count(*) FROM pending p \
+             WHERE NOT EXISTS (SELECT 1 FROM open_turns o WHERE o.session = p.session) GROUP BY p.session";
+        strays.extend(self.strays_of("pending", pending)?);
+        strays.sort();
+        Ok(strays)
+    }
+
+    fn greatest_epoch(&mut self) -> Result<u64> {
+        let mut query = self.db.prepare_cached("SELECT max(epoch) FROM leases")?;
+        let epoch = query
+            .query_row([], |row| row.get::<_, Option<i64>>(0))
+            .optional()?;
+        Ok(epoch
+            .flatten()
+            .and_then(|n| u64::try_from(n).ok())
+            .unwrap_or(0))
+    }
+
+    fn fence_all(&mut self, floor: u64, at: Timestamp) -> Result<u64> {
+        // A session without a lease gets one, too: the first one taken would have an epoch that was given out before.
+        let sql = "INSERT INTO leases (session, epoch, holder, expires_at) \
+             SELECT s.id, ?1 + 1, 'nobody', ?2 FROM sessions s WHERE s.mode = 'driven' \
+             ON CONFLICT (session) DO UPDATE SET epoch = max(epoch, ?1) + 1, holder = 'nobody', expires_at = ?2";
+        let fenced = self
+            .db
+            .prepare_cached(sql)?
+            .execute((int(floor), Col(at)))?;
+        Ok(fenced as u64)
+    }
+}

@@ -1,0 +1,246 @@
+//! Records whose rows are the same in every store: some of their parts are words or JSON there.
+
+use siglum_domain::evidence::{Committer, Judgement};
+use siglum_domain::fold::Entry;
+use siglum_domain::observation::{Fact, Observation, Source};
+use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
+
+use crate::LedgerError;
+use crate::record::*;
+use crate::row::{from_json, from_word, json, unpack};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+/// An entry whose payload is still packed.
+pub(crate) struct EntryRow {
+    pub(crate) entry: Entry,
+    pub(crate) source: String,
+    pub(crate) payload: Option<Vec<u8>>,
+}
+
+impl EntryRow {
+    /// What an entry sees before its source and its fact are known.
+    pub(crate) fn observation(key: String, event: String, at: Timestamp) -> Observation {
+        Observation {
+            source: Source::Siglum,
+            key,
+            event,
+            at,
+            turn: None,
+            subagent: None,
+            fact: Fact::Other {
+                name: String::new(),
+            },
+        }
+    }
+
+    /// The entry, unless its payload was forgotten.
+    pub(crate) fn record(self) -> Result<Option<Entry>> {
+        let Some(payload) = self.payload else {
+            return Ok(None);
+        };
+        let mut entry = self.entry;
+        entry.observation.source = from_word("source", &self.source)?;
+        entry.observation.fact = from_json("fact", &unpack(&payload)?)?;
+        Ok(Some(entry))
+    }
+
+    /// The entries that were not forgotten.
+    pub(crate) fn records(rows: Vec<Self>) -> Result<Vec<Entry>> {
+        rows.into_iter()
+            .filter_map(|row| row.record().transpose())
+            .collect()
+    }
+}
+
+/// A process that a session was bound to.
+pub(crate) struct BindingRow {
+    pub(crate) session: SessionId,
+    pub(crate) identity: String,
+    pub(crate) bound_at: Timestamp,
+    pub(crate) carried: Option<String>,
+}
+
+impl BindingRow {
+    pub(crate) fn record(self) -> Result<Binding> {
+        let carried = self.carried.map(|c| from_json("variables", &c));
+        Ok(Binding {
+            session: self.session,
+            process: from_json("process", &self.identity)?,
+            bound_at: self.bound_at,
+            carried: carried.transpose()?,
+        })
+    }
+}
+
+/// A statement.
+pub(crate) struct StatementRow {
+    pub(crate) ledger: LedgerId,
+    pub(crate) sequence: u64,
+    pub(crate) at: Timestamp,
+    pub(crate) by: String,
+    pub(crate) source: String,
+    pub(crate) body: String,
+}
+
+impl StatementRow {
+    pub(crate) fn record(self) -> Result<StatementRecord> {
+        Ok(StatementRecord {
+            ledger: self.ledger,
+            sequence: self.sequence,
+            at: self.at,
+            by: self.by,
+            source: self.source,
+            statement: from_json("statement", &self.body)?,
+        })
+    }
+}
+
+/// What a statement speaks of, and the word for what it says.
+pub(crate) struct Subjects<'a> {
+    pub(crate) session: Option<SessionId>,
+    pub(crate) repository: Option<RepositoryId>,
+    pub(crate) commit: Option<&'a Oid>,
+    pub(crate) kind: String,
+    pub(crate) body: String,
+}
+
+impl<'a> Subjects<'a> {
+    pub(crate) fn of(statement: &'a Statement) -> Result<Self> {
+        let (session, repository, commit) = match statement {
+            Statement::LinkAttached { session, .. }
+            | Statement::LinkDetached { session, .. }
+            | Statement::Ended { session }
+            | Statement::Archived { session }
+            | Statement::Decided { session, .. } => (Some(*session), None, None),
+            Statement::Adopted {
+                repository,
+                commit,
+                session,
+            } => (Some(*session), Some(*repository), Some(commit)),
+            Statement::Disowned { repository, commit } => (None, Some(*repository), Some(commit)),
+        };
+        let body = json(statement);
+        let kind = from_json::<serde_json::Value>("statement", &body)?["statement"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        Ok(Self {
+            session,
+            repository,
+            commit,
+            kind,
+            body,
+        })
+    }
+}
+
+/// An intent.
+pub(crate) struct IntentRow {
+    pub(crate) repository: RepositoryId,
+    pub(crate) at: Timestamp,
+    pub(crate) scene: String,
+    pub(crate) state: String,
+    pub(crate) commit: Option<Oid>,
+}
+
+impl IntentRow {
+    pub(crate) fn record(self) -> Result<IntentRecord> {
+        let state = match (self.state.as_str(), self.commit) {
+            ("landed", Some(commit)) => IntentState::Landed(commit),
+            ("expired", _) => IntentState::Expired,
+            _ => IntentState::Open,
+        };
+        Ok(IntentRecord {
+            repository: self.repository,
+            at: self.at,
+            scene: from_json("intent", &self.scene)?,
+            state,
+        })
+    }
+}
+
+/// The word for a state of an intent, and its commit.
+pub(crate) fn intent_state(state: &IntentState) -> (&'static str, Option<&str>) {
+    match state {
+        IntentState::Open => ("open", None),
+        IntentState::Landed(commit) => ("landed", Some(commit.as_str())),
+        IntentState::Expired => ("expired", None),
+    }
+}
+
+/// A commit.
+pub(crate) struct CommitRow {
+    pub(crate) repository: RepositoryId,
+    pub(crate) commit: Oid,
+    pub(crate) checkpoint: Option<CheckpointId>,
+    pub(crate) intent: Option<CheckpointId>,
+    pub(crate) judgement: String,
+    pub(crate) facts: Option<String>,
+    pub(crate) patch: Option<String>,
+    pub(crate) at: Timestamp,
+    pub(crate) seen_by: String,
+}
+
+impl CommitRow {
+    pub(crate) fn record(self) -> Result<CommitRecord> {
+        let facts = self.facts.map(|f| from_json("commit", &f));
+        Ok(CommitRecord {
+            repository: self.repository,
+            commit: self.commit,
+            checkpoint: self.checkpoint,
+            intent: self.intent,
+            judgement: from_json("judgement", &self.judgement)?,
+            facts: facts.transpose()?,
+            patch: self.patch,
+            at: self.at,
+            seen_by: from_word("seen by", &self.seen_by)?,
+        })
+    }
+}
+
+/// The word for a committer, and the session.
+pub(crate) const fn committer(judgement: &Judgement) -> (&'static str, Option<SessionId>) {
+    match judgement.committer {
+        Committer::Session { session } => ("session", Some(session)),
+        Committer::Human => ("human", None),
+        Committer::Unknown => ("unknown", None),
+    }
+}
+
+/// The hashes of lines as bytes.
+pub(crate) fn hash_bytes(hashes: &[u64]) -> Vec<u8> {
+    hashes.iter().flat_map(|h| h.to_le_bytes()).collect()
+}
+
+/// The hashes of lines from bytes.
+pub(crate) fn hashes(bytes: &[u8]) -> Vec<u64> {
+    bytes
+        .chunks_exact(8)
+        .map(|c| u64::from_le_bytes(c.try_into().expect("because chunks have 8 bytes")))
+        .collect()
+}
+
+/// The lines of a segment, compressed, and their size before that.
+pub(crate) fn pack_lines(lines: &[(u64, String)]) -> (Vec<u8>, usize) {
+    let text = json(lines);
+    let data = zstd::bulk::compress(text.as_bytes(), 3)
+        .expect("because compressing into memory cannot fail");
+    (data, text.len())
+}
+
+/// The lines of a segment.
+pub(crate) fn unpack_lines(data: &[u8]) -> Result<Vec<(u64, String)>> {
+    let damaged = |e: &dyn std::fmt::Display| LedgerError::Damaged(format!("segment: {e}"));
+    let text = zstd::stream::decode_all(data).map_err(|e| damaged(&e))?;
+    let text = String::from_utf8(text).map_err(|e| damaged(&e))?;
+    from_json("segment", &text)
+}
+
+/// What was erased of a session, from when and how much.
+pub(crate) fn forgotten(at: Option<Timestamp>, is_whole: bool) -> Option<Forgotten> {
+    at.map(|at| match is_whole {
+        true => Forgotten::Whole { at },
+        false => Forgotten::Parts { at },
+    })
+}

@@ -1,0 +1,310 @@
+//! The store as a runtime holds it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use siglum_domain::redact::Redactor;
+use siglum_domain::{ConversationId, IdSource, LedgerId, SessionId, TurnId};
+use siglum_engine::turn::{self, Decision, Held, Holder, NewSession, Page, Recovered, TurnError};
+use siglum_engine::worker::Slice;
+use siglum_engine::{Here, project::Sink};
+use siglum_ledger::sqlite::Open;
+use siglum_ledger::{
+    Lag, Ledger, LedgerError, SessionFilter, SessionListing, SessionRecord, SqliteLedger, read,
+};
+use siglum_platform::clock::{self, Ids};
+
+use crate::aside::Aside;
+use crate::{Drive, Entry, Receipt, follow};
+
+/// The process that this runs in.
+pub(crate) fn here() -> Here<'static> {
+    Here {
+        ids: &Ids,
+        clock: &clock::now,
+        alive: &siglum_platform::alive,
+        redactor: Redactor::shared(),
+    }
+}
+
+/// Where a ledger is.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// A file on this machine.
+    File(PathBuf),
+    /// A tenant's part of a PostgreSQL store.
+    #[cfg(feature = "postgres")]
+    Server(Box<siglum_ledger::PostgresSettings>),
+}
+
+impl Place {
+    pub(crate) fn connect(&self) -> Result<Box<dyn Ledger>, LedgerError> {
+        let how = Open::Command {
+            id: LedgerId::mint(&Ids),
+            key: clock::secret(),
+        };
+        Ok(match self {
+            Self::File(path) => Box::new(SqliteLedger::open(path, how)?),
+            #[cfg(feature = "postgres")]
+            Self::Server(at) => Box::new(siglum_ledger::PostgresLedger::open(at, how)?),
+        })
+    }
+}
+
+/// A durable store of sessions. Cheap to clone; all clones are one store.
+///
+/// Let go, it waits a second at most for sinks that are being fed; what they did not get they get after the next start.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    place: Place,
+    ledger: Mutex<Box<dyn Ledger>>,
+    keeper: OnceLock<Aside>,
+    followers: Mutex<BTreeMap<String, Aside>>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store").field(&self.0.place).finish()
+    }
+}
+
+impl Store {
+    /// Opens the ledger in this file, which is created if it is missing. Where it is the ledger of a Siglum home
+    /// (`ledger.db` in `SIGLUM_HOME`), `siglum log`, `show` and the others show its sessions.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, TurnError> {
+        Self::at(Place::File(path.as_ref().to_owned()))
+    }
+
+    /// Opens a tenant's part of a PostgreSQL store, at `postgres://user:password@host/database`.
+    ///
+    /// # Errors
+    /// Those of the store.
+    #[cfg(feature = "postgres")]
+    pub fn connect(url: &str, tenant: &siglum_domain::Tenant) -> Result<Self, TurnError> {
+        let settings = siglum_ledger::PostgresSettings::new(url, tenant.clone());
+        Self::at(Place::Server(Box::new(settings)))
+    }
+
+    fn at(place: Place) -> Result<Self, TurnError> {
+        let ledger = Mutex::new(place.connect()?);
+        Ok(Self(Arc::new(Inner {
+            place,
+            ledger,
+            keeper: OnceLock::new(),
+            followers: Mutex::default(),
+        })))
+    }
+
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut dyn Ledger) -> T) -> T {
+        // A panic inside left a transaction that was rolled back.
+        let ledger = self.0.ledger.lock();
+        work(ledger.unwrap_or_else(PoisonError::into_inner).as_mut())
+    }
+
+    /// Creates a session, or finds the one of this conversation.
+    ///
+    /// # Errors
+    /// [`TurnError::NotDriven`] where the agent itself has a session of this name.
+    pub fn create(&self, new: &NewSession) -> Result<SessionRecord, TurnError> {
+        self.with(|ledger| turn::create(&here(), ledger, new))
+    }
+
+    /// Sessions, newest first.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionListing>, TurnError> {
+        Ok(self.with(|ledger| read(ledger, |tx| tx.sessions(filter)))?)
+    }
+
+    /// One session.
+    ///
+    /// # Errors
+    /// [`TurnError::NoSession`].
+    pub fn session(&self, session: SessionId) -> Result<SessionRecord, TurnError> {
+        let found = self.with(|ledger| read(ledger, |tx| tx.session(session)))?;
+        found.ok_or(TurnError::NoSession(session))
+    }
+
+    /// Drives a session, for `term` from each use on, and settles what the driver before left.
+    ///
+    /// # Errors
+    /// [`TurnError::Leased`] while somebody else does; [`TurnError::Held`] while a turn waits for a decision.
+    pub fn drive(&self, session: SessionId, term: Duration) -> Result<Drive, TurnError> {
+        let process = siglum_platform::own();
+        let holder = Holder {
+            name: process.as_ref().map_or_else(
+                || format!("process {}", std::process::id()),
+                |p| format!("process {} on {}", p.pid, p.host),
+            ),
+            nonce: Ids.fresh().to_string(),
+            process,
+        };
+        Drive::take(self, session, &holder, term)
+    }
+
+    /// The log of a session behind `after`, at most `limit` entries (0: all). Nothing of a turn that is open is in it.
+    ///
+    /// # Errors
+    /// [`TurnError::NoSession`].
+    pub fn read(&self, session: SessionId, after: u64, limit: usize) -> Result<Page, TurnError> {
+        self.with(|ledger| turn::committed(ledger, session, after, limit))
+    }
+
+    /// The receipt of the turn that its driver calls by this key, if it was committed.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub fn receipt(&self, session: SessionId, key: &str) -> Result<Option<Receipt>, TurnError> {
+        self.with(|ledger| turn::receipt(ledger, session, key))
+    }
+
+    /// The receipts of a session behind a number, at most `limit`, in order.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub fn receipts(
+        &self,
+        session: SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Receipt>, TurnError> {
+        Ok(self.with(|ledger| read(ledger, |tx| tx.receipts_after(session, after, limit)))?)
+    }
+
+    /// What an agent that goes on needs to read: all since the context was compacted last, up to `until`.
+    ///
+    /// # Errors
+    /// [`TurnError::NoSession`].
+    pub fn context(&self, session: SessionId, until: Option<u64>) -> Result<Vec<Entry>, TurnError> {
+        self.with(|ledger| turn::context(ledger, session, until))
+    }
+
+    /// Everything that was said up to `until`, and before it was forked in the sessions that it came from: oldest
+    /// first, each part with its session.
+    ///
+    /// # Errors
+    /// [`TurnError::NoSession`].
+    pub fn history(
+        &self,
+        session: SessionId,
+        until: Option<u64>,
+    ) -> Result<Vec<(SessionId, Vec<Entry>)>, TurnError> {
+        self.with(|ledger| turn::history(ledger, session, until))
+    }
+
+    /// Makes a session that goes on from a turn of another one, or from its last one; also while that one is driven.
+    ///
+    /// # Errors
+    /// [`TurnError::Invalid`] for a turn that is not committed there.
+    pub fn fork(
+        &self,
+        from: SessionId,
+        turn: Option<TurnId>,
+        conversation: &ConversationId,
+        by: &str,
+    ) -> Result<SessionRecord, TurnError> {
+        self.with(|ledger| turn::fork(&here(), ledger, from, turn, conversation, by))
+    }
+
+    /// Archives a session: nothing is written to it any more, and all of it can be read.
+    ///
+    /// # Errors
+    /// [`TurnError::Leased`] while somebody drives it, [`TurnError::Held`] while a turn waits for a decision.
+    pub fn archive(&self, session: SessionId, by: &str) -> Result<(), TurnError> {
+        self.with(|ledger| turn::archive(&here(), ledger, session, by))?;
+        self.committed();
+        Ok(())
+    }
+
+    /// Settles what a driver that died left in a session. [`Store::drive`] does that, too.
+    ///
+    /// # Errors
+    /// [`TurnError::Leased`] while its driver lives.
+    pub fn recover(&self, session: SessionId) -> Result<Recovered, TurnError> {
+        let recovered = self.with(|ledger| turn::recover(&here(), ledger, session))?;
+        self.committed();
+        Ok(recovered)
+    }
+
+    /// The turns that are open and not settled, oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub fn held(&self, limit: usize) -> Result<Vec<Held>, TurnError> {
+        self.with(|ledger| turn::held(&here(), ledger, limit))
+    }
+
+    /// Ends what holds a session. Gives the receipt of a turn that was kept.
+    ///
+    /// # Errors
+    /// [`TurnError::Leased`] while its driver lives; [`TurnError::NotOpen`] where no turn is open.
+    pub fn decide(
+        &self,
+        session: SessionId,
+        decision: Decision,
+        by: &str,
+    ) -> Result<Option<Receipt>, TurnError> {
+        let receipt = self.with(|ledger| turn::decide(&here(), ledger, session, decision, by))?;
+        self.committed();
+        Ok(receipt)
+    }
+
+    /// Lets a sink follow under this name, on a thread of its own. It gets every turn that is or was committed, by
+    /// whomever, in order within a session, and nothing else. After a restart the same name goes on where it was. What
+    /// goes wrong in it is tried again, and never fails or delays a commit.
+    ///
+    /// # Errors
+    /// [`TurnError::Invalid`] where the name is that of a projection which the worker feeds.
+    pub fn follow(&self, name: &str, sink: Box<dyn Sink + Send>) -> Result<(), TurnError> {
+        self.with(|ledger| follow::register(ledger, name))?;
+        let aside = Aside::start(self.0.place.clone(), follow::feed(name.to_owned(), sink));
+        aside.look();
+        let before = self.followers().insert(name.to_owned(), aside);
+        drop(before);
+        Ok(())
+    }
+
+    /// Waits until the sinks that follow have what is due, `most` at most, and tells what each lacks.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub fn pump(&self, most: Duration) -> Result<BTreeMap<String, Lag>, TurnError> {
+        let until = Instant::now() + most;
+        let followers = self.followers();
+        for aside in followers.values() {
+            aside.finish(until.saturating_duration_since(Instant::now()));
+        }
+        let names: Vec<String> = followers.keys().cloned().collect();
+        drop(followers);
+        let lag = |name: String| {
+            let lag = self.with(|ledger| read(ledger, |tx| tx.lag(&name)))?;
+            Ok((name, lag))
+        };
+        names.into_iter().map(lag).collect()
+    }
+
+    /// Something was committed: the sinks are told, and the store's own log is kept short.
+    pub(crate) fn committed(&self) {
+        for aside in self.followers().values() {
+            aside.look();
+        }
+        let place = || self.0.place.clone();
+        let maintain = |ledger: &mut dyn Ledger| ledger.maintain().map(|()| Slice::Idle);
+        let keeper = || Aside::start(place(), maintain);
+        self.0.keeper.get_or_init(keeper).look();
+    }
+
+    fn followers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Aside>> {
+        let followers = self.0.followers.lock();
+        followers.unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,237 @@
+//! The stores that each scenario runs on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rusqlite::types::ValueRef;
+use serde_json::{Value, json};
+
+use super::driver::Driver;
+use crate::harness::World;
+
+/// A new store in a world of its own, and what happened to it.
+pub(super) struct Store {
+    pub(super) world: World,
+    pub(super) place: Place,
+    kills: u32,
+    outcomes: BTreeMap<String, u32>,
+}
+
+/// Where it is.
+pub(super) enum Place {
+    File(PathBuf),
+    /// A database of its own on a server: the server's address, and its name.
+    Server(String, String),
+}
+
+impl Place {
+    fn address(&self) -> String {
+        match self {
+            Self::File(file) => file.to_str().unwrap().to_owned(),
+            Self::Server(server, name) => {
+                let plain = server.split('?').next().unwrap();
+                let (host, _) = plain.rsplit_once('/').unwrap();
+                server.replacen(plain, &format!("{host}/{name}"), 1)
+            }
+        }
+    }
+}
+
+/// What PostgreSQL's own program says.
+#[track_caller]
+fn psql(address: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new("psql");
+    command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", address]);
+    let output = command.args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+/// Runs a scenario on each store, and checks what is left of it.
+pub(super) fn each_store(scenario: impl Fn(&mut Store)) {
+    on_a_file(&scenario);
+    on_a_server(&scenario);
+}
+
+pub(super) fn on_a_file(scenario: impl Fn(&mut Store)) {
+    let world = World::new();
+    let place = Place::File(world.siglum_home().join("ledger.db"));
+    run(world, place, "sqlite", scenario);
+}
+
+/// Only where there is a server.
+pub(super) fn on_a_server(scenario: impl Fn(&mut Store)) {
+    let Ok(server) = std::env::var("SIGLUM_TEST_PG") else {
+        eprintln!("not shown on PostgreSQL: SIGLUM_TEST_PG is not set");
+        return;
+    };
+    let name = format!("faults_{}", std::process::id());
+    psql(&server, &["-c", &format!("CREATE DATABASE {name}")]);
+    let place = Place::Server(server.clone(), name.clone());
+    run(World::new(), place, "postgres", scenario);
+    psql(&server, &["-c", &format!("DROP DATABASE {name}")]);
+}
+
+fn run(world: World, place: Place, kind: &str, scenario: impl Fn(&mut Store)) {
+    let mut store = Store {
+        world,
+        place,
+        kills: 0,
+        outcomes: BTreeMap::new(),
+    };
+    scenario(&mut store);
+    store.check();
+    let thread = std::thread::current();
+    eprintln!(
+        "{kind} {}: {} killed, {:?}",
+        thread.name().unwrap_or_default(),
+        store.kills,
+        store.outcomes
+    );
+}
+
+impl Store {
+    /// Where a driver finds it.
+    pub(super) fn address(&self) -> String {
+        self.place.address()
+    }
+
+    /// The file, of one that is in a file.
+    pub(super) fn file(&self) -> &Path {
+        match &self.place {
+            Place::File(file) => file,
+            Place::Server(..) => panic!("it is on a server"),
+        }
+    }
+
+    pub(super) const fn is_file(&self) -> bool {
+        matches!(self.place, Place::File(_))
+    }
+
+    /// A new process that drives.
+    #[track_caller]
+    pub(super) fn driver(&self) -> Driver {
+        Driver::start(self)
+    }
+
+    /// A directory that shows what is committed.
+    pub(super) fn dir(&self) -> String {
+        self.world.root.join("shown").to_str().unwrap().to_owned()
+    }
+
+    /// A driver is dead. Where nobody can see that, its lease runs out.
+    pub(super) fn killed(&mut self) {
+        self.kills += 1;
+        if !self.is_file() {
+            self.seconds_pass(120);
+        }
+    }
+
+    pub(super) fn outcome(&mut self, what: &str) {
+        *self.outcomes.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// What a statement of the store's own language gives: rows by line, columns by `|`.
+    pub(super) fn sql(&self, sql: &str) -> String {
+        if !self.is_file() {
+            return psql(&self.address(), &["-c", sql]);
+        }
+        let db = rusqlite::Connection::open(self.file()).unwrap();
+        db.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+        let mut query = db.prepare(sql).unwrap();
+        let columns = query.column_count();
+        let mut rows = query.query([]).unwrap();
+        let mut lines = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            let cell = |n| match row.get_ref(n).unwrap() {
+                ValueRef::Null => String::new(),
+                ValueRef::Integer(n) => n.to_string(),
+                ValueRef::Real(n) => n.to_string(),
+                ValueRef::Text(t) | ValueRef::Blob(t) => String::from_utf8_lossy(t).into_owned(),
+            };
+            lines.push((0..columns).map(cell).collect::<Vec<_>>().join("|"));
+        }
+        lines.join("\n")
+    }
+
+    /// So many seconds go by, as far as leases and pauses tell.
+    pub(super) fn seconds_pass(&self, seconds: u32) {
+        for (table, column) in [("leases", "expires_at"), ("deliveries", "retry_at")] {
+            self.sql(&format!(
+                "UPDATE {table} SET {column} = {column} - {seconds}000000000"
+            ));
+        }
+    }
+
+    /// From now on nothing of this session is committed.
+    pub(super) fn break_commits(&self, session: &str) {
+        let hex = session.trim_start_matches("ses_");
+        if !self.is_file() {
+            let check = format!("CHECK (session <> '{hex}') NOT VALID");
+            self.sql(&format!(
+                "ALTER TABLE receipts ADD CONSTRAINT broken {check}"
+            ));
+            return;
+        }
+        self.sql(&format!(
+            "CREATE TRIGGER broken BEFORE INSERT ON receipts WHEN NEW.session = x'{hex}' \
+             BEGIN SELECT RAISE(ABORT, 'broken'); END"
+        ));
+    }
+
+    /// They are again.
+    pub(super) fn mend_commits(&self) {
+        self.sql(if self.is_file() {
+            "DROP TRIGGER broken"
+        } else {
+            "ALTER TABLE receipts DROP CONSTRAINT broken"
+        });
+    }
+
+    /// A copy of all that it has.
+    pub(super) fn backup(&self) -> PathBuf {
+        let copy = self.world.root.join("backup");
+        if self.is_file() {
+            self.sql(&format!("VACUUM INTO '{}'", copy.display()));
+        } else {
+            let mut dump = Command::new("pg_dump");
+            dump.args(["--no-owner", "-f", copy.to_str().unwrap(), &self.address()]);
+            assert!(dump.status().unwrap().success());
+        }
+        copy
+    }
+
+    /// The copy takes its place. Nobody may have it open.
+    pub(super) fn restore(&self, copy: &Path) {
+        match &self.place {
+            Place::File(file) => {
+                for ending in ["-wal", "-shm"] {
+                    let _ = std::fs::remove_file(format!("{}{ending}", file.display()));
+                }
+                std::fs::copy(copy, file).unwrap();
+            }
+            Place::Server(server, name) => {
+                psql(
+                    server,
+                    &["-c", &format!("DROP DATABASE {name} WITH (FORCE)")],
+                );
+                psql(server, &["-c", &format!("CREATE DATABASE {name}")]);
+                psql(&self.address(), &["-f", copy.to_str().unwrap()]);
+            }
+        }
+    }
+
+    /// The ledger verifies, and every sink is a prefix of it.
+    #[track_caller]
+    pub(super) fn check(&self) -> Value {
+        let checked = self
+            .driver()
+            .must(&json!({ "do": "check", "dirs": [self.dir()] }));
+        assert_eq!(checked["problems"], json!([]));
+        checked
+    }
+}

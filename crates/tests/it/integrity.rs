@@ -1,0 +1,177 @@
+//! One damaged session among many, and the way through a backup and back.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use super::harness::{Agent, Repo, World, until};
+
+/// How many sessions there are.
+const MANY: usize = 1_000;
+
+/// Makes many sessions out of one, with its log and receipts but under ids of their own.
+fn multiply(world: &World) {
+    let store = world.store();
+    store.pragma_update(None, "foreign_keys", false).unwrap();
+    let columns = "agent, home, mode, origin, created_at, last_at, ended_at, repository, worktree, head, sealed, folded";
+    let sql = format!(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY} - 1) \
+         INSERT INTO sessions (id, conversation_id, {columns}) \
+         SELECT unhex(printf('0192000000007000800000000%07x', i)), 'copy-' || i, agent, home, mode, origin, created_at, \
+         last_at - i, created_at, repository, worktree, 1, 0, 1 FROM sessions, n"
+    );
+    until("the ledger is free", || store.execute(&sql, []).is_ok());
+    let log = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload) \
+         SELECT s.id, s.id, 1, o.source, o.key, o.event, NULL, o.subagent, o.kind, o.at, o.recorded_at, o.salt, o.digest, o.payload \
+         FROM sessions s, observations o WHERE s.conversation_id LIKE 'copy-%' AND o.kind = 'prompt'";
+    until("the ledger is free", || store.execute(log, []).is_ok());
+}
+
+fn idle(repo: &Repo<'_>) {
+    repo.siglum(&["worker", "--once"]).ok();
+    until("all is sealed", || {
+        repo.siglum(&["worker", "--once"]);
+        repo.world
+            .count("SELECT count(*) FROM sessions WHERE head > sealed OR head > folded")
+            == 0
+    });
+}
+
+fn verify(repo: &Repo<'_>, args: &[&str]) -> (Option<i32>, Value) {
+    let ran = repo.siglum(&[&["verify", "--json"], args].concat());
+    let answer: Value = serde_json::from_str(&ran.stdout).expect(&ran.stdout);
+    (ran.code, answer["data"].clone())
+}
+
+#[test]
+fn one_damaged_session_among_a_thousand_is_named_and_the_others_are_served() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.write("a.txt", "a\n");
+    one.sh("git add -A && git commit -q -m 'Add a'");
+    one.end("other");
+    idle(&repo);
+    multiply(&world);
+    idle(&repo);
+    let (code, sound) = verify(&repo, &[]);
+    assert_eq!((code, &sound["sound"]), (Some(0), &json!(true)), "{sound}");
+    assert_eq!(sound["counts"]["sessions"], MANY);
+    let _ = repo.committer("HEAD");
+
+    for sql in [
+        "UPDATE observations SET payload = x'28b52ffd00' WHERE kind = 'prompt' AND session = (SELECT session FROM aliases)",
+        "UPDATE sessions SET agent = 'No Agent!' WHERE id = (SELECT session FROM aliases)",
+    ] {
+        until("the ledger is free", || {
+            world.store().execute(sql, []).is_ok()
+        });
+        let listed = world.json(&repo.dir, &["session", "list", "--limit", "0"]);
+        assert_eq!(listed["sessions"].as_array().unwrap().len(), MANY, "{sql}");
+        repo.siglum(&["log"]).ok();
+        repo.siglum(&["why", "HEAD"]).ok();
+        repo.siglum(&["show", "one"]).ok();
+        let before = files(&world);
+        let (code, told) = verify(&repo, &[]);
+        assert_eq!(code, Some(4), "{told}");
+        let problems = told["problems"].as_array().unwrap();
+        assert!(!problems.is_empty());
+        let bad = &problems[0]["session"];
+        assert!(
+            problems
+                .iter()
+                .all(|p| p["session"] == *bad && p["kind"] == "damaged"),
+            "{told}"
+        );
+        assert_eq!(files(&world), before, "verifying wrote");
+    }
+    let (code, told) = verify(&repo, &["--quarantine"]);
+    assert_eq!((code, &told["quarantined"]), (Some(4), &json!(1)));
+    let doctor = repo.siglum(&["doctor"]);
+    assert!(
+        doctor.code == Some(1) && doctor.stdout.contains("1 session damaged"),
+        "{doctor:?}"
+    );
+    assert!(
+        repo.siglum(&["session", "list", "--limit", "0"])
+            .ok()
+            .contains("(damaged)")
+    );
+    one.prompt("It goes on.");
+    let heard = "SELECT count(*) FROM observations WHERE session = (SELECT session FROM aliases) AND kind = 'prompt'";
+    until("its hooks are heard", || world.count(heard) > 1);
+    let mend = "UPDATE sessions SET agent = 'claude-code' WHERE id = (SELECT session FROM aliases)";
+    until("the ledger is free", || {
+        world.store().execute(mend, []).is_ok()
+    });
+    let (code, _) = verify(&repo, &["one"]);
+    assert_eq!(code, Some(4), "its payload is still damaged");
+    assert_eq!(world.count("SELECT count(quarantined) FROM sessions"), 1);
+    let whole = "UPDATE observations SET payload = (SELECT payload FROM observations o WHERE o.session <> observations.session \
+         AND o.digest = observations.digest) WHERE payload = x'28b52ffd00'";
+    until("the ledger is free", || {
+        world.store().execute(whole, []).is_ok()
+    });
+    let (code, told) = verify(&repo, &["one"]);
+    assert_eq!((code, &told["taken_back"]), (Some(0), &json!(1)), "{told}");
+}
+
+/// The bytes of the ledger's file.
+fn files(world: &World) -> Vec<u8> {
+    fs::read(world.siglum_home().join("ledger.db")).unwrap()
+}
+
+#[test]
+fn a_backup_in_a_burst_has_all_that_was_acknowledged_and_comes_back_sound() {
+    let world = World::new();
+    let repo = world.repo();
+    let backup = world.root.join("backup.db");
+    let objects = world.root.join("objects");
+    let (file, dir) = (backup.to_str().unwrap(), objects.to_str().unwrap());
+    let mut one = Agent::start(&repo, "one");
+    one.write("a.txt", "a\n");
+    let stop = AtomicBool::new(false);
+    let prompts = std::thread::scope(|scope| {
+        let (stop, repo) = (&stop, &repo);
+        scope.spawn(move || {
+            let mut two = Agent::start(repo, "two");
+            while !stop.load(Ordering::Relaxed) {
+                two.prompt("more");
+                two.stop();
+            }
+        });
+        for _ in 0..5 {
+            one.prompt("mine");
+            one.stop();
+        }
+        let prompts = one.acknowledged.clone();
+        repo.siglum(&["backup", file, "--objects", dir]).ok();
+        stop.store(true, Ordering::Relaxed);
+        prompts
+    });
+    let refused = repo.siglum(&["backup", file]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    one.prompt("after");
+    one.stop();
+    idle(&repo);
+    drop(one);
+    fs::remove_dir_all(world.siglum_home().join("objects")).unwrap();
+    repo.siglum(&["restore", file, "--objects", dir]).ok();
+    let store = world.store();
+    for key in &prompts {
+        let known = "SELECT EXISTS (SELECT 1 FROM observations WHERE key = ?1)";
+        let is_there: bool = store.query_row(known, [key], |row| row.get(0)).unwrap();
+        assert!(is_there, "{key} was acknowledged before the backup");
+    }
+    let (code, told) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    let kept = fs::read_dir(world.siglum_home()).unwrap().flatten();
+    let kept = kept.filter(|e| e.file_name().to_string_lossy().contains("before-restore"));
+    assert_eq!(kept.count(), 1);
+    // A file that is no backup changes nothing.
+    let before = files(&world);
+    fs::write(&backup, "no ledger").unwrap();
+    assert_eq!(repo.siglum(&["restore", file]).code, Some(1));
+    assert_eq!(files(&world), before);
+}

@@ -1,0 +1,230 @@
+//! What a driver left, and the ways out that the commands give.
+
+use serde_json::{Value, json};
+
+use super::driver::{DEAD, LIVES, Runtime, asked, called, stopped};
+use super::{directory, lines, turn, until_all};
+use crate::harness::{Agent, Repo, World};
+
+fn recover(repo: &Repo<'_>, args: &[&str]) -> Value {
+    repo.world
+        .json(&repo.dir, &[&["session", "recover"], args].concat())
+}
+
+/// A session with a call of which nobody knows whether it was done, by a driver that is dead.
+fn held(runtime: &mut Runtime, conversation: &str) -> String {
+    let session = runtime.session(conversation);
+    let mut driver = runtime.driver(session, DEAD);
+    let said = [
+        asked("t", "Ship it."),
+        called("t", "deploy --to\nproduction"),
+    ];
+    runtime.open(&mut driver, "t", &said);
+    session.to_string()
+}
+
+#[test]
+fn a_call_without_a_result_waits_for_a_persons_word() {
+    let world = World::new();
+    let repo = world.repo();
+    let dir = directory(&repo, "copies");
+    let mut runtime = Runtime::of(&world);
+    let ids = ["done", "failed", "dropped"].map(|name| held(&mut runtime, name));
+    // A worker does not decide it, however often it looks.
+    repo.siglum(&["worker", "--once"]).ok();
+    let told = recover(&repo, &[]);
+    let turns = told["turns"].as_array().unwrap();
+    assert_eq!(turns.len(), 3, "{told}");
+    for (turn, id) in turns.iter().zip(&ids) {
+        assert_eq!(turn["session"], json!(id), "{told}");
+        assert_eq!(turn["turn_key"], "t", "{told}");
+        assert_eq!(
+            (&turn["left"], &turn["held"]),
+            (&json!("unanswered"), &json!(true))
+        );
+        assert_eq!(turn["calls"][0]["tool"], "Bash", "{told}");
+        assert_eq!(
+            turn["calls"][0]["input"], "deploy --to production",
+            "{told}"
+        );
+        assert_eq!(turn["ways_out"].as_array().unwrap().len(), 3, "{told}");
+    }
+    let text = repo.siglum(&["session", "recover"]).ok();
+    assert!(text.contains("Bash  deploy --to production"), "{text}");
+    assert!(text.contains("--mark-failed"), "{text}");
+    let doctor = repo.siglum(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("3 turns wait for a decision"),
+        "{doctor:?}"
+    );
+    let status = repo.siglum(&["status"]).ok();
+    assert!(status.contains("Held turn"), "{status}");
+
+    let refused = repo.siglum(&["session", "recover", &ids[2], "--discard"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("--yes"), "{refused:?}");
+    assert_eq!(recover(&repo, &[&ids[2]])["settled"]["outcome"], "held");
+
+    for (id, flags, outcome) in [
+        (&ids[0], &["--mark-done"][..], "kept"),
+        (&ids[1], &["--mark-failed"], "kept"),
+        (&ids[2], &["--discard", "--yes"], "discarded"),
+    ] {
+        let told = recover(&repo, &[&[id.as_str()], flags].concat());
+        assert_eq!(told["settled"]["outcome"], outcome, "{told}");
+        assert_eq!(told["turns"], json!([]), "{told}");
+    }
+    assert_eq!(recover(&repo, &[])["turns"], json!([]));
+    let outcome = |id: &str| {
+        let shown = world.json(&repo.dir, &["session", "show", id]);
+        shown["turns"][0]["tools"][0]["outcome"].clone()
+    };
+    assert_eq!(
+        (outcome(&ids[0]), outcome(&ids[1])),
+        (json!("ok"), json!("failed"))
+    );
+    assert_eq!(outcome(&ids[2]), Value::Null);
+    until_all(&world, &dir);
+    let again = repo.siglum(&["session", "recover", &ids[0], "--mark-done"]);
+    assert_eq!(again.code, Some(1), "{again:?}");
+}
+
+#[test]
+fn what_is_certain_is_settled_and_who_drives_is_left_alone() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut runtime = Runtime::of(&world);
+    let ready = runtime.session("ready");
+    let mut driver = runtime.driver(ready, DEAD);
+    runtime.open(&mut driver, "t", &[asked("t", "Ship it."), stopped("t")]);
+    let told = recover(&repo, &[]);
+    assert_eq!(told["turns"][0]["left"], "complete", "{told}");
+    let told = recover(&repo, &[&ready.to_string()]);
+    assert_eq!(told["settled"]["outcome"], "committed", "{told}");
+    assert_eq!(told["settled"]["receipt"], 1, "{told}");
+
+    let driven = runtime.session("driven");
+    let mut driver = runtime.driver(driven, LIVES);
+    runtime.open(
+        &mut driver,
+        "t",
+        &[asked("t", "Ship it."), called("t", "deploy")],
+    );
+    let told = recover(&repo, &[]);
+    assert_eq!(told["turns"][0]["driver"]["name"], "the runtime", "{told}");
+    assert_eq!(told["turns"][0]["held"], false, "{told}");
+    for flags in [&[][..], &["--discard", "--yes"], &["--mark-done"]] {
+        let id = driven.to_string();
+        let ran = repo.siglum(&[&["session", "recover", &id], flags].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("is driven by the runtime"), "{ran:?}");
+    }
+    let alone = repo.siglum(&["session", "recover", "--mark-done"]);
+    assert_eq!(alone.code, Some(2), "{alone:?}");
+    let nobody = repo.siglum(&["session", "recover", "nobody"]);
+    assert_eq!(nobody.code, Some(3), "{nobody:?}");
+    runtime.commit(&mut driver, "t", &[]);
+}
+
+#[test]
+fn nothing_that_is_pending_is_shown() {
+    let world = World::new();
+    let repo = world.repo();
+    let dir = directory(&repo, "copies");
+    let mut runtime = Runtime::of(&world);
+    let session = runtime.session("quiet");
+    let mut driver = runtime.driver(session, LIVES);
+    runtime.commit(
+        &mut driver,
+        "one",
+        &[asked("one", "in the open"), stopped("one")],
+    );
+    runtime.open(&mut driver, "two", &[asked("two", "behind the curtain")]);
+    repo.siglum(&["worker", "--once"]).ok();
+    until_all(&world, &dir);
+    let id = session.to_string();
+    for args in [
+        &["session", "show", &id, "--full"][..],
+        &["session", "show", &id, "--full", "--json"],
+        &["session", "list", "--all"],
+        &["session", "list", "--all", "--json"],
+        &["show", &id],
+        &["status", "--json"],
+    ] {
+        let text = repo.siglum(args).ok();
+        assert!(!text.contains("curtain"), "{args:?}: {text}");
+    }
+    let shown = repo.siglum(&["session", "show", &id]).ok();
+    assert!(shown.contains("in the open"), "{shown}");
+    assert!(!format!("{:?}", lines(&dir)).contains("curtain"));
+}
+
+#[test]
+fn a_session_is_forked_at_a_turn_and_archived_for_good() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut runtime = Runtime::of(&world);
+    let session = runtime.session("trunk");
+    let id = session.to_string();
+    let mut driver = runtime.driver(session, LIVES);
+    for key in ["one", "two"] {
+        runtime.commit(&mut driver, key, &[asked(key, key), stopped(key)]);
+    }
+    let shown = world.json(&repo.dir, &["session", "show", &id]);
+    let first = shown["turns"][0]["turn"].as_str().unwrap();
+    let fork = |args: &[&str]| {
+        let all = [&["session", "fork", &id], args].concat();
+        repo.siglum(&[&all[..], &["--json"]].concat())
+    };
+    // Its driver goes on while it is forked.
+    let tail = &first[first.len() - 8..];
+    let told: Value =
+        serde_json::from_str(&fork(&["--turn", tail, "--conversation", "branch"]).ok()).unwrap();
+    assert_eq!(told["data"]["parent_entry"], 2, "{told}");
+    let branch = told["data"]["session"].as_str().unwrap();
+    let again = fork(&["--turn", first, "--conversation", "branch"]).ok();
+    assert!(again.contains(branch), "{again}");
+    for (args, code) in [
+        (&["--turn", "ffffffff", "--conversation", "x"][..], 3),
+        (&["--conversation", "not one"], 2),
+        (&["--conversation", "trunk"], 2),
+        (&[], 2),
+    ] {
+        assert_eq!(fork(args).code, Some(code), "{args:?}");
+    }
+    let shown = world.json(&repo.dir, &["session", "show", branch]);
+    assert_eq!(
+        shown["forked_from"],
+        json!({ "session": id, "entry": 2 }),
+        "{shown}"
+    );
+
+    runtime.open(&mut driver, "three", &[asked("three", "three")]);
+    let archive =
+        |id: &str, more: &[&str]| repo.siglum(&[&["session", "archive", id], more].concat());
+    assert_eq!(archive(&id, &["--yes"]).code, Some(1), "it is driven");
+    runtime.commit(&mut driver, "three", &[stopped("three")]);
+    let refused = archive(&id, &[]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("--yes"), "{refused:?}");
+    archive(&id, &["--yes"]).ok();
+    archive(&id, &[]).ok();
+    let late = driver.commit(
+        &runtime.world,
+        &mut runtime.ledger,
+        "four",
+        &[asked("four", "x")],
+    );
+    assert!(late.is_err());
+    let shown = world.json(&repo.dir, &["session", "show", &id]);
+    assert!(shown["archived_at"].is_string(), "{shown}");
+    assert_eq!(shown["turns"].as_array().unwrap().len(), 3, "{shown}");
+    let list = repo.siglum(&["session", "list", "--all"]).ok();
+    assert!(list.contains("archived"), "{list}");
+
+    let mut watched = Agent::start(&repo, "watched");
+    turn(&mut watched, "more");
+    let ran = archive("watched", &["--yes"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("observed"), "{ran:?}");
+}

@@ -1,0 +1,316 @@
+//! A PostgreSQL server for tests: fresh, on a free port, as an ordinary user. It goes when the program ends that
+//! started it, in whatever way, and takes its directory with it.
+
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::{Failure, debian, programs};
+
+/// The variable that tells tests where the server is.
+pub(crate) const VARIABLE: &str = "SIGLUM_TEST_PG";
+
+/// Where Debian puts the server's programs, one folder for each version.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
+/// Runs the server until its input ends: until whoever holds the other end of it goes. `$1` is the directory.
+const KEEPER: &str = r#"
+trap '' INT TERM HUP
+directory=$1
+shift
+"$@" >"$directory/log" 2>&1 </dev/null &
+server=$!
+cat >/dev/null
+kill -INT "$server" 2>/dev/null
+wait "$server"
+rm -rf "$directory"
+"#;
+
+/// A running server.
+pub(crate) struct Server {
+    /// Its address, for a role that may make databases and schemas, and no more.
+    pub(crate) url: String,
+    keeper: Child,
+    /// What the keeper waits on. Taken to let it end.
+    input: Option<ChildStdin>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.keeper.wait();
+    }
+}
+
+/// `cargo xtask postgres`: starts a server, says how to use it, and waits.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    if !args.is_empty() {
+        return Err(Failure::Usage("postgres takes no arguments".to_owned()));
+    }
+    let server = start()?;
+    println!("export {VARIABLE}='{}'", server.url);
+    eprintln!("the server runs until this program is interrupted");
+    loop {
+        std::thread::park();
+    }
+}
+
+/// The address of the server that the environment names, or of one that is started and kept for as long as the second
+/// value lives.
+pub(crate) fn for_tests() -> Result<(String, Option<Server>), Failure> {
+    if let Ok(url) = std::env::var(VARIABLE) {
+        return Ok((url, None));
+    }
+    let server = start()?;
+    Ok((server.url.clone(), Some(server)))
+}
+
+fn start() -> Result<Server, Failure> {
+    let binaries = match binaries() {
+        Some(found) => found,
+        None => {
+            debian::install(&["postgresql"])?;
+            binaries().ok_or_else(|| Failure::new(format!("no initdb below {VERSIONS}")))?
+        }
+    };
+    let site = Site {
+        binaries,
+        owner: owner()?,
+        directory: std::env::temp_dir().join(format!("siglum-postgres-{}", std::process::id())),
+        password: password()?,
+        port: free_port()?,
+    };
+    let started = site.start();
+    if started.is_err() {
+        let _ = fs::remove_dir_all(&site.directory);
+    }
+    started
+}
+
+/// The folder with the server's programs: the one in `PATH`, else the newest that Debian has.
+fn binaries() -> Option<PathBuf> {
+    let is_whole = |dir: &PathBuf| {
+        let has = |name: &str| dir.join(name).is_file();
+        has("initdb") && has("postgres") && has("psql")
+    };
+    let in_path = programs::find("initdb").and_then(|p| p.parent().map(Path::to_owned));
+    if let Some(dir) = in_path.filter(is_whole) {
+        return Some(dir);
+    }
+    let version = |dir: &fs::DirEntry| dir.file_name().to_str()?.parse::<u32>().ok();
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(VERSIONS)
+        .ok()?
+        .filter_map(Result::ok)
+        .filter_map(|dir| Some((version(&dir)?, dir.path().join("bin"))))
+        .filter(|(_, dir)| is_whole(dir))
+        .collect();
+    versions.sort();
+    versions.pop().map(|(_, dir)| dir)
+}
+
+/// Who runs the server: PostgreSQL refuses to run as root.
+#[derive(Clone, Copy)]
+struct Owner {
+    user: u32,
+    group: u32,
+}
+
+fn owner() -> Result<Option<Owner>, Failure> {
+    if !debian::is_root() {
+        return Ok(None);
+    }
+    let users =
+        fs::read_to_string("/etc/passwd").map_err(|e| Failure::new(format!("/etc/passwd: {e}")))?;
+    let find = |name: &str| {
+        let line = users
+            .lines()
+            .find(|line| line.split(':').next() == Some(name))?;
+        let mut numbers = line.split(':').skip(2);
+        Some(Owner {
+            user: numbers.next()?.parse().ok()?,
+            group: numbers.next()?.parse().ok()?,
+        })
+    };
+    let found = find("postgres").or_else(|| find("nobody"));
+    found
+        .map(Some)
+        .ok_or_else(|| Failure::new("there is no user `postgres` or `nobody` to run a server as"))
+}
+
+fn password() -> Result<String, Failure> {
+    let mut bytes = [0; 16];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .map_err(|e| Failure::new(format!("/dev/urandom: {e}")))?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+fn free_port() -> Result<u16, Failure> {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|e| Failure::new(format!("no free port: {e}")))
+}
+
+/// Where and how one server runs.
+struct Site {
+    binaries: PathBuf,
+    owner: Option<Owner>,
+    directory: PathBuf,
+    password: String,
+    port: u16,
+}
+
+impl Site {
+    fn start(&self) -> Result<Server, Failure> {
+        let failed = |e: std::io::Error| Failure::new(format!("{}: {e}", self.directory.display()));
+        fs::create_dir(&self.directory).map_err(failed)?;
+        fs::set_permissions(&self.directory, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+        let secret = self.directory.join("password");
+        fs::write(&secret, &self.password).map_err(failed)?;
+        for path in [&self.directory, &secret] {
+            let (user, group) = self.owner.map(|o| (o.user, o.group)).unzip();
+            std::os::unix::fs::chown(path, user, group).map_err(failed)?;
+        }
+        self.make_files(&secret)?;
+        let mut server = self.keep()?;
+        self.await_ready(&mut server)?;
+        self.furnish()?;
+        Ok(server)
+    }
+
+    /// A program of the server, run by its owner.
+    fn program(&self, name: &str) -> Command {
+        let program = self.binaries.join(name);
+        let Some(owner) = self.owner else {
+            return programs::program(program);
+        };
+        let mut command = programs::program("setpriv");
+        command
+            .arg(format!("--reuid={}", owner.user))
+            .arg(format!("--regid={}", owner.group))
+            .arg("--clear-groups")
+            .arg(program);
+        command
+    }
+
+    fn make_files(&self, secret: &Path) -> Result<(), Failure> {
+        let mut initdb = self.program("initdb");
+        initdb
+            .arg("--pgdata")
+            .arg(self.directory.join("data"))
+            .arg("--pwfile")
+            .arg(secret)
+            .args(["--username=postgres", "--auth=scram-sha-256"])
+            .args(["--encoding=UTF8", "--locale=C"])
+            .current_dir(&self.directory);
+        quietly(&mut initdb)
+    }
+
+    fn keep(&self) -> Result<Server, Failure> {
+        let server = self.program("postgres");
+        let mut keeper = programs::program("sh");
+        keeper
+            .args(["-c", KEEPER, "sh"])
+            .arg(&self.directory)
+            .arg(server.get_program())
+            .args(server.get_args())
+            .arg("-D")
+            .arg(self.directory.join("data"))
+            .arg("-k")
+            .arg(&self.directory)
+            .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
+            .args(["-c", "max_connections=200"])
+            .current_dir(&self.directory)
+            .stdin(Stdio::piped());
+        let mut keeper = keeper
+            .spawn()
+            .map_err(|e| Failure::new(format!("sh: {e}")))?;
+        let input = keeper.stdin.take();
+        let (password, port) = (&self.password, self.port);
+        Ok(Server {
+            url: format!("postgres://siglum:{password}@127.0.0.1:{port}/siglum"),
+            keeper,
+            input,
+        })
+    }
+
+    fn psql(&self, sql: &str) -> Command {
+        let mut psql = self.program("psql");
+        psql.args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
+            .args(["-U", "postgres", "-d", "postgres"])
+            .args(["--no-psqlrc", "--quiet", "-v", "ON_ERROR_STOP=1", "-c", sql])
+            .env("PGPASSWORD", &self.password)
+            .current_dir(&self.directory);
+        psql
+    }
+
+    fn await_ready(&self, server: &mut Server) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while quietly(&mut self.psql("SELECT 1")).is_err() {
+            let is_gone = !self.directory.join("data/postmaster.pid").exists();
+            let patience = Duration::from_secs(if is_gone { 5 } else { 60 });
+            if begun.elapsed() > patience {
+                let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+                drop(server.input.take());
+                return Err(Failure::new(format!("PostgreSQL did not start:\n{log}")));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// Makes the role of the tests and its database, whose language orders words otherwise than by their bytes, as
+    /// those of many people do.
+    fn furnish(&self) -> Result<(), Failure> {
+        let role = format!(
+            "CREATE ROLE siglum LOGIN CREATEDB PASSWORD '{}'",
+            self.password
+        );
+        quietly(&mut self.psql(&role))?;
+        let plain = "CREATE DATABASE siglum OWNER siglum TEMPLATE template0";
+        let english = format!("{plain} LOCALE_PROVIDER icu ICU_LOCALE 'en-US'");
+        quietly(&mut self.psql(&english)).or_else(|_| quietly(&mut self.psql(plain)))
+    }
+}
+
+/// Runs a program and shows what it says only if it fails.
+fn quietly(command: &mut Command) -> Result<(), Failure> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let out = command
+        .output()
+        .map_err(|e| Failure::new(format!("{name}: {e}")))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&out.stderr);
+    Err(Failure::new(format!("{name}: {}: {said}", out.status)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_goes_with_its_holder() {
+        if binaries().is_none() {
+            println!("not tested: there is no PostgreSQL here");
+            return;
+        }
+        let server = start().unwrap();
+        let pid = server.keeper.id();
+        let directory =
+            std::env::temp_dir().join(format!("siglum-postgres-{}", std::process::id()));
+        let server_pid = fs::read_to_string(directory.join("data/postmaster.pid")).unwrap();
+        let server_pid = server_pid.lines().next().unwrap().to_owned();
+        assert!(Path::new(&format!("/proc/{server_pid}")).exists());
+        drop(server);
+        assert!(!Path::new(&format!("/proc/{server_pid}")).exists());
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+        assert!(!directory.exists());
+    }
+}
