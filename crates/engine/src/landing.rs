@@ -21,27 +21,19 @@ pub(crate) fn land(
     at: Timestamp,
     landed: &Landed,
 ) -> Result<(), LedgerError> {
-    let git = landed
-        .scene
-        .chain
-        .git_process()
-        .map(|(_, git)| git.identity.key());
-    let intents = match git {
-        Some(git) => tx.intents_of_git(&git)?,
-        None => Vec::new(),
-    };
-    let intent = intents
-        .into_iter()
-        .find(|i| i.repository == repository && i.state == IntentState::Open);
+    let intent = own_intent(tx, repository, landed)?;
     let commit = match &intent {
         Some(intent) => became(intent, landed),
         None => Some(&landed.commit),
     };
     let Some(commit) = commit else { return Ok(()) };
-    // What a sweep knew of it, without its intent, was less.
-    let known = tx.commit(repository, commit)?;
-    if known.is_some_and(|c| c.intent.is_some() || intent.is_none()) {
-        return Ok(());
+    if let Some(known) = tx.commit(repository, commit)? {
+        // What a sweep said of it, without its intent or while this word was under way, was less.
+        let less = known.intent.is_none() || known.seen_by == SeenBy::Sweep;
+        if intent.is_none() || !less {
+            return Ok(());
+        }
+        take_back(tx, &known)?;
     }
     match intent {
         Some(intent) => {
@@ -64,6 +56,56 @@ pub(crate) fn land(
                 SeenBy::Hook,
             )
         }
+    }
+}
+
+/// The intent of the git whose hook speaks. A sweep that saw that git dead while the hook's word was under way
+/// may have closed it.
+fn own_intent(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    landed: &Landed,
+) -> Result<Option<IntentRecord>, LedgerError> {
+    let Some((_, git)) = landed.scene.chain.git_process() else {
+        return Ok(None);
+    };
+    let mut own = tx.intents_of_git(&git.identity.key())?;
+    own.retain(|i| i.repository == repository);
+    let open = own.iter().position(|i| i.state == IntentState::Open);
+    let closed = || {
+        own.iter().position(|i| match &i.state {
+            IntentState::Open => false,
+            IntentState::Expired => became(i, landed).is_some(),
+            IntentState::Landed(commit) => became(i, landed) == Some(commit),
+        })
+    };
+    Ok(open.or_else(closed).map(|at| own.swap_remove(at)))
+}
+
+/// Takes back what was said of a commit by less than a hook that saw it landing.
+fn take_back(tx: &mut dyn Transaction, known: &CommitRecord) -> Result<(), LedgerError> {
+    if let Some(intent) = known.intent {
+        tx.close_intent(intent, &IntentState::Expired)?;
+    }
+    match known.checkpoint {
+        Some(id) => withdraw(tx, id, &known.commit),
+        None => Ok(()),
+    }
+}
+
+/// Withdraws a checkpoint, if it is this commit's.
+fn withdraw(
+    tx: &mut dyn Transaction,
+    id: CheckpointId,
+    commit: &Oid,
+) -> Result<(), LedgerError> {
+    let of_commit = tx
+        .checkpoint(id)?
+        .is_some_and(|c| c.commit.as_ref() == Some(commit));
+    if of_commit {
+        tx.withdraw_checkpoint(id)
+    } else {
+        Ok(())
     }
 }
 
@@ -175,16 +217,9 @@ pub(crate) fn withdraw_other(
     checkpoint: CheckpointId,
 ) -> Result<(), LedgerError> {
     let known = tx.commit(repository, commit)?.and_then(|c| c.checkpoint);
-    let Some(other) = known.filter(|other| *other != checkpoint) else {
-        return Ok(());
-    };
-    let of_commit = tx
-        .checkpoint(other)?
-        .is_some_and(|c| c.commit.as_ref() == Some(commit));
-    if of_commit {
-        tx.withdraw_checkpoint(other)
-    } else {
-        Ok(())
+    match known {
+        Some(other) if other != checkpoint => withdraw(tx, other, commit),
+        _ => Ok(()),
     }
 }
 

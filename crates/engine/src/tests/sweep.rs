@@ -226,6 +226,62 @@ fn a_trailer_does_not_overrule_the_hook_that_saw_who_made_the_commit() {
     assert_eq!(stage.state(1), IntentState::Expired);
 }
 
+/// The hook saw the commit landing, but its word waited in a spool while git was dead already.
+#[test]
+fn a_hook_that_is_heard_late_overrules_the_sweep() {
+    let (mut stage, repo) = announced();
+    let other = vec![started(3, StartKind::Startup), prompt("q", 4)];
+    let other = stage.hear(in_process(51, says("other", other)));
+    let beside = scene(2, &repo.place, 71, Some(51), Some(repo.head()));
+    stage.deliver(&intent(&beside, 10));
+    let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
+    let commit = repo.commit(&message, 11);
+    stage.dead.borrow_mut().extend([70, 71]);
+    stage.sweep();
+    let judgement = stage.commit(&commit).unwrap().judgement;
+    assert_eq!(judgement.verdict, Verdict::Ambiguous);
+    // By the trailer it was the first one's; it was the second one that made it.
+    stage.deliver(&landed(&beside, &commit, LandedBy::Commit, 11));
+    let found = stage.commit(&commit).unwrap();
+    let session = Committer::Session { session: other };
+    assert_eq!(found.judgement.committer, session);
+    assert_eq!(
+        (found.seen_by, found.intent),
+        (SeenBy::Hook, Some(checkpoint(2)))
+    );
+    assert_eq!(stage.state(1), IntentState::Expired);
+    assert_eq!(stage.state(2), IntentState::Landed(commit.clone()));
+    let pins = stage.read(|tx| tx.checkpoint(checkpoint(2))).unwrap().pins;
+    assert_eq!(pins.len(), 1);
+    assert_eq!(stage.read(|tx| tx.checkpoint(checkpoint(1))), None);
+    // Said twice, it changes nothing.
+    stage.deliver(&landed(&beside, &commit, LandedBy::Commit, 12));
+    stage.sweep();
+    assert_eq!(stage.commit(&commit).unwrap(), found);
+}
+
+#[test]
+fn the_announcer_whose_hook_is_heard_late_is_certain_again() {
+    let (mut stage, repo) = announced();
+    let seen = scene(1, &repo.place, 70, Some(50), Some(repo.head()));
+    let other = vec![started(3, StartKind::Startup), prompt("q", 4)];
+    stage.hear(in_process(51, says("other", other)));
+    let beside = scene(2, &repo.place, 71, Some(51), Some(repo.head()));
+    stage.deliver(&intent(&beside, 10));
+    let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
+    let commit = repo.commit(&message, 11);
+    stage.dead.borrow_mut().extend([70, 71]);
+    stage.sweep();
+    stage.deliver(&landed(&seen, &commit, LandedBy::Commit, 11));
+    let found = stage.commit(&commit).unwrap();
+    let session = stage.named("one").unwrap();
+    assert_eq!(found.judgement.committer, Committer::Session { session });
+    assert_eq!(found.seen_by, SeenBy::Hook);
+    let pins = stage.read(|tx| tx.checkpoint(checkpoint(1))).unwrap().pins;
+    let pinned: Vec<_> = pins.iter().map(|p| p.0).collect();
+    assert_eq!(pinned, [session]);
+}
+
 #[test]
 fn an_intent_that_cannot_be_seen_waits_for_a_day() {
     let mut stage = Stage::new();
