@@ -94,11 +94,7 @@ fn take_back(tx: &mut dyn Transaction, known: &CommitRecord) -> Result<(), Ledge
 }
 
 /// Withdraws a checkpoint, if it is this commit's.
-fn withdraw(
-    tx: &mut dyn Transaction,
-    id: CheckpointId,
-    commit: &Oid,
-) -> Result<(), LedgerError> {
+fn withdraw(tx: &mut dyn Transaction, id: CheckpointId, commit: &Oid) -> Result<(), LedgerError> {
     let of_commit = tx
         .checkpoint(id)?
         .is_some_and(|c| c.commit.as_ref() == Some(commit));

@@ -27,7 +27,7 @@ pub use error::LedgerError;
 pub use forgetting::Forgetting;
 pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresLedger, PostgresSettings};
+pub use postgres::{PostgresHints, PostgresLedger, PostgresSettings};
 pub use projections::{Delivery, Lag, Projection, Projections};
 pub use record::*;
 pub use row::LogRow;

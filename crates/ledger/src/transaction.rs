@@ -62,6 +62,10 @@ pub trait Ledger: Send {
     /// Those of the store.
     fn maintain(&mut self) -> Result<(), LedgerError>;
 
+    /// Tells whoever waits in another process that something was committed, where the store has a way to. It is a
+    /// hint that may be lost: whoever waits looks by itself now and then.
+    fn announce(&mut self) {}
+
     /// Takes what was erased out of the store's files, too, so that not even their bytes hold it.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::store::Place;
 /// How long a store that is let go waits for what is under way.
 const GRACE: Duration = Duration::from_secs(1);
 /// How often it looks by itself: for what other processes committed, and what failed before.
-const LOOK: Duration = Duration::from_secs(1);
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 enum Order {
     /// There may be something to do.
@@ -30,15 +30,16 @@ pub(crate) struct Aside {
 }
 
 impl Aside {
-    /// Does `work` until it is idle, whenever told, every second, and once more when let go.
+    /// Does `work` until it is idle, whenever told, every so often, and once more when let go.
     pub(crate) fn start(
         place: Place,
+        every: Duration,
         work: impl FnMut(&mut dyn Ledger) -> Result<Slice, LedgerError> + Send + 'static,
     ) -> Self {
         let (orders, told) = channel();
         let (end, ended) = channel();
         thread::spawn(move || {
-            serve(&place, work, &told);
+            serve(&place, every, work, &told);
             drop(end);
         });
         Self {
@@ -76,13 +77,14 @@ impl Drop for Aside {
 
 fn serve(
     place: &Place,
+    every: Duration,
     mut work: impl FnMut(&mut dyn Ledger) -> Result<Slice, LedgerError>,
     told: &Receiver<Order>,
 ) {
     let mut ledger = None;
     loop {
         let (mut last, mut asked) = (false, Vec::new());
-        match told.recv_timeout(LOOK) {
+        match told.recv_timeout(every) {
             Ok(Order::Finish(done)) => asked.push(done),
             Ok(Order::Look) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => last = true,

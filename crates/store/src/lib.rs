@@ -60,6 +60,8 @@ mod aside;
 mod drive;
 mod event;
 mod follow;
+#[cfg(feature = "postgres")]
+mod hints;
 mod store;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use siglum_ledger::{
 };
 use siglum_platform::clock::{self, Ids};
 
-use crate::aside::Aside;
+use crate::aside::{Aside, LOOK};
 use crate::{Drive, Entry, Receipt, follow};
 
 /// The process that this runs in.
@@ -60,11 +61,37 @@ impl Place {
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
-struct Inner {
+pub(crate) struct Inner {
     place: Place,
+    /// How often sinks look for what other processes committed.
+    every: Duration,
     ledger: Mutex<Box<dyn Ledger>>,
     keeper: OnceLock<Aside>,
     followers: Mutex<BTreeMap<String, Aside>>,
+    /// Something was committed here, and other processes were not told yet.
+    is_news: Arc<AtomicBool>,
+    #[cfg(feature = "postgres")]
+    listening: OnceLock<()>,
+}
+
+impl Inner {
+    fn followers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Aside>> {
+        let followers = self.followers.lock();
+        followers.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something was committed: the sinks are told.
+    pub(crate) fn look(&self) {
+        for aside in self.followers().values() {
+            aside.look();
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn ledger_id(&self) -> LedgerId {
+        let ledger = self.ledger.lock();
+        ledger.unwrap_or_else(PoisonError::into_inner).id()
+    }
 }
 
 impl fmt::Debug for Store {
@@ -80,7 +107,7 @@ impl Store {
     /// # Errors
     /// Those of the ledger.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TurnError> {
-        Self::at(Place::File(path.as_ref().to_owned()))
+        Self::at(Place::File(path.as_ref().to_owned()), LOOK)
     }
 
     /// Opens a tenant's part of a PostgreSQL store, at `postgres://user:password@host/database`.
@@ -90,16 +117,20 @@ impl Store {
     #[cfg(feature = "postgres")]
     pub fn connect(url: &str, tenant: &siglum_domain::Tenant) -> Result<Self, TurnError> {
         let settings = siglum_ledger::PostgresSettings::new(url, tenant.clone());
-        Self::at(Place::Server(Box::new(settings)))
+        Self::at(Place::Server(Box::new(settings)), LOOK)
     }
 
-    fn at(place: Place) -> Result<Self, TurnError> {
+    pub(crate) fn at(place: Place, every: Duration) -> Result<Self, TurnError> {
         let ledger = Mutex::new(place.connect()?);
         Ok(Self(Arc::new(Inner {
             place,
+            every,
             ledger,
             keeper: OnceLock::new(),
             followers: Mutex::default(),
+            is_news: Arc::default(),
+            #[cfg(feature = "postgres")]
+            listening: OnceLock::new(),
         })))
     }
 
@@ -266,9 +297,12 @@ impl Store {
     /// [`TurnError::Invalid`] where the name is that of a projection which the worker feeds.
     pub fn follow(&self, name: &str, sink: Box<dyn Sink + Send>) -> Result<(), TurnError> {
         self.with(|ledger| follow::register(ledger, name))?;
-        let aside = Aside::start(self.0.place.clone(), follow::feed(name.to_owned(), sink));
+        let feed = follow::feed(name.to_owned(), sink);
+        let aside = Aside::start(self.0.place.clone(), self.0.every, feed);
         aside.look();
-        let before = self.followers().insert(name.to_owned(), aside);
+        let before = self.0.followers().insert(name.to_owned(), aside);
+        #[cfg(feature = "postgres")]
+        self.listen();
         drop(before);
         Ok(())
     }
@@ -279,7 +313,7 @@ impl Store {
     /// Those of the ledger.
     pub fn pump(&self, most: Duration) -> Result<BTreeMap<String, Lag>, TurnError> {
         let until = Instant::now() + most;
-        let followers = self.followers();
+        let followers = self.0.followers();
         for aside in followers.values() {
             aside.finish(until.saturating_duration_since(Instant::now()));
         }
@@ -292,19 +326,28 @@ impl Store {
         names.into_iter().map(lag).collect()
     }
 
-    /// Something was committed: the sinks are told, and the store's own log is kept short.
-    pub(crate) fn committed(&self) {
-        for aside in self.followers().values() {
-            aside.look();
-        }
-        let place = || self.0.place.clone();
-        let maintain = |ledger: &mut dyn Ledger| ledger.maintain().map(|()| Slice::Idle);
-        let keeper = || Aside::start(place(), maintain);
-        self.0.keeper.get_or_init(keeper).look();
+    /// Listens for what other processes commit, once.
+    #[cfg(feature = "postgres")]
+    fn listen(&self) {
+        let Place::Server(settings) = &self.0.place else {
+            return;
+        };
+        let listen = || crate::hints::listen((**settings).clone(), Arc::downgrade(&self.0));
+        self.0.listening.get_or_init(listen);
     }
 
-    fn followers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Aside>> {
-        let followers = self.0.followers.lock();
-        followers.unwrap_or_else(PoisonError::into_inner)
+    /// Something was committed: the sinks are told, here and elsewhere, and the store's own log is kept short.
+    pub(crate) fn committed(&self) {
+        self.0.look();
+        self.0.is_news.store(true, Ordering::SeqCst);
+        let is_news = Arc::clone(&self.0.is_news);
+        let beside = move |ledger: &mut dyn Ledger| {
+            if is_news.swap(false, Ordering::SeqCst) {
+                ledger.announce();
+            }
+            ledger.maintain().map(|()| Slice::Idle)
+        };
+        let keeper = || Aside::start(self.0.place.clone(), self.0.every, beside);
+        self.0.keeper.get_or_init(keeper).look();
     }
 }

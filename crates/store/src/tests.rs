@@ -210,3 +210,30 @@ fn a_projection_of_the_worker_is_not_taken_over() {
     let refused = store.follow("docs", Box::new(Told { took, may, fails }));
     assert!(matches!(refused, Err(TurnError::Invalid { .. })));
 }
+
+#[cfg(feature = "postgres")]
+#[test]
+fn what_another_process_commits_is_heard_and_not_waited_for() {
+    use siglum_ledger::conformance::Server;
+
+    let Some(address) = Server::address() else {
+        return;
+    };
+    let server = Server::shared(&address).unwrap();
+    let settings = server.settings(server.tenant());
+    // Nobody looks by themselves within a day.
+    let open = || {
+        let place = crate::store::Place::Server(Box::new(settings.clone()));
+        Store::at(place, Duration::from_secs(86_400)).unwrap()
+    };
+    let (ours, other) = (open(), open());
+    let (took, told) = channel();
+    let (may, fails) = (None, false);
+    ours.follow("mine", Box::new(Told { took, may, fails }))
+        .unwrap();
+    let mut drive = other.drive(session(&other), TERM).unwrap();
+    for n in 1..=3 {
+        drive.commit(&format!("turn-{n}"), said(n)).unwrap();
+        assert_eq!(told.recv_timeout(LONG).unwrap().0, n);
+    }
+}

@@ -277,7 +277,7 @@ CREATE TABLE deliveries (
     PRIMARY KEY (tenant, projection, session)
 );
 CREATE INDEX deliveries_due ON deliveries (tenant, projection, retry_at, session) WHERE due > taken AND parked_at IS NULL;
-CREATE INDEX deliveries_parked ON deliveries (tenant, projection) WHERE parked_at IS NOT NULL;
+CREATE INDEX deliveries_troubled ON deliveries (tenant, projection, since, session) WHERE tries > 0;
 
 CREATE TABLE leases (
     tenant     text COLLATE "C" NOT NULL,

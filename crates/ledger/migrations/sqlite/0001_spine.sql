@@ -238,7 +238,7 @@ CREATE TABLE deliveries (
     PRIMARY KEY (projection, session)
 ) WITHOUT ROWID;
 CREATE INDEX deliveries_due ON deliveries (projection, retry_at) WHERE due > taken AND parked_at IS NULL;
-CREATE INDEX deliveries_parked ON deliveries (projection) WHERE parked_at IS NOT NULL;
+CREATE INDEX deliveries_troubled ON deliveries (projection, since, session) WHERE tries > 0;
 
 CREATE TABLE leases (
     session    BLOB PRIMARY KEY REFERENCES sessions(id),

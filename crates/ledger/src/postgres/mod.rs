@@ -2,7 +2,7 @@
 //!
 //! One ledger is one connection. It is made anew before a transaction where it was lost, and never in the middle of
 //! one. Nothing relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so that distributed
-//! databases that speak its protocol can hold a ledger, too.
+//! databases that speak its protocol can hold a ledger, too; where there are notifications, they are a hint.
 
 mod begun;
 mod check;
@@ -11,6 +11,7 @@ mod commits;
 mod connection;
 mod error;
 mod forgetting;
+mod hints;
 mod integrity;
 mod listing;
 mod log;
@@ -25,6 +26,7 @@ mod tls;
 mod turns;
 mod tx;
 
+pub use hints::PostgresHints;
 pub use migrate::SCHEMA;
 #[cfg(any(test, feature = "conformance"))]
 pub(crate) use migrate::migrations;

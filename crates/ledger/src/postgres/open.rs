@@ -6,6 +6,7 @@ use super::begun::{self, Ended, TRIES};
 use super::check;
 use super::connection::Link;
 use super::error::{self, Fault};
+use super::hints;
 use super::migrate::{self, Own};
 use super::settings::PostgresSettings;
 use super::tx::{Access, Tx};
@@ -19,6 +20,8 @@ pub struct PostgresLedger {
     settings: PostgresSettings,
     id: LedgerId,
     key: [u8; 32],
+    /// The database knows no notifications.
+    is_mute: bool,
 }
 
 impl PostgresLedger {
@@ -47,6 +50,7 @@ impl PostgresLedger {
             settings: settings.clone(),
             id: own.id,
             key: own.key,
+            is_mute: false,
         })
     }
 
@@ -63,6 +67,12 @@ impl PostgresLedger {
         let begun = link.client.batch_execute(opening);
         begun.map_err(error::refused)?;
         Ok(link)
+    }
+
+    /// The connection, or another one where it was lost.
+    fn connected(&mut self) -> Result<Link, LedgerError> {
+        let link = self.link.take().filter(|link| !link.client.is_closed());
+        link.map_or_else(|| self.again(), Ok)
     }
 
     /// Another connection to the same ledger.
@@ -156,14 +166,30 @@ impl Ledger for PostgresLedger {
         Ok(())
     }
 
+    fn announce(&mut self) {
+        // A connection that was lost says so once.
+        for _ in 0..2 {
+            if self.is_mute {
+                return;
+            }
+            let Ok(mut link) = self.connected() else {
+                return;
+            };
+            let told = hints::tell(&mut link, self.id);
+            match told.map_err(|error| error::fault(&error)) {
+                Err(Fault::Lost) => continue,
+                told => self.is_mute = told.is_err(),
+            }
+            self.link = Some(link);
+            return;
+        }
+    }
+
     /// Lets the server take out the old versions of rows that were erased. It does so where no older transaction can
     /// see them any more. Their bytes in its files are free then and not overwritten at once, and its own log and
     /// the backups of it keep what they have: those have a time to live of their own.
     fn scrub(&mut self) -> Result<(), LedgerError> {
-        let mut link = match self.link.take().filter(|link| !link.client.is_closed()) {
-            Some(link) => link,
-            None => self.again()?,
-        };
+        let mut link = self.connected()?;
         migrate::scrub(&mut link, self.settings.statement)?;
         self.link = Some(link);
         Ok(())

@@ -12,7 +12,7 @@ use siglum_domain::{
 };
 use uuid::Uuid;
 
-use super::{PostgresLedger, PostgresSettings};
+use super::{PostgresHints, PostgresLedger, PostgresSettings};
 use crate::conformance::Server;
 use crate::record::{Mode, SessionOrigin, SessionRecord};
 use crate::sqlite::Open;

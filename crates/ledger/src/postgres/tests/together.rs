@@ -205,3 +205,22 @@ fn several_workers_claim_different_sessions() {
     .unwrap();
     assert_eq!(none, []);
 }
+
+#[test]
+fn a_commit_is_told_to_those_who_listen_to_the_same_ledger() {
+    let Some(home) = Home::shared() else { return };
+    let Some(other) = Home::shared() else { return };
+    let mut ledger = home.furnished();
+    let mut hints = PostgresHints::listen(&home.settings, ledger.id()).unwrap();
+    let mut elsewhere = PostgresLedger::open(&other.settings, command(2)).unwrap();
+    elsewhere.announce();
+    assert!(!hints.wait(Duration::from_millis(50)).unwrap());
+    ledger.announce();
+    assert!(hints.wait(Duration::from_secs(60)).unwrap());
+    // Also after the connection of who tells it was lost.
+    let lost = "SELECT pg_terminate_backend(pg_backend_pid())";
+    let link = ledger.link().unwrap();
+    assert!(link.client.batch_execute(lost).is_err());
+    ledger.announce();
+    assert!(hints.wait(Duration::from_secs(60)).unwrap());
+}

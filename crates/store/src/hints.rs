@@ -1,0 +1,44 @@
+//! Hints of a server that another process committed something, so that sinks here need not wait for the next look.
+
+use std::sync::Weak;
+use std::thread;
+
+use siglum_ledger::{LedgerError, PostgresHints, PostgresSettings};
+
+use crate::aside::LOOK;
+use crate::store::Inner;
+
+/// Listens on a thread of its own for as long as there is the store. Where the server knows no hints, nobody
+/// listens, and looking now and then is enough.
+pub(crate) fn listen(settings: PostgresSettings, store: Weak<Inner>) {
+    thread::spawn(move || {
+        while let Some(ledger) = store.upgrade().map(|store| store.ledger_id()) {
+            match PostgresHints::listen(&settings, ledger) {
+                Ok(hints) => hear(hints, &store),
+                Err(LedgerError::Unreachable(_)) => {}
+                Err(error) => {
+                    tracing::debug!("the server gives no hints: {error}");
+                    return;
+                }
+            }
+            // The connection was lost, or there is none.
+            thread::sleep(LOOK);
+        }
+    });
+}
+
+fn hear(mut hints: PostgresHints, store: &Weak<Inner>) {
+    // What was committed before it could be heard.
+    let mut heard = true;
+    loop {
+        let Some(store) = store.upgrade() else { return };
+        if heard {
+            store.look();
+        }
+        drop(store);
+        match hints.wait(LOOK) {
+            Ok(was) => heard = was,
+            Err(_) => return,
+        }
+    }
+}
