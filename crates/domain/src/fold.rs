@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::grammar::Oid;
 use crate::id::{ObservationId, TurnId};
 use crate::observation::{
-    Body, Fact, FileVersion, Observation, Outcome, Role, Side, Tokens, ToolClass,
+    Body, Fact, FileVersion, Observation, Outcome, Recovery, Role, Side, Tokens, ToolClass,
 };
 use crate::time::Timestamp;
 
@@ -138,7 +138,9 @@ pub struct TurnView {
     pub prompt: Option<Body>,
     /// Whether the agent wrote the prompt itself.
     pub synthetic: bool,
-    /// The last words of the agent.
+    /// How it was settled after its driver had died.
+    pub recovered: Option<Recovery>,
+    /// The last words of the agent: those that came with its stop, else the end of its last message.
     pub last_message: Option<Body>,
     /// Its tool calls in order.
     pub tools: Vec<ToolCall>,
@@ -285,6 +287,7 @@ fn turn(id: Option<TurnId>, entries: &[&Entry]) -> TurnView {
                     view.last_message.clone_from(last_message);
                 }
             }
+            Fact::Recovered { how } => view.recovered = Some(*how),
             Fact::ToolStarted { .. }
             | Fact::ToolEnded { .. }
             | Fact::FileSeen { .. }
@@ -308,6 +311,11 @@ fn turn(id: Option<TurnId>, entries: &[&Entry]) -> TurnView {
     view.messages = messages.into_values().collect();
     view.messages.sort_by_key(|m| m.at);
     view.messages.iter().for_each(|m| view.tokens += m.tokens);
+    if view.last_message.is_none() {
+        let own = |m: &&MessageView| m.role == Role::Assistant && m.subagent.is_none();
+        let last = view.messages.iter().rev().find(own);
+        view.last_message = last.and_then(|m| m.parts.last().cloned());
+    }
     view
 }
 

@@ -1,6 +1,6 @@
 //! What people type: a whole id, the tail of one, or an agent's own id for a session.
 
-use siglum_domain::{AgentName, CheckpointId, NativeId, SessionId, id};
+use siglum_domain::{CheckpointId, NativeId, SessionId, id};
 use siglum_ledger::{Ledger, LedgerError, Transaction, read};
 
 /// Why a name names nothing.
@@ -121,16 +121,12 @@ fn by_native(tx: &mut dyn Transaction, text: &str) -> Result<Vec<(Named, String)
     let Ok(native) = NativeId::new(text) else {
         return Ok(Vec::new());
     };
-    let mut found = Vec::new();
-    for agent in siglum_agents::AGENTS {
-        let name =
-            AgentName::new(agent.name).expect("because the names of agents keep to the grammar");
-        if let Some(session) = tx.session_by_alias(&name, &native)? {
-            found.push((
-                Named::Session(session),
-                format!("{session} ({} {native})", agent.name),
-            ));
-        }
-    }
-    Ok(found)
+    let called = tx.sessions_by_native(&native)?;
+    let meaning = |(agent, session)| {
+        (
+            Named::Session(session),
+            format!("{session} ({agent} {native})"),
+        )
+    };
+    Ok(called.into_iter().map(meaning).collect())
 }

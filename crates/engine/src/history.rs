@@ -6,10 +6,10 @@ use siglum_agents::AgentSpec;
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Verdict;
 use siglum_domain::fold::{self, Entry, SessionView, TurnView};
-use siglum_domain::observation::{Body, Fact, Observation, Source};
+use siglum_domain::observation::{Body, Fact, Observation, Recovery, Source};
 use siglum_domain::{IdSource, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{
-    CommitRecord, Durability, Ledger, LedgerError, NewEntry, Relation, SeenBy, Segment,
+    CommitRecord, Durability, Ledger, LedgerError, Mode, NewEntry, Relation, SeenBy, Segment,
     SessionFilter, SessionListing, SessionRecord, Statement, Transaction, read, write,
 };
 
@@ -28,6 +28,10 @@ pub enum TurnState {
     Open,
     /// Nobody saw its stop, and the session went on or ended.
     Broken,
+    /// Its driver died before its stop, and it was kept as it was.
+    Interrupted,
+    /// Its driver died in a call, and a person said what became of that.
+    Decided,
     /// It stopped, and some of it is not sealed yet.
     Unsealed,
     /// A receipt holds all of it.
@@ -41,6 +45,8 @@ impl TurnState {
         match self {
             Self::Open => "open",
             Self::Broken => "no stop seen",
+            Self::Interrupted => "interrupted",
+            Self::Decided => "settled by a person",
             Self::Unsealed => "unsealed",
             Self::Sealed => "sealed",
         }
@@ -181,15 +187,19 @@ fn turns(
     let turn = |(at, view): (usize, TurnView)| {
         let sealed = ends.get(&view.id).is_none_or(|end| *end <= record.sealed);
         let runs = at == last && !matches!(stand, Stand::Ended | Stand::Imported);
-        // What a person tells the agent itself to do, such as to compact, has no prompt and no stop.
-        let unstopped = view.prompt.is_some() && view.stopped.is_none();
+        // What a person tells the agent itself to do, such as to compact, has no prompt and no stop; a driver that
+        // commits a turn without a stop is done with it.
+        let unstopped =
+            record.mode != Mode::Driven && view.prompt.is_some() && view.stopped.is_none();
         Turn {
             number: (at + 1).saturating_sub(outside),
-            state: match (unstopped, sealed) {
-                (true, _) if runs => TurnState::Open,
-                (true, _) if stand != Stand::Imported => TurnState::Broken,
-                (_, true) => TurnState::Sealed,
-                (_, false) => TurnState::Unsealed,
+            state: match (view.recovered, unstopped, sealed) {
+                (Some(Recovery::Interrupted), ..) => TurnState::Interrupted,
+                (Some(Recovery::Decided), ..) => TurnState::Decided,
+                (_, true, _) if runs => TurnState::Open,
+                (_, true, _) if stand != Stand::Imported => TurnState::Broken,
+                (_, _, true) => TurnState::Sealed,
+                (_, _, false) => TurnState::Unsealed,
             },
             view,
             commits: Vec::new(),

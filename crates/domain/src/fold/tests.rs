@@ -211,3 +211,31 @@ fn a_failure_that_one_source_knows_of_is_one() {
         assert_eq!(outcome(&entries), Some(expected));
     }
 }
+
+#[test]
+fn the_last_words_are_those_of_the_stop_or_else_of_the_last_message() {
+    let said = |role, text: &str| Fact::Message {
+        role,
+        text: body(text),
+        model: None,
+        tokens: None,
+    };
+    let stopped = |last: Option<&str>| Fact::Stopped {
+        last_message: last.map(body),
+        background: Vec::new(),
+    };
+    let mut within = entry(4, 4, Some(1), "message:4", said(Role::Assistant, "within"));
+    within.observation.subagent = Some("a".into());
+    let day = |last| {
+        [
+            entry(1, 1, Some(1), "message:1", said(Role::Assistant, "first")),
+            entry(2, 2, Some(1), "message:2", said(Role::Assistant, "second")),
+            entry(3, 3, Some(1), "message:3", said(Role::User, "asked")),
+            within.clone(),
+            entry(5, 5, Some(1), "stop:1", stopped(last)),
+        ]
+    };
+    let last = |entries: &[Entry]| session(entries).turns[0].last_message.clone();
+    assert_eq!(last(&day(None)), Some(body("second")));
+    assert_eq!(last(&day(Some("bye"))), Some(body("bye")));
+}

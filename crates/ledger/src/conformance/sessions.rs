@@ -105,6 +105,14 @@ fn alias_of_agent(shelf: &dyn Shelf) -> Outcome {
     })?;
     let wanted = [Some(session_id(1)), Some(session_id(2)), None];
     same!(found, wanted, "sessions by agent and alias");
+    let found = desk.read(|tx| tx.sessions_by_native(&id))?;
+    let wanted = [
+        (agent("codex"), session_id(1)),
+        (agent("pi"), session_id(2)),
+    ];
+    same!(found, wanted, "sessions that any agent calls so");
+    let nobodys = desk.read(|tx| tx.sessions_by_native(&native("nobody's")))?;
+    same!(nobodys, [], "sessions that no agent calls so");
     Ok(())
 }
 

@@ -156,6 +156,7 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         repositories();
         session(one);
         session_by_alias(&claude, &native("native-1"));
+        sessions_by_native(&native("native-1"));
         sessions_by_tail(&one.short());
         sessions(&SessionFilter::default());
         sessions(&SessionFilter { link: Some(Link::PrNumber(7)), ..SessionFilter::default() });

@@ -123,6 +123,14 @@ impl Sessions for Tx<'_> {
         Ok(found)
     }
 
+    fn sessions_by_native(&mut self, native: &NativeId) -> Result<Vec<(AgentName, SessionId)>> {
+        let sql =
+            "SELECT agent, session FROM aliases WHERE tenant = $1 AND native = $2 ORDER BY agent";
+        self.rows(sql, &[&native.as_str()], |row| {
+            Ok((get(row, 0)?, get(row, 1)?))
+        })
+    }
+
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
         let sql = "SELECT id FROM sessions WHERE tenant = $1 \
              AND strpos(right(replace(id::text, '-', ''), greatest(8, length($2))), $2) > 0 \

@@ -270,6 +270,14 @@ impl Sessions for Tx<'_> {
             .optional()?)
     }
 
+    fn sessions_by_native(&mut self, native: &NativeId) -> Result<Vec<(AgentName, SessionId)>> {
+        let sql = "SELECT agent, session FROM aliases WHERE native = ?1 ORDER BY agent";
+        let mut query = self.db.prepare(sql)?;
+        Ok(query
+            .query_map([native.as_str()], |row| Ok((get(row, 0)?, get(row, 1)?)))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
         let sql = "SELECT id FROM sessions WHERE instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 ORDER BY last_at DESC LIMIT 16";
         let mut query = self.db.prepare(sql)?;

@@ -114,6 +114,15 @@ fn goes_on(next: &mut Driver, session: &str, how: &str, stored: u32) {
     assert_eq!(next.receipts(session).len(), 2);
 }
 
+/// The commands show what became of the turn, of a session by what its runtime calls it.
+fn is_shown(store: &Store, conversation: &str, state: &str) {
+    if store.is_file() {
+        let root = &store.world.root;
+        let shown = store.world.json(root, &["session", "show", conversation]);
+        assert_eq!(shown["turns"][0]["state"], state, "{shown}");
+    }
+}
+
 #[test]
 fn f02_s08_a_turn_that_had_come_to_its_stop_is_committed_once() {
     each_store(|store| {
@@ -124,6 +133,7 @@ fn f02_s08_a_turn_that_had_come_to_its_stop_is_committed_once() {
             next.texts(&session),
             ["asked", "c", "c", "answered", "complete"]
         );
+        is_shown(store, "s", "sealed");
         next.must(&json!({ "do": "work" }));
         assert_eq!(next.receipts(&session).len(), 1);
         store.outcome("recovered by the worker");
@@ -139,6 +149,7 @@ fn f03_s09_a_turn_that_was_broken_off_is_kept_and_marked() {
         assert_eq!(took["recovered"]["how"], "interrupted");
         assert_eq!(next.texts(&session), ["asked", "c", "c", "interrupted"]);
         assert_eq!(took["open"], Value::Null);
+        is_shown(store, "s", "interrupted");
         store.outcome("interrupted");
     });
 }
@@ -165,6 +176,9 @@ fn f04_s10_a_call_without_a_result_waits_for_a_person() {
             next.must(&json!({ "do": "decide", "session": session, "decision": decision }));
             assert_eq!(next.texts(&session), texts);
             assert_eq!(next.must(&json!({ "do": "held" })), json!([]));
+            if !texts.is_empty() {
+                is_shown(store, decision, "settled by a person");
+            }
             next.lease(&session);
             next.turn(&session, "more");
             store.outcome(decision);

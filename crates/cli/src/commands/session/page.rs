@@ -250,7 +250,7 @@ impl Page<'_, '_> {
         let opened = turn.view.opened.map(ui::when).unwrap_or_default();
         let look = match turn.state {
             TurnState::Open => Style::Added,
-            TurnState::Broken => Style::Warning,
+            TurnState::Broken | TurnState::Interrupted | TurnState::Decided => Style::Warning,
             TurnState::Unsealed | TurnState::Sealed => Style::Dim,
         };
         let cost = match cost(turn.view.tokens) {

@@ -156,7 +156,7 @@ struct TurnJson {
     turn: Option<String>,
     /// Its number in the session, from 1; 0 for what happened outside any turn.
     number: usize,
-    /// `open`, `no stop seen`, `unsealed` or `sealed`.
+    /// `open`, `no stop seen`, `interrupted`, `settled by a person`, `unsealed` or `sealed`.
     state: String,
     opened_at: Option<String>,
     stopped_at: Option<String>,

@@ -119,7 +119,14 @@ impl OpenJson {
 
     /// In one line.
     pub fn line(&self) -> String {
-        format!("{} `{}`: {}", self.id.short(), self.turn_key, self.text)
+        let tools: Vec<_> = self.calls.iter().map(|c| c.tool.as_str()).collect();
+        let what = [self.text.as_str(), &tools.join(", ")].join(" ");
+        format!(
+            "{} `{}`: {}",
+            self.id.short(),
+            self.turn_key,
+            what.trim_end()
+        )
     }
 
     pub(super) fn print(&self, ui: &Ui) -> Result<(), CommandError> {
