@@ -26,7 +26,7 @@ const UNSEEN_MS: i64 = 24 * 60 * 60 * 1000;
 /// Looks at all checkouts of a repository.
 ///
 /// # Errors
-/// Those of the ledger. A checkout that git cannot read is left out.
+/// Those of the ledger. A checkout that git cannot read is left out, and its intents wait for the next look.
 pub fn sweep(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
@@ -46,7 +46,10 @@ pub fn sweep(
             &mut open,
         ) {
             match error {
-                EngineError::Git(error) => tracing::warn!("left {worktree} out: {error}"),
+                EngineError::Git(error) => {
+                    tracing::warn!("left {worktree} out: {error}");
+                    open.retain(|i| i.scene.place.worktree != *worktree);
+                }
                 other => return Err(other),
             }
         }

@@ -141,6 +141,22 @@ fn a_commit_with_the_trailer_is_its_intent() {
 }
 
 #[test]
+fn an_intent_waits_until_git_can_be_asked() {
+    let (mut stage, repo) = announced();
+    let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
+    let commit = repo.commit(&message, 11);
+    stage.dead.borrow_mut().push(70);
+    let config = format!("{}/config", repo.place.common_dir);
+    let sound = fs::read(&config).unwrap();
+    fs::write(&config, "[").unwrap();
+    stage.sweep();
+    assert_eq!(stage.state(1), IntentState::Open);
+    fs::write(&config, sound).unwrap();
+    stage.sweep();
+    assert_eq!(stage.state(1), IntentState::Landed(commit));
+}
+
+#[test]
 fn a_commit_without_the_trailer_fits_by_parent_and_moment() {
     for (seconds, fits) in [(11, true), (20, true), (25, false), (5, false)] {
         let mut stage = Stage::new();
