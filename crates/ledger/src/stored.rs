@@ -3,7 +3,10 @@
 use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{Fact, Observation, Source};
-use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{
+    AgentName, CheckpointId, ConversationId, LedgerId, NativeId, Oid, RepositoryId, SessionId,
+    Timestamp,
+};
 
 use crate::LedgerError;
 use crate::record::*;
@@ -93,6 +96,32 @@ impl StatementRow {
             source: self.source,
             statement: from_json("statement", &self.body)?,
         })
+    }
+}
+
+/// A session of whose record nothing but the id can be read: it is quarantined.
+pub(crate) fn unreadable_session(id: SessionId, why: &dyn std::fmt::Display) -> SessionRecord {
+    let native = NativeId::new(id.to_string()).expect("because ids keep to the grammar");
+    SessionRecord {
+        id,
+        agent: AgentName::new("unknown").expect("because it keeps to the grammar"),
+        conversation: ConversationId::from_native(&native),
+        home: LedgerId::from_uuid(id.uuid()),
+        mode: Mode::Observed,
+        origin: SessionOrigin::Live,
+        parent: None,
+        created_at: Timestamp::default(),
+        last_at: Timestamp::default(),
+        ended_at: None,
+        cwd: None,
+        repository: None,
+        worktree: None,
+        head: 0,
+        sealed: 0,
+        forgotten: None,
+        parent_at: None,
+        archived_at: None,
+        quarantined: Some(format!("its record cannot be read: {why}")),
     }
 }
 

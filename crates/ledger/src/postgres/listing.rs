@@ -9,7 +9,7 @@ use super::tx::{Tx, Value};
 use crate::LedgerError;
 use crate::record::*;
 use crate::row::from_word;
-use crate::stored::forgotten;
+use crate::stored::{forgotten, unreadable_session};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -43,6 +43,36 @@ pub(super) fn session_row(row: &Row) -> Result<SessionRecord> {
         parent_at: raw::<Option<i64>>(row, 18)?.and_then(|n| u64::try_from(n).ok()),
         archived_at: opt(row, 19)?,
         quarantined: raw(row, 20)?,
+    })
+}
+
+/// A session whose record may be damaged: then it has its id and what else can be read, and is quarantined.
+pub(super) fn readable_session(row: &Row) -> Result<SessionRecord> {
+    session_row(row).or_else(|error| salvaged(row, &error))
+}
+
+fn salvaged(row: &Row, error: &LedgerError) -> Result<SessionRecord> {
+    let none = unreadable_session(get(row, 0)?, error);
+    let is_driven = raw::<String>(row, 4).is_ok_and(|mode| mode == "driven");
+    Ok(SessionRecord {
+        agent: get(row, 1).unwrap_or(none.agent),
+        conversation: get(row, 2).unwrap_or(none.conversation),
+        home: get(row, 3).unwrap_or(none.home),
+        mode: if is_driven { Mode::Driven } else { none.mode },
+        created_at: get(row, 8).unwrap_or_default(),
+        last_at: get(row, 9).unwrap_or_default(),
+        ended_at: opt(row, 10).unwrap_or_default(),
+        cwd: raw(row, 11).unwrap_or_default(),
+        repository: opt(row, 12).unwrap_or_default(),
+        worktree: raw(row, 13).unwrap_or_default(),
+        head: count(row, 14).unwrap_or_default(),
+        sealed: count(row, 15).unwrap_or_default(),
+        forgotten: forgotten(
+            opt(row, 16).unwrap_or_default(),
+            raw(row, 17).unwrap_or_default(),
+        ),
+        archived_at: opt(row, 19).unwrap_or_default(),
+        ..none
     })
 }
 
@@ -100,7 +130,7 @@ impl<'v> Conditions<'v> {
 impl Tx<'_> {
     pub(super) fn session_record(&mut self, id: SessionId) -> Result<Option<SessionRecord>> {
         let sql = format!("SELECT {SESSION} FROM sessions s WHERE s.tenant = $1 AND s.id = $2");
-        self.row(&sql, &[&Col(id)], session_row)
+        self.row(&sql, &[&Col(id)], readable_session)
     }
 
     pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
@@ -140,7 +170,7 @@ impl Tx<'_> {
         of.values.push(&most);
         self.rows(&sql, &of.values, |row| {
             Ok(SessionListing {
-                record: session_row(row)?,
+                record: readable_session(row)?,
                 summary: summary_row(row, SESSION_COLUMNS)?,
                 commits: count(row, SESSION_COLUMNS + 10)?,
             })

@@ -7,7 +7,7 @@ use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp, TurnId};
 
 use super::columns::{Col, count, get, int, limit, opt, raw};
-use super::listing::{SESSION, session_row};
+use super::listing::{SESSION, readable_session};
 use super::tx::{Tx, Value};
 use crate::record::*;
 use crate::row::{LogRow, from_word, header, word};
@@ -308,7 +308,7 @@ impl Log for Tx<'_> {
             "SELECT {SESSION} FROM sessions s WHERE s.tenant = $1 AND s.head > s.sealed AND s.mode = 'observed' AND s.quarantined IS NULL \
              ORDER BY s.last_at LIMIT $2"
         );
-        self.rows(&sql, &[&int(most as u64)], session_row)
+        self.rows(&sql, &[&int(most as u64)], readable_session)
     }
 
     fn to_seal(

@@ -5,15 +5,13 @@ use siglum_domain::intake::{AgentVariable, Place};
 use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{
-    AgentName, ConversationId, LedgerId, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
-};
+use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
 
 use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
 use crate::record::*;
 use crate::row::{from_word, json, word};
-use crate::stored::{BindingRow, StatementRow, Subjects, forgotten};
+use crate::stored::{BindingRow, StatementRow, Subjects, forgotten, unreadable_session};
 use crate::{LedgerError, Sessions};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -63,24 +61,15 @@ pub(super) fn readable_session(row: &Row<'_>) -> rusqlite::Result<SessionRecord>
 }
 
 fn salvaged(row: &Row<'_>, error: &rusqlite::Error) -> rusqlite::Result<SessionRecord> {
-    let id: SessionId = get(row, 0)?;
-    let time = |at| get(row, at).unwrap_or_default();
-    let unknown = || AgentName::new("unknown").expect("because it keeps to the grammar");
-    let native = NativeId::new(id.to_string()).expect("because ids keep to the grammar");
+    let none = unreadable_session(get(row, 0)?, error);
     let is_driven = row.get::<_, String>(4).is_ok_and(|mode| mode == "driven");
     Ok(SessionRecord {
-        id,
-        agent: get(row, 1).unwrap_or_else(|_| unknown()),
-        conversation: get(row, 2).unwrap_or_else(|_| ConversationId::from_native(&native)),
-        home: get(row, 3).unwrap_or_else(|_| LedgerId::from_uuid(id.uuid())),
-        mode: match is_driven {
-            true => Mode::Driven,
-            false => Mode::Observed,
-        },
-        origin: SessionOrigin::Live,
-        parent: None,
-        created_at: time(8),
-        last_at: time(9),
+        agent: get(row, 1).unwrap_or(none.agent),
+        conversation: get(row, 2).unwrap_or(none.conversation),
+        home: get(row, 3).unwrap_or(none.home),
+        mode: if is_driven { Mode::Driven } else { none.mode },
+        created_at: get(row, 8).unwrap_or_default(),
+        last_at: get(row, 9).unwrap_or_default(),
         ended_at: opt(row, 10).unwrap_or_default(),
         cwd: row.get(11).unwrap_or_default(),
         repository: opt(row, 12).unwrap_or_default(),
@@ -91,9 +80,8 @@ fn salvaged(row: &Row<'_>, error: &rusqlite::Error) -> rusqlite::Result<SessionR
             opt(row, 16).unwrap_or_default(),
             row.get(17).unwrap_or_default(),
         ),
-        parent_at: None,
         archived_at: opt(row, 19).unwrap_or_default(),
-        quarantined: Some(format!("its record cannot be read: {error}")),
+        ..none
     })
 }
 

@@ -165,3 +165,25 @@ fn wait_for_end(home: &Home, pid: i32) {
     }
     panic!("the connection did not end");
 }
+
+#[test]
+fn a_session_whose_record_is_damaged_is_quarantined_and_the_others_are_served() {
+    let Some(home) = Home::own() else { return };
+    let mut ledger = home.furnished();
+    let wrong = "UPDATE sessions SET agent = 'No Agent' WHERE id = $1";
+    let changed = home.raw().execute(wrong, &[&session_id(1).uuid()]);
+    assert_eq!(changed.unwrap(), 1);
+    let all = SessionFilter::default();
+    let listed = crate::read(&mut ledger, |tx| tx.sessions(&all)).unwrap();
+    let mut listed: Vec<_> = listed.into_iter().map(|s| s.record).collect();
+    listed.sort_by_key(|record| record.id);
+    assert_eq!(listed[1], session(2, ledger.id()));
+    let damaged = crate::read(&mut ledger, |tx| tx.session(session_id(1))).unwrap();
+    assert_eq!(damaged.as_ref(), Some(&listed[0]));
+    let damaged = damaged.unwrap();
+    assert!(damaged.quarantined.is_some_and(|why| why.contains("agent")));
+    assert_eq!(
+        (damaged.conversation.as_str(), damaged.created_at),
+        ("c1", at(1))
+    );
+}

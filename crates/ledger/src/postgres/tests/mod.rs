@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{PostgresHints, PostgresLedger, PostgresSettings};
 use crate::conformance::Server;
-use crate::record::{Mode, SessionOrigin, SessionRecord};
+use crate::record::{Mode, SessionFilter, SessionOrigin, SessionRecord};
 use crate::sqlite::Open;
 use crate::{Durability, Ledger, LedgerError, NewEntry, Transaction};
 
