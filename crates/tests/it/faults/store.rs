@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
@@ -69,7 +70,10 @@ pub(crate) fn on_a_server(scenario: impl Fn(&mut Store)) {
         eprintln!("not shown on PostgreSQL: SIGLUM_TEST_PG is not set");
         return;
     };
-    let name = format!("faults_{}", std::process::id());
+    // Several tests may run in one process.
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let made = MADE.fetch_add(1, Ordering::Relaxed);
+    let name = format!("faults_{}_{made}", std::process::id());
     psql(&server, &["-c", &format!("CREATE DATABASE {name}")]);
     let place = Place::Server(server.clone(), name.clone());
     run(World::new(), place, "postgres", scenario);

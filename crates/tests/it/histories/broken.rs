@@ -368,3 +368,30 @@ fn what_nobody_knows_may_be_there_once_or_not_at_all() {
         story.store("b.2", &items);
     });
 }
+
+#[test]
+fn what_was_asked_for_again_is_where_it_was_done() {
+    let mut story = sound();
+    let step = |what: &str, said: Value| json!({ "do": what, "epoch": 2, "expected": 12, "key": "b.2", "said": said });
+    let note = json!([{ "note": "b:b.2:1" }]);
+    let stop = json!([{ "stop": "" }]);
+    let unknown = json!({ "error": "unknown", "fate": "unknown" });
+    let failed = json!({ "error": "store", "fate": "not committed" });
+    story.op("b", step("open", json!([])), json!({}));
+    story.op("b", step("commit", stop.clone()), unknown);
+    story.op("b", step("commit", stop.clone()), failed);
+    story.op("b", step("append", note), json!({}));
+    let stopped = Item {
+        key: "stop:b.2".to_owned(),
+        text: None,
+    };
+    let mut items = vec![item("note:b.2:b:b.2:1", "b:b.2:1"), stopped];
+    let receipt = story.store("b.2", &items);
+    let done = json!({ "receipt": receipt, "already": false });
+    story.op("b", step("commit", stop), done);
+    assert_eq!(story.problems(), [""; 0]);
+    items.reverse();
+    story.log.entries.truncate(12);
+    story.log.entries.extend(items);
+    assert_ne!(story.problems(), [""; 0]);
+}

@@ -226,11 +226,11 @@ fn killed_at_random(store: &mut Store) {
     let times = handover::times(&history, &kills);
     assert!(!times.is_empty(), "no driver took over");
     eprintln!(
-        "{} killed, {pauses} stopped past their lease of {TERM} ms, {cuts} cut off; {} hand-overs: median {:.0?}, worst {:.0?}",
+        "{} killed, {pauses} stopped past their lease of {TERM} ms, {cuts} cut off; {} hand-overs: median {} ms, worst {} ms",
         kills.len(),
         times.len(),
-        times[times.len() / 2],
-        times[times.len() - 1],
+        times[times.len() / 2].as_millis(),
+        times[times.len() - 1].as_millis(),
     );
 }
 

@@ -5,7 +5,9 @@
 //! what cannot be. [`broken`] shows with histories made by hand that it finds what it is there for; [`load`] runs
 //! drivers, and kills, stops and cuts them off.
 //!
-//! `SIGLUM_SECONDS` says how long the drivers run (15), `SIGLUM_SEED` repeats the plan of a run.
+//! `SIGLUM_SECONDS` says how long the drivers run (15), `SIGLUM_SEED` repeats the plan of a run. `cargo xtask test` ends
+//! what takes five minutes; a run of that length is
+//! `SIGLUM_SECONDS=300 cargo test -p siglum-tests --test it histories::load -- --nocapture --test-threads=1`.
 
 mod authority;
 mod broken;

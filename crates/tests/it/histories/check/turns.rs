@@ -97,7 +97,7 @@ impl<'a> Turn<'a> {
             if places.len() < own.len() && !may_lack && op.may_be_done() {
                 wrong.push(format!("lost: some of what {} said", op.name()));
             }
-            if !places.windows(2).all(|pair| *pair[0] + 1 == *pair[1]) {
+            if op.may_be_done() && !places.windows(2).all(|pair| *pair[0] + 1 == *pair[1]) {
                 wrong.push(format!("reordered: what {} said is torn apart", op.name()));
             }
         }
@@ -108,12 +108,18 @@ impl<'a> Turn<'a> {
     /// Who spoke first comes first.
     fn out_of_order(&self, place: &BTreeMap<&Item, usize>) -> Vec<String> {
         let mut wrong = Vec::new();
-        let all: Vec<_> = self.said().map(|op| (op, self.own(op))).collect();
+        let asked = self.said().filter(|op| op.may_be_done());
+        let all: Vec<_> = asked.map(|op| (op, self.own(op))).collect();
         let at = |own: &[&Item]| Some((*place.get(own.first()?)?, *place.get(own.last()?)?));
         for (n, (one, ones)) in all.iter().enumerate() {
+            // What was asked for again may be of the last time, if nobody was told of the first, ...
+            if !one.is_done() && all[n + 1..].iter().any(|(op, _)| op.said == one.said) {
+                continue;
+            }
             for (two, twos) in &all[n + 1..] {
-                // What was said again stays where it was said first.
-                if one.said == two.said {
+                // ... and stays where it was said first.
+                let first = all.iter().find(|(op, _)| op.said == two.said);
+                if first.is_some_and(|(op, _)| op.invoked < two.invoked) {
                     continue;
                 }
                 let (Some((_, one_ends)), Some((two_begins, _))) = (at(ones), at(twos)) else {
