@@ -231,7 +231,7 @@ fn an_event_that_is_gone_from_its_turn_is_lost() {
 #[test]
 fn an_event_that_says_something_else_is_altered() {
     caught("altered", |story| {
-        story.log.entries[4].text = Some("else".to_owned())
+        story.log.entries[4].text = Some("else".to_owned());
     });
 }
 
