@@ -103,7 +103,12 @@ impl Drive {
         events: impl IntoIterator<Item = Event>,
     ) -> Result<Committed, TurnError> {
         let said = observed(events);
-        let done = self.act(|driver, ledger| driver.commit(&here(), ledger, key, &said))?;
+        // One that cannot be prolonged any more has no say in what this key already has.
+        let _ = self.renew_in_time();
+        let driver = &mut self.driver;
+        let done = self
+            .store
+            .with(|ledger| driver.commit(&here(), ledger, key, &said))?;
         self.store.committed();
         Ok(done)
     }
@@ -133,11 +138,16 @@ impl Drive {
         &mut self,
         work: impl FnOnce(&mut Driver, &mut dyn Ledger) -> Result<T, TurnError>,
     ) -> Result<T, TurnError> {
+        self.renew_in_time()?;
+        let driver = &mut self.driver;
+        self.store.with(|ledger| work(driver, ledger))
+    }
+
+    fn renew_in_time(&mut self) -> Result<(), TurnError> {
         if self.renewed.elapsed() * 2 >= self.term {
             self.renew()?;
         }
-        let driver = &mut self.driver;
-        self.store.with(|ledger| work(driver, ledger))
+        Ok(())
     }
 }
 

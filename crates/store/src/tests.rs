@@ -237,3 +237,26 @@ fn what_another_process_commits_is_heard_and_not_waited_for() {
         assert_eq!(told.recv_timeout(LONG).unwrap().0, n);
     }
 }
+
+#[test]
+fn a_driver_that_was_replaced_and_asks_again_learns_what_became_of_its_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir);
+    let id = session(&store);
+    let short = Duration::from_millis(50);
+    let mut drive = store.drive(id, short).unwrap();
+    let receipt = drive.commit("turn-1", said(1)).unwrap().receipt;
+    let began = std::time::Instant::now();
+    let mut next = loop {
+        match store.drive(id, TERM) {
+            Ok(next) => break next,
+            Err(error) => assert_eq!(error.code(), "leased"),
+        }
+        assert!(began.elapsed() < LONG, "the lease does not run out");
+    };
+    next.commit("turn-2", said(2)).unwrap();
+    let again = drive.commit("turn-1", said(1)).unwrap();
+    assert_eq!((again.already, again.receipt), (true, receipt));
+    let late = drive.commit("turn-3", said(3)).unwrap_err();
+    assert_eq!(late.code(), "fenced");
+}

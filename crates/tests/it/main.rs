@@ -21,6 +21,7 @@ mod foreign_hooks;
 mod forgetting;
 mod fuzzed;
 mod harness;
+mod histories;
 mod history_forms;
 mod integrity;
 mod kills;

@@ -52,12 +52,15 @@ fn outside() -> Result<Command, Failure> {
     Ok(cargo)
 }
 
-/// The black-box tests against a dev build of the program.
+/// The black-box tests against a dev build of the program, on each store that they know.
 pub(crate) fn blackbox() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
+    let (url, _server) = postgres::for_tests()?;
     let program = build_program()?;
     let mut tests = black_box(Part::AllOthers);
-    run_all([(runner(), tests.env("SIGLUM_BIN", program))])
+    tests.env("SIGLUM_BIN", program);
+    tests.env(postgres::VARIABLE, url);
+    run_all([(runner(), &mut tests)])
 }
 
 /// The black-box tests that drive real agents against the fake model.

@@ -8,8 +8,8 @@ use siglum_domain::receipt::Receipt;
 use siglum_ledger::{Ledger, OpenTurn};
 
 use super::lease::{Hold, Holder, Leased, lease, release, renew};
-use super::say::{Committed, Opened, abort, append, commit, open};
-use super::{Recovered, TurnError};
+use super::say::{Committed, Opened, abort, append, commit, open, still_unknown};
+use super::{Fate, Recovered, TurnError};
 use crate::Here;
 
 /// The driver of one session. What it is told of the log it keeps, so that a write which comes too late is refused
@@ -20,6 +20,8 @@ pub struct Driver {
     committed: u64,
     term: Duration,
     open: Option<OpenTurn>,
+    /// The turn of which nobody knows yet whether it is committed.
+    doubt: Option<String>,
     /// What became of the turn that the driver before left open.
     pub recovered: Recovered,
 }
@@ -47,6 +49,7 @@ impl Driver {
             committed,
             term,
             open,
+            doubt: None,
             recovered,
         })
     }
@@ -122,10 +125,23 @@ impl Driver {
         key: &str,
         said: &[Observation],
     ) -> Result<Committed, TurnError> {
-        let done = commit(here, ledger, self.hold, self.committed, key, said)?;
+        let done = commit(here, ledger, self.hold, self.committed, key, said)
+            .map_err(|error| self.doubted(key, error))?;
         self.committed = self.committed.max(done.receipt.last);
         self.open = None;
+        self.doubt = None;
         Ok(done)
+    }
+
+    /// A store that fails when it is asked again does not say what became of the first write.
+    fn doubted(&mut self, key: &str, error: TurnError) -> TurnError {
+        if error.fate() == Fate::Unknown {
+            self.doubt = Some(key.to_owned());
+        }
+        match error {
+            TurnError::Ledger(error) if self.doubt.as_deref() == Some(key) => still_unknown(error),
+            other => other,
+        }
     }
 
     /// As [`abort`], of the turn that is open.

@@ -141,9 +141,18 @@ pub fn commit(
         // still come to be.
         match done {
             Err(TurnError::Ledger(LedgerError::Unknown(_))) if tries < ASK_AGAIN => tries += 1,
+            Err(TurnError::Ledger(error)) if tries > 0 => return Err(still_unknown(error)),
             done => return done,
         }
     }
+}
+
+/// A store that cannot be asked what became of a write does not say that it was not done.
+pub(super) fn still_unknown(error: LedgerError) -> TurnError {
+    TurnError::Ledger(match error {
+        LedgerError::Unknown(_) => error,
+        other => LedgerError::Unknown(Box::new(other)),
+    })
 }
 
 /// The receipt of a turn that was committed before; else the lease must be good.

@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 use super::store::Store;
 use crate::harness::until;
 
-pub(super) struct Driver {
+pub(crate) struct Driver {
     child: Child,
     steps: ChildStdin,
     answers: BufReader<ChildStdout>,
     /// What it said when it had opened the store, or could not.
-    pub(super) began: Value,
+    pub(crate) began: Value,
 }
 
 impl Driver {
     #[track_caller]
-    pub(super) fn start(store: &Store) -> Self {
+    pub(crate) fn start(store: &Store) -> Self {
         Self::at(store, &store.address())
     }
 
     /// One that finds the store at another address.
     #[track_caller]
-    pub(super) fn at(store: &Store, address: &str) -> Self {
+    pub(crate) fn at(store: &Store, address: &str) -> Self {
         let mut command = store.world.command(env!("CARGO_BIN_EXE_played-driver"));
         let mut child = command
             .args([
@@ -50,27 +50,27 @@ impl Driver {
     }
 
     /// Says a step and does not wait for the answer.
-    pub(super) fn say(&mut self, step: &Value) {
+    pub(crate) fn say(&mut self, step: &Value) {
         // One that is dead does not hear it.
         let _ = writeln!(self.steps, "{step}").and_then(|()| self.steps.flush());
     }
 
     /// The next answer; none if it died.
-    pub(super) fn answer(&mut self) -> Option<Value> {
+    pub(crate) fn answer(&mut self) -> Option<Value> {
         let mut line = String::new();
         let read = self.answers.read_line(&mut line);
         let whole = read.is_ok() && line.ends_with('\n');
         whole.then(|| serde_json::from_str(&line).unwrap())
     }
 
-    pub(super) fn ask(&mut self, step: &Value) -> Option<Value> {
+    pub(crate) fn ask(&mut self, step: &Value) -> Option<Value> {
         self.say(step);
         self.answer()
     }
 
     /// The answer to a step that must be done.
     #[track_caller]
-    pub(super) fn must(&mut self, step: &Value) -> Value {
+    pub(crate) fn must(&mut self, step: &Value) -> Value {
         let answer = self.ask(step).expect("the driver died");
         assert_eq!(answer.get("error"), None, "{step}: {answer}");
         answer
@@ -78,37 +78,37 @@ impl Driver {
 
     /// The refusal of a step that must be refused with this code.
     #[track_caller]
-    pub(super) fn refused(&mut self, step: &Value, code: &str) -> Value {
+    pub(crate) fn refused(&mut self, step: &Value, code: &str) -> Value {
         let answer = self.ask(step).expect("the driver died");
         assert_eq!(answer["error"], code, "{step}: {answer}");
         answer
     }
 
     /// Makes it die, stop or fail at a writing transaction from now on.
-    pub(super) fn fault(&mut self, at: u32, place: &str, what: &str) {
+    pub(crate) fn fault(&mut self, at: u32, place: &str, what: &str) {
         self.must(&json!({ "do": "fault", "at": at, "where": place, "what": what }));
     }
 
     #[track_caller]
-    pub(super) fn create(&mut self, conversation: &str) -> String {
+    pub(crate) fn create(&mut self, conversation: &str) -> String {
         let made = self.must(&json!({ "do": "create", "conversation": conversation }));
         made["session"].as_str().unwrap().to_owned()
     }
 
     #[track_caller]
-    pub(super) fn lease(&mut self, session: &str) -> Value {
+    pub(crate) fn lease(&mut self, session: &str) -> Value {
         self.must(&json!({ "do": "lease", "session": session }))
     }
 
     /// Commits a turn at once: a prompt, an answer and a stop.
     #[track_caller]
-    pub(super) fn turn(&mut self, session: &str, key: &str) -> Value {
+    pub(crate) fn turn(&mut self, session: &str, key: &str) -> Value {
         self.must(&whole(session, key))
     }
 
     /// Commits so many turns, `t1` first.
     #[track_caller]
-    pub(super) fn turns(&mut self, session: &str, count: u32) {
+    pub(crate) fn turns(&mut self, session: &str, count: u32) {
         for n in 1..=count {
             self.turn(session, &format!("t{n}"));
         }
@@ -116,30 +116,30 @@ impl Driver {
 
     /// The texts of the log, in order.
     #[track_caller]
-    pub(super) fn texts(&mut self, session: &str) -> Vec<String> {
+    pub(crate) fn texts(&mut self, session: &str) -> Vec<String> {
         let log = self.must(&json!({ "do": "read", "session": session }));
         texts(&log)
     }
 
     #[track_caller]
-    pub(super) fn receipts(&mut self, session: &str) -> Vec<Value> {
+    pub(crate) fn receipts(&mut self, session: &str) -> Vec<Value> {
         let all = self.must(&json!({ "do": "receipts", "session": session }));
         all.as_array().unwrap().clone()
     }
 
     /// Feeds the directory of the store, as projection `shown`.
     #[track_caller]
-    pub(super) fn feed(&mut self, store: &Store) -> Value {
+    pub(crate) fn feed(&mut self, store: &Store) -> Value {
         self.must(&json!({ "do": "feed", "name": "shown", "dir": store.dir() }))
     }
 
     /// The directory of the store is fed from now on.
     #[track_caller]
-    pub(super) fn follow(&mut self) {
+    pub(crate) fn follow(&mut self) {
         self.must(&json!({ "do": "add", "name": "shown" }));
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
@@ -148,13 +148,13 @@ impl Driver {
         kill_process(pid, signal).unwrap();
     }
 
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
         self.until_stopped();
     }
 
     /// Waits until it has stopped by itself.
-    pub(super) fn until_stopped(&self) {
+    pub(crate) fn until_stopped(&self) {
         let stat = format!("/proc/{}/stat", self.pid());
         until("the driver stops", || {
             let stat = std::fs::read_to_string(&stat).unwrap();
@@ -163,11 +163,11 @@ impl Driver {
         });
     }
 
-    pub(super) fn go_on(&self) {
+    pub(crate) fn go_on(&self) {
         self.signal(Signal::CONT);
     }
 
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -180,7 +180,7 @@ impl Drop for Driver {
 }
 
 /// A turn that is committed at once.
-pub(super) fn whole(session: &str, key: &str) -> Value {
+pub(crate) fn whole(session: &str, key: &str) -> Value {
     let said = [
         json!({ "prompt": format!("{key} asks") }),
         json!({ "answer": format!("{key} answers") }),
@@ -189,7 +189,7 @@ pub(super) fn whole(session: &str, key: &str) -> Value {
     json!({ "do": "commit", "session": session, "key": key, "said": said })
 }
 
-pub(super) fn texts(log: &Value) -> Vec<String> {
+pub(crate) fn texts(log: &Value) -> Vec<String> {
     let entries = log.as_array().unwrap().iter();
     entries
         .filter_map(|e| e["text"].as_str())

@@ -4,13 +4,13 @@
 //! Each body runs on each store: on a file always, on PostgreSQL where `SIGLUM_TEST_PG` names a server. After each one
 //! the ledger must verify, and every sink must be a prefix of it.
 
-mod driver;
+pub(crate) mod driver;
 mod failing;
 mod hooks;
 mod past;
 mod proxy;
 mod rivals;
 mod sinks;
-mod store;
+pub(crate) mod store;
 mod stream;
 mod tails;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
@@ -11,15 +12,15 @@ use super::driver::Driver;
 use crate::harness::World;
 
 /// A new store in a world of its own, and what happened to it.
-pub(super) struct Store {
-    pub(super) world: World,
-    pub(super) place: Place,
+pub(crate) struct Store {
+    pub(crate) world: World,
+    pub(crate) place: Place,
     kills: u32,
     outcomes: BTreeMap<String, u32>,
 }
 
 /// Where it is.
-pub(super) enum Place {
+pub(crate) enum Place {
     File(PathBuf),
     /// A database of its own on a server: the server's address, and its name.
     Server(String, String),
@@ -52,24 +53,27 @@ fn psql(address: &str, arguments: &[&str]) -> String {
 }
 
 /// Runs a scenario on each store, and checks what is left of it.
-pub(super) fn each_store(scenario: impl Fn(&mut Store)) {
+pub(crate) fn each_store(scenario: impl Fn(&mut Store)) {
     on_a_file(&scenario);
     on_a_server(&scenario);
 }
 
-pub(super) fn on_a_file(scenario: impl Fn(&mut Store)) {
+pub(crate) fn on_a_file(scenario: impl Fn(&mut Store)) {
     let world = World::new();
     let place = Place::File(world.siglum_home().join("ledger.db"));
     run(world, place, "sqlite", scenario);
 }
 
 /// Only where there is a server.
-pub(super) fn on_a_server(scenario: impl Fn(&mut Store)) {
+pub(crate) fn on_a_server(scenario: impl Fn(&mut Store)) {
     let Ok(server) = std::env::var("SIGLUM_TEST_PG") else {
         eprintln!("not shown on PostgreSQL: SIGLUM_TEST_PG is not set");
         return;
     };
-    let name = format!("faults_{}", std::process::id());
+    // Several tests may run in one process.
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let made = MADE.fetch_add(1, Ordering::Relaxed);
+    let name = format!("faults_{}_{made}", std::process::id());
     psql(&server, &["-c", &format!("CREATE DATABASE {name}")]);
     let place = Place::Server(server.clone(), name.clone());
     run(World::new(), place, "postgres", scenario);
@@ -96,47 +100,47 @@ fn run(world: World, place: Place, kind: &str, scenario: impl Fn(&mut Store)) {
 
 impl Store {
     /// Where a driver finds it.
-    pub(super) fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.place.address()
     }
 
     /// The file, of one that is in a file.
-    pub(super) fn file(&self) -> &Path {
+    pub(crate) fn file(&self) -> &Path {
         match &self.place {
             Place::File(file) => file,
             Place::Server(..) => panic!("it is on a server"),
         }
     }
 
-    pub(super) const fn is_file(&self) -> bool {
+    pub(crate) const fn is_file(&self) -> bool {
         matches!(self.place, Place::File(_))
     }
 
     /// A new process that drives.
     #[track_caller]
-    pub(super) fn driver(&self) -> Driver {
+    pub(crate) fn driver(&self) -> Driver {
         Driver::start(self)
     }
 
     /// A directory that shows what is committed.
-    pub(super) fn dir(&self) -> String {
+    pub(crate) fn dir(&self) -> String {
         self.world.root.join("shown").to_str().unwrap().to_owned()
     }
 
     /// A driver is dead. Where nobody can see that, its lease runs out.
-    pub(super) fn killed(&mut self) {
+    pub(crate) fn killed(&mut self) {
         self.kills += 1;
         if !self.is_file() {
             self.seconds_pass(120);
         }
     }
 
-    pub(super) fn outcome(&mut self, what: &str) {
+    pub(crate) fn outcome(&mut self, what: &str) {
         *self.outcomes.entry(what.to_owned()).or_default() += 1;
     }
 
     /// What a statement of the store's own language gives: rows by line, columns by `|`.
-    pub(super) fn sql(&self, sql: &str) -> String {
+    pub(crate) fn sql(&self, sql: &str) -> String {
         if !self.is_file() {
             return psql(&self.address(), &["-c", sql]);
         }
@@ -159,7 +163,7 @@ impl Store {
     }
 
     /// So many seconds go by, as far as leases and pauses tell.
-    pub(super) fn seconds_pass(&self, seconds: u32) {
+    pub(crate) fn seconds_pass(&self, seconds: u32) {
         for (table, column) in [("leases", "expires_at"), ("deliveries", "retry_at")] {
             self.sql(&format!(
                 "UPDATE {table} SET {column} = {column} - {seconds}000000000"
@@ -168,7 +172,7 @@ impl Store {
     }
 
     /// From now on nothing of this session is committed.
-    pub(super) fn break_commits(&self, session: &str) {
+    pub(crate) fn break_commits(&self, session: &str) {
         let hex = session.trim_start_matches("ses_");
         if !self.is_file() {
             let check = format!("CHECK (session <> '{hex}') NOT VALID");
@@ -184,7 +188,7 @@ impl Store {
     }
 
     /// They are again.
-    pub(super) fn mend_commits(&self) {
+    pub(crate) fn mend_commits(&self) {
         self.sql(if self.is_file() {
             "DROP TRIGGER broken"
         } else {
@@ -193,7 +197,7 @@ impl Store {
     }
 
     /// A copy of all that it has.
-    pub(super) fn backup(&self) -> PathBuf {
+    pub(crate) fn backup(&self) -> PathBuf {
         let copy = self.world.root.join("backup");
         if self.is_file() {
             self.sql(&format!("VACUUM INTO '{}'", copy.display()));
@@ -206,7 +210,7 @@ impl Store {
     }
 
     /// The copy takes its place. Nobody may have it open.
-    pub(super) fn restore(&self, copy: &Path) {
+    pub(crate) fn restore(&self, copy: &Path) {
         match &self.place {
             Place::File(file) => {
                 for ending in ["-wal", "-shm"] {
@@ -227,7 +231,7 @@ impl Store {
 
     /// The ledger verifies, and every sink is a prefix of it.
     #[track_caller]
-    pub(super) fn check(&self) -> Value {
+    pub(crate) fn check(&self) -> Value {
         let checked = self
             .driver()
             .must(&json!({ "do": "check", "dirs": [self.dir()] }));

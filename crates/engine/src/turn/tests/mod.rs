@@ -1,6 +1,7 @@
 //! Driven turns on a real ledger.
 
 mod driving;
+mod lost;
 mod recovery;
 mod shapes;
 

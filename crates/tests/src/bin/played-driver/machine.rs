@@ -25,6 +25,12 @@ fn now() -> Timestamp {
     Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap())
 }
 
+/// Nanoseconds of the clock that all processes of this machine share and nobody sets.
+pub(crate) fn moment() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap()
+}
+
 pub(crate) fn world(home: &str) -> World<'static> {
     World {
         here: Here {

@@ -1,5 +1,5 @@
-//! What is said in a turn, in short: `{"prompt": "…"}`, `{"answer": "…"}`, `{"call": id}`, `{"result": id}`,
-//! `{"stop": ""}`, `{"compact": "…"}`, `{"resumed": model}`.
+//! What is said in a turn, in short: `{"prompt": "…"}`, `{"answer": "…"}`, `{"note": id}`, `{"call": id}`,
+//! `{"result": id}`, `{"stop": ""}`, `{"compact": "…"}`, `{"resumed": model}`.
 
 use serde_json::Value;
 use siglum_domain::observation::{
@@ -30,6 +30,17 @@ fn one(world: &World<'_>, turn: &str, item: &Value) -> Observation {
             model: None,
             tokens: None,
         },
+        // An answer of which a turn may have several.
+        "note" => {
+            key = format!("{kind}:{turn}:{text}");
+            event = key.clone();
+            Fact::Message {
+                role: Role::Assistant,
+                text: body,
+                model: None,
+                tokens: None,
+            }
+        }
         "stop" => Fact::Stopped {
             last_message: None,
             background: Vec::new(),

@@ -52,12 +52,18 @@ fn link(step: &Value) -> Option<Link> {
     Some(Link::parse(field.as_str().unwrap(), value.as_str().unwrap()).unwrap())
 }
 
+/// A part of the log: behind what, and how much.
+fn range(step: &Value) -> (u64, usize) {
+    let number = |key: &str| step[key].as_u64().unwrap_or_default();
+    (number("after"), usize::try_from(number("limit")).unwrap())
+}
+
 fn term(step: &Value) -> Duration {
     Duration::from_millis(step["term_ms"].as_u64().unwrap_or(60_000))
 }
 
 impl Player {
-    pub(crate) fn new(inner: Box<dyn Ledger>, home: &str, remote: bool) -> Self {
+    pub(crate) fn new(inner: Box<dyn Ledger>, home: &str, remote: bool, name: &str) -> Self {
         Self {
             world: machine::world(home),
             ledger: Faulty {
@@ -66,19 +72,24 @@ impl Player {
                 writes: 0,
             },
             holder: Holder {
-                name: format!("played-driver {}", std::process::id()),
-                nonce: std::process::id().to_string(),
+                name: format!("played-driver {name}"),
+                nonce: name.to_owned(),
                 process: (!remote).then(machine::own),
             },
             drives: BTreeMap::new(),
         }
     }
 
+    /// From now on the store does this, counted from here.
+    pub(crate) fn fault(&mut self, fault: Option<Fault>) {
+        self.ledger.fault = fault;
+        self.ledger.writes = 0;
+    }
+
     pub(crate) fn play(&mut self, step: &Value) -> Answer {
         match text(step, "do") {
             "fault" => {
-                self.ledger.fault = step["what"].as_str().map(|_| Fault::read(step));
-                self.ledger.writes = 0;
+                self.fault(step["what"].as_str().map(|_| Fault::read(step)));
                 Ok(json!({}))
             }
             "create" => self.create(step),
@@ -290,6 +301,32 @@ impl Player {
                     page.entries.iter().map(show::entry).collect::<Vec<_>>()
                 ))
             }
+            "page" => {
+                let (after, limit) = range(step);
+                let page = turn::committed(ledger, session(step), after, limit).map_err(refused)?;
+                let entries = page
+                    .entries
+                    .iter()
+                    .map(|e| show::observation(&e.observation));
+                Ok(json!({
+                    "entries": entries.collect::<Vec<_>>(), "committed": page.committed,
+                }))
+            }
+            "sealed" => {
+                let (after, limit) = range(step);
+                let all = read(ledger, |tx| tx.receipts_after(session(step), after, limit));
+                let all = all.map_err(broken)?;
+                Ok(json!(all.iter().map(show::receipt).collect::<Vec<_>>()))
+            }
+            "keyed" => {
+                let keys = step["keys"].as_array().unwrap().iter();
+                let number = |key: &Value| {
+                    let found = turn::receipt(ledger, session(step), key.as_str().unwrap());
+                    found.map(|receipt| receipt.map(|r| r.number))
+                };
+                let all: Result<Vec<_>, _> = keys.map(number).collect();
+                Ok(json!(all.map_err(refused)?))
+            }
             "history" => {
                 let until = step["until"].as_u64();
                 let parts = turn::history(ledger, session(step), until).map_err(refused)?;
@@ -304,7 +341,7 @@ impl Player {
                 let all = turn::held(world, ledger, 1_000).map_err(refused)?;
                 let one = |h: &turn::Held| {
                     json!({
-                        "session": h.turn.session.to_string(), "held": h.turn.held,
+                        "session": h.turn.session.to_string(), "key": h.turn.key, "held": h.turn.held,
                         "said": h.said.iter().map(show::observation).collect::<Vec<_>>(),
                         "driver": h.driver.as_ref().map(|(name, _)| name.clone()),
                     })

@@ -1,0 +1,245 @@
+//! Drivers under load: threads of one process, and processes that are killed, stopped and cut off.
+
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::check::{Deaths, check};
+use super::handover::{self, Kill};
+use super::history::{self, Op};
+use super::{authority, history::Outcome};
+use crate::faults::store::{Store, on_a_file, on_a_server};
+use crate::harness::until;
+
+/// How long a lease is good. On a server that is how long a session waits whose driver died.
+const TERM: u64 = 800;
+
+/// Numbers that look random (xorshift64*).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % sides
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+fn seed() -> u64 {
+    number("SIGLUM_SEED").unwrap_or_else(|| {
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap();
+        u64::try_from(now.as_micros()).unwrap() | 1
+    })
+}
+
+/// The clock of the histories.
+fn moment() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap()
+}
+
+/// A process that drives.
+struct Process {
+    child: Child,
+    name: String,
+}
+
+impl Process {
+    fn start(store: &Store, name: &str, threads: u64, seed: u64, operations: u64) -> Self {
+        std::fs::create_dir_all(histories(store)).unwrap();
+        let how = json!({
+            "history": histories(store), "name": name, "threads": threads, "sessions": 3,
+            "term_ms": TERM, "seed": seed, "operations": operations,
+        });
+        let mut command = store.world.command(env!("CARGO_BIN_EXE_played-driver"));
+        command
+            .arg(store.address())
+            .arg(store.world.root.join("driver"));
+        let child = command
+            .arg(how.to_string())
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let name = name.to_owned();
+        Self { child, name }
+    }
+
+    /// The name of its first thread.
+    fn driver(&self) -> String {
+        format!("{}a", self.name)
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Kills it, and says so.
+    #[track_caller]
+    fn kill(mut self) -> Kill {
+        assert_eq!(
+            self.child.try_wait().unwrap(),
+            None,
+            "{} ended by itself",
+            self.name
+        );
+        let at = moment();
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        Kill {
+            driver: self.driver(),
+            at,
+        }
+    }
+
+    /// Tells it to end, and waits until it has.
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        until("a driver ends", || self.child.try_wait().unwrap().is_some());
+        assert!(self.child.wait().unwrap().success(), "{} failed", self.name);
+    }
+}
+
+fn histories(store: &Store) -> PathBuf {
+    store.world.root.join("histories")
+}
+
+/// Holds what happened against what is stored.
+#[track_caller]
+fn checked(store: &Store, deaths: &Deaths) -> Vec<Op> {
+    let began = Instant::now();
+    let history = history::read(&histories(store));
+    let authority = authority::read(&mut store.driver(), &history);
+    let problems = check(&history, &authority, deaths);
+    let (some, all) = (&problems[..problems.len().min(20)], problems.len());
+    assert!(problems.is_empty(), "{all} problems, such as {some:#?}");
+    let of = |outcome| history.iter().filter(|op| op.outcome == outcome).count();
+    let turns: usize = authority.values().map(|log| log.receipts.len()).sum();
+    let recovered = authority.values().flat_map(|log| &log.entries);
+    let recovered = recovered
+        .filter(|item| item.key.starts_with("recovered:"))
+        .count();
+    eprintln!(
+        "{} operations of {} drivers: {} done, {} refused, {} unknown; {turns} turns in {} sessions, {recovered} of them recovered; checked in {:.1?}",
+        history.len(),
+        history
+            .iter()
+            .map(|op| &op.by)
+            .collect::<std::collections::BTreeSet<_>>()
+            .len(),
+        of(Outcome::Done),
+        of(Outcome::Refused),
+        of(Outcome::Unknown),
+        authority.len(),
+        began.elapsed(),
+    );
+    history
+}
+
+#[test]
+fn four_drivers_of_one_process_agree_with_one_log_a_session() {
+    on_a_file(|store| {
+        let seed = seed();
+        eprintln!("SIGLUM_SEED={seed}");
+        let mut process = Process::start(store, "d", 4, seed, 1_500);
+        until("they have done enough", || {
+            process.child.try_wait().unwrap().is_some()
+        });
+        assert!(process.child.wait().unwrap().success());
+        let history = checked(store, &Deaths::new());
+        assert!(history.len() >= 6_000);
+        seen(&history);
+    });
+}
+
+/// What has to have happened for this to have shown anything.
+#[track_caller]
+fn seen(history: &[Op]) {
+    for what in [
+        "abort", "append", "commit", "fork", "keyed", "lease", "open", "page", "pending",
+        "release", "renew", "sealed",
+    ] {
+        assert!(
+            history.iter().any(|op| op.is(what) && op.is_done()),
+            "no {what}"
+        );
+    }
+    for code in ["conflict", "fenced", "leased", "stale", "store", "unknown"] {
+        assert!(
+            history.iter().any(|op| op.answer["error"] == code),
+            "nobody was told {code}"
+        );
+    }
+}
+
+/// Drives with four processes, of which now and then one is killed and another one takes its place, or one is stopped
+/// for longer than its lease, or the server cuts one off.
+fn killed_at_random(store: &mut Store) {
+    let (seed, seconds) = (seed(), number("SIGLUM_SECONDS").unwrap_or(15));
+    eprintln!("SIGLUM_SEED={seed} SIGLUM_SECONDS={seconds}");
+    let mut dice = Dice(seed);
+    let mut started = 0;
+    let mut start = |store: &Store, dice: &mut Dice| {
+        started += 1;
+        Process::start(store, &format!("d{started}"), 1, dice.roll(u64::MAX), 0)
+    };
+    let mut all: Vec<_> = (0..4).map(|_| start(store, &mut dice)).collect();
+    let mut kills: Vec<Kill> = Vec::new();
+    let (mut pauses, mut cuts) = (0, 0);
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(seconds) {
+        std::thread::sleep(Duration::from_millis(100 + dice.roll(700)));
+        let at = usize::try_from(dice.roll(4)).unwrap();
+        match dice.roll(8) {
+            0 => {
+                all[at].signal(Signal::STOP);
+                std::thread::sleep(Duration::from_millis(TERM + dice.roll(TERM)));
+                all[at].signal(Signal::CONT);
+                pauses += 1;
+            }
+            1 | 2 if !store.is_file() => {
+                let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+                     AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1";
+                store.sql(cut);
+                cuts += 1;
+            }
+            _ => {
+                kills.push(all.swap_remove(at).kill());
+                std::thread::sleep(Duration::from_millis(dice.roll(200)));
+                all.push(start(store, &mut dice));
+            }
+        }
+    }
+    all.into_iter().for_each(Process::end);
+    let free_at_once = store.is_file();
+    let died = kills.iter().filter(|_| free_at_once);
+    let deaths = died.map(|kill| (kill.driver.clone(), kill.at)).collect();
+    let history = checked(store, &deaths);
+    let times = handover::times(&history, &kills);
+    assert!(!times.is_empty(), "no driver took over");
+    eprintln!(
+        "{} killed, {pauses} stopped past their lease of {TERM} ms, {cuts} cut off; {} hand-overs: median {} ms, worst {} ms",
+        kills.len(),
+        times.len(),
+        times[times.len() / 2].as_millis(),
+        times[times.len() - 1].as_millis(),
+    );
+}
+
+#[test]
+fn four_processes_killed_at_random_on_a_file_lose_nothing() {
+    on_a_file(killed_at_random);
+}
+
+#[test]
+fn four_processes_killed_at_random_on_a_server_lose_nothing() {
+    on_a_server(killed_at_random);
+}
