@@ -46,7 +46,8 @@ Commands
 
 Environment
   SIGLUM_LAB_CACHE    where the agents are installed; default: <target directory>/lab
-  SIGLUM_TEST_PG      a PostgreSQL server for tests; without it they start their own";
+  SIGLUM_TEST_PG      a PostgreSQL server for tests; without it they start their own. With
+                      SIGLUM_TEST_PG_CERTIFICATE, the file with its certificate, TLS is tested, too";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

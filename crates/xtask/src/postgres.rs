@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use crate::{Failure, debian, programs};
 
 /// The variable that tells tests where the server is.
-pub(crate) const VARIABLE: &str = "SIGLUM_TEST_PG";
+const VARIABLE: &str = "SIGLUM_TEST_PG";
+/// The variable that tells tests which certificate the server has.
+const CERTIFICATE: &str = "SIGLUM_TEST_PG_CERTIFICATE";
 
 /// Where Debian puts the server's programs, one folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -33,7 +35,9 @@ rm -rf "$directory"
 /// A running server.
 pub(crate) struct Server {
     /// Its address, for a role that may make databases and schemas, and no more.
-    pub(crate) url: String,
+    url: String,
+    /// The file with its certificate, which it signed itself.
+    certificate: PathBuf,
     keeper: Child,
     /// What the keeper waits on. Taken to let it end.
     input: Option<ChildStdin>,
@@ -53,20 +57,27 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     let server = start()?;
     println!("export {VARIABLE}='{}'", server.url);
+    println!("export {CERTIFICATE}='{}'", server.certificate.display());
     eprintln!("the server runs until this program is interrupted");
     loop {
         std::thread::park();
     }
 }
 
-/// The address of the server that the environment names, or of one that is started and kept for as long as the second
-/// value lives.
-pub(crate) fn for_tests() -> Result<(String, Option<Server>), Failure> {
-    if let Ok(url) = std::env::var(VARIABLE) {
-        return Ok((url, None));
+/// A server for tests, which is kept for as long as this lives; none where the environment names one.
+pub(crate) fn for_tests() -> Result<Option<Server>, Failure> {
+    match std::env::var_os(VARIABLE) {
+        Some(_) => Ok(None),
+        None => start().map(Some),
     }
-    let server = start()?;
-    Ok((server.url.clone(), Some(server)))
+}
+
+/// Tells tests of their server; one that the environment names is known to them.
+pub(crate) fn tell(server: Option<&Server>, tests: &mut Command) {
+    if let Some(server) = server {
+        tests.env(VARIABLE, &server.url);
+        tests.env(CERTIFICATE, &server.certificate);
+    }
 }
 
 fn start() -> Result<Server, Failure> {
@@ -77,6 +88,9 @@ fn start() -> Result<Server, Failure> {
             binaries().ok_or_else(|| Failure::new(format!("no initdb below {VERSIONS}")))?
         }
     };
+    if programs::find("openssl").is_none() {
+        debian::install(&["openssl"])?;
+    }
     let site = Site {
         binaries,
         owner: owner()?,
@@ -172,11 +186,10 @@ impl Site {
         fs::set_permissions(&self.directory, fs::Permissions::from_mode(0o700)).map_err(failed)?;
         let secret = self.directory.join("password");
         fs::write(&secret, &self.password).map_err(failed)?;
-        for path in [&self.directory, &secret] {
-            let (user, group) = self.owner.map(|o| (o.user, o.group)).unzip();
-            std::os::unix::fs::chown(path, user, group).map_err(failed)?;
-        }
+        self.hand_over(&self.directory)?;
+        self.hand_over(&secret)?;
         self.make_files(&secret)?;
+        self.make_certificate()?;
         let mut server = self.keep()?;
         self.await_ready(&mut server)?;
         self.furnish()?;
@@ -211,6 +224,35 @@ impl Site {
         quietly(&mut initdb)
     }
 
+    /// Makes a certificate for the server's address, so that it can be reached by TLS, too.
+    fn make_certificate(&self) -> Result<(), Failure> {
+        let key = self.directory.join("key.pem");
+        let mut openssl = programs::program("openssl");
+        openssl
+            .args(["req", "-x509", "-nodes", "-days", "2"])
+            .args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
+            .args(["-subj", "/CN=siglum tests"])
+            .args(["-addext", "subjectAltName=IP:127.0.0.1"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .arg("-keyout")
+            .arg(&key)
+            .arg("-out")
+            .arg(self.certificate());
+        quietly(&mut openssl)?;
+        self.hand_over(&key)
+    }
+
+    fn certificate(&self) -> PathBuf {
+        self.directory.join("certificate.pem")
+    }
+
+    /// Gives a file to the owner of the server.
+    fn hand_over(&self, path: &Path) -> Result<(), Failure> {
+        let (user, group) = self.owner.map(|o| (o.user, o.group)).unzip();
+        std::os::unix::fs::chown(path, user, group)
+            .map_err(|e| Failure::new(format!("{}: {e}", path.display())))
+    }
+
     fn keep(&self) -> Result<Server, Failure> {
         let server = self.program("postgres");
         let mut keeper = programs::program("sh");
@@ -224,7 +266,9 @@ impl Site {
             .arg("-k")
             .arg(&self.directory)
             .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
-            .args(["-c", "max_connections=200"])
+            .args(["-c", "max_connections=200", "-c", "ssl=on"])
+            .args(["-c", "ssl_key_file=../key.pem"])
+            .args(["-c", "ssl_cert_file=../certificate.pem"])
             .current_dir(&self.directory)
             .stdin(Stdio::piped());
         let mut keeper = keeper
@@ -234,6 +278,7 @@ impl Site {
         let (password, port) = (&self.password, self.port);
         Ok(Server {
             url: format!("postgres://siglum:{password}@127.0.0.1:{port}/siglum"),
+            certificate: self.certificate(),
             keeper,
             input,
         })

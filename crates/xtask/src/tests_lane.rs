@@ -20,7 +20,7 @@ enum Part {
 /// The tests inside the crates, and the doc tests.
 pub(crate) fn unit() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
-    let (url, _server) = postgres::for_tests()?;
+    let server = postgres::for_tests()?;
     let scope = ["--workspace", "--exclude", "siglum-tests", "--all-features"];
     let mut tests = if runner() == Runner::Nextest {
         nextest(&scope)
@@ -32,7 +32,7 @@ pub(crate) fn unit() -> Result<Ended, Failure> {
     let mut docs = programs::cargo(&["test", "--doc", "--no-fail-fast"]);
     docs.args(scope);
     for command in [&mut tests, &mut docs] {
-        command.env(postgres::VARIABLE, &url);
+        postgres::tell(server.as_ref(), command);
     }
     run_all([
         (runner(), &mut tests),
@@ -55,11 +55,11 @@ fn outside() -> Result<Command, Failure> {
 /// The black-box tests against a dev build of the program, on each store that they know.
 pub(crate) fn blackbox() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
-    let (url, _server) = postgres::for_tests()?;
+    let server = postgres::for_tests()?;
     let program = build_program()?;
     let mut tests = black_box(Part::AllOthers);
     tests.env("SIGLUM_BIN", program);
-    tests.env(postgres::VARIABLE, url);
+    postgres::tell(server.as_ref(), &mut tests);
     run_all([(runner(), &mut tests)])
 }
 

@@ -134,3 +134,44 @@ fn a_store_that_is_read_only_cannot_be_written_to() {
     let error = decline(&mut ledger, "x").unwrap_err();
     assert!(matches!(error, LedgerError::Unwritable(_)), "{error:?}");
 }
+
+#[test]
+fn a_server_is_reached_by_tls_and_only_with_a_certificate_that_is_trusted() {
+    let Some(home) = Home::shared() else { return };
+    let Some(certificate) = certificate() else {
+        return;
+    };
+    let plain = home.server.url();
+    let open = |options: &str| {
+        let url = format!("{plain}&{options}");
+        let settings = PostgresSettings::new(url, home.settings.tenant.clone());
+        PostgresLedger::open(&settings, command(1))
+    };
+    let is_encrypted = |mut ledger: PostgresLedger| -> bool {
+        let link = ledger.link().unwrap();
+        let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        link.client.query_one(sql, &[]).unwrap().get(0)
+    };
+    assert!(!is_encrypted(open("sslmode=disable").unwrap()));
+    for mode in ["require", "verify-full", "prefer"] {
+        let trusted = format!("sslmode={mode}&sslrootcert={certificate}");
+        assert!(is_encrypted(open(&trusted).unwrap()), "{mode}");
+        // Nobody whom this machine trusts signed it.
+        let error = open(&format!("sslmode={mode}")).map(drop).unwrap_err();
+        assert!(matches!(error, LedgerError::Unreachable(_)), "{error:?}");
+        assert!(told(&error).contains("UnknownIssuer"), "{}", told(&error));
+    }
+    // It names the address of the server, and no other name of it.
+    let elsewhere = plain.replacen("@127.0.0.1:", "@localhost:", 1);
+    assert_ne!(elsewhere, plain);
+    let url = format!("{elsewhere}&sslmode=require&sslrootcert={certificate}");
+    let settings = PostgresSettings::new(url, home.settings.tenant.clone());
+    let error = refused(&settings, command(1));
+    assert!(told(&error).contains("NotValidForName"), "{}", told(&error));
+}
+
+/// The certificate of the server of the tests; absent where only its address is known.
+#[expect(clippy::disallowed_methods, reason = "this is how tests are told")]
+fn certificate() -> Option<String> {
+    std::env::var("SIGLUM_TEST_PG_CERTIFICATE").ok()
+}
