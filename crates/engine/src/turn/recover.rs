@@ -79,6 +79,7 @@ pub fn recover(
     let key = ledger.key();
     attempt(ledger, Durability::Disk, |tx| {
         writable(tx, session)?;
+        first_the_lease(tx, session)?;
         if tx.open_turn(session)?.is_none() {
             return Ok(Recovered::Nothing);
         }
@@ -88,6 +89,13 @@ pub fn recover(
         tx.release_lease(session, hold.epoch, at)?;
         Ok(recovered)
     })
+}
+
+/// Locks the lease, as drivers do before they look at the open turn: in another order two wait for each other, until the
+/// store ends one of them.
+fn first_the_lease(tx: &mut dyn Transaction, session: SessionId) -> Result<(), TurnError> {
+    tx.lease(session)?;
+    Ok(())
 }
 
 /// Takes the lease for as long as this transaction, so that a driver that comes back is fenced.
@@ -199,6 +207,7 @@ pub fn decide(
     let key = ledger.key();
     attempt(ledger, Durability::Disk, |tx| {
         writable(tx, session)?;
+        first_the_lease(tx, session)?;
         let Some(turn) = tx.open_turn(session)? else {
             return Err(TurnError::NotOpen {
                 session,

@@ -1,6 +1,6 @@
 //! How long a session waits for its next driver when the last one was killed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::history::Op;
@@ -12,11 +12,17 @@ pub(super) struct Kill {
 }
 
 /// From each kill to the first operation that somebody else had acknowledged on a session that the dead one held:
-/// shortest first.
+/// shortest first. Of sessions that all drivers want all the time; nobody waits for a fork.
 pub(super) fn times(history: &[Op], kills: &[Kill]) -> Vec<Duration> {
+    let made = history.iter().filter(|op| op.is("create"));
+    let wanted: BTreeSet<_> = made
+        .filter_map(|op| op.answer["session"].as_str())
+        .collect();
     let mut of: BTreeMap<&str, Vec<&Op>> = BTreeMap::new();
     for op in history {
-        of.entry(&op.session).or_default().push(op);
+        if wanted.contains(op.session.as_str()) {
+            of.entry(&op.session).or_default().push(op);
+        }
     }
     let mut times = Vec::new();
     for kill in kills {

@@ -53,7 +53,13 @@ fn fenced(part: &Part<'_>) -> Vec<String> {
 /// Nobody gets a lease that another one has: that has not run out, was not given back, and whose holder lives.
 fn two_holders(part: &Part<'_>, deaths: &Deaths) -> Vec<String> {
     let mut problems = Vec::new();
-    let takes = |op: &&&Op| granted(op).is_some() || (op.is("decide") && op.is_done());
+    let settles = |op: &Op| match op.what.as_str() {
+        "decide" => op.is_done(),
+        // Where no turn was open it looked no further.
+        "recover" => op.is_done() && op.answer["how"] != "nothing",
+        _ => false,
+    };
+    let takes = |op: &&&Op| granted(op).is_some() || settles(op);
     let all: Vec<&Op> = part.ops.iter().filter(takes).copied().collect();
     let releases: Vec<&Op> = part.all("release").filter(|op| op.may_be_done()).collect();
     for (n, one) in all.iter().enumerate() {

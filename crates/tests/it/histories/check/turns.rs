@@ -168,7 +168,7 @@ fn recovered(part: &Part<'_>, number: u64, closed: &[Item]) -> Vec<String> {
     let deeds = || {
         part.ops
             .iter()
-            .filter(|op| op.is("lease") || op.is("decide"))
+            .filter(|op| op.is("lease") || op.is("recover") || op.is("decide"))
     };
     let by = deeds().any(|op| match op.outcome {
         Outcome::Done => op.receipt() == Some(number),

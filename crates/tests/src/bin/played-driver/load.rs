@@ -180,6 +180,11 @@ impl Load {
             if self.once_in(6) {
                 self.haunt();
             }
+            if self.once_in(6) {
+                // As a worker does, which does not know who drives.
+                let at = self.pick(self.sessions.len());
+                let _ = self.ask(&json!({ "do": "recover", "session": self.sessions[at] }));
+            }
             if self.once_in(3) {
                 self.look();
             }
