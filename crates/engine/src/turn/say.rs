@@ -1,5 +1,6 @@
 //! What a driver says: a turn is opened, grows, and is committed or aborted.
 
+use siglum_domain::digest::Hasher;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::receipt::{self, Receipt};
 use siglum_domain::{ObservationId, SessionId, Timestamp, TurnId};
@@ -381,18 +382,15 @@ const fn at_its_end(record: &SessionRecord, expected: u64) -> Result<(), TurnErr
 /// A keyed digest of what a driver asks for, so that the same request is known again and nothing can be guessed
 /// from it.
 pub(super) fn content(secret: &[u8; 32], said: &[Observation]) -> String {
-    let mut hasher = blake3::Hasher::new_keyed(secret);
-    let mut field = |text: &str| {
-        hasher.update(&(text.len() as u64).to_le_bytes());
-        hasher.update(text.as_bytes());
-    };
+    let mut hasher = Hasher::keyed(secret);
+    let mut field = |text: &str| hasher.field(text.as_bytes());
     for o in said {
         field(&o.key);
         field(&o.event);
         field(o.subagent.as_deref().unwrap_or_default());
         field(&json(&o.fact));
     }
-    hasher.finalize().to_hex().to_string()
+    hasher.hex()
 }
 
 fn json(fact: &Fact) -> String {
