@@ -14,6 +14,7 @@ Rows (all of them if none is named)
   import     a transcript of 100 MB: speed, memory, size of the ledger
   queries    why, log and status on 10,000 sessions
   growth     hooks, git commit and commands with 0, 100, 500 and 10,000 old sessions side by side
+  turns      durable turns by the API against the same rows inserted by hand, behind 10 to 100,000 events
   size       size of the release program; with --cold, from clone to first answer
 
 Options

@@ -14,6 +14,7 @@
 mod args;
 mod clock;
 mod contest;
+mod driven;
 mod fill;
 mod filler;
 mod home;

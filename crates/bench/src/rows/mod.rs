@@ -7,6 +7,7 @@ mod hooks;
 pub(crate) mod import;
 mod queries;
 mod size;
+mod turns;
 
 use crate::Fallible;
 use crate::report::Line;
@@ -23,4 +24,5 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("queries", queries::measure),
     ("growth", growth::measure),
     ("import", import::measure),
+    ("turns", turns::measure),
 ];
