@@ -6,6 +6,7 @@ mod growth;
 mod hooks;
 pub(crate) mod import;
 mod queries;
+pub(crate) mod reopen;
 mod size;
 mod turns;
 
@@ -25,4 +26,5 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("growth", growth::measure),
     ("import", import::measure),
     ("turns", turns::measure),
+    ("reopen", reopen::measure),
 ];

@@ -58,21 +58,28 @@ enum Way {
     Commit,
     /// Opened with the prompt, and committed with the answer.
     OpenCommit,
-    /// By hand.
+    /// The same rows by hand.
     Raw,
+    /// The same by hand, with the payloads as they are instead of compressed.
+    RawText,
 }
 
 impl Way {
+    const fn is_by_hand(self) -> bool {
+        matches!(self, Self::Raw | Self::RawText)
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Commit => "commit",
             Self::OpenCommit => "open and commit",
             Self::Raw => "by hand",
+            Self::RawText => "by hand, payloads as text",
         }
     }
 }
 
-const WAYS: [Way; 3] = [Way::Commit, Way::OpenCommit, Way::Raw];
+const WAYS: [Way; 4] = [Way::Commit, Way::OpenCommit, Way::Raw, Way::RawText];
 
 /// Whether commits are synced.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -185,7 +192,7 @@ impl Scene {
         self.made += 1;
         let name = format!("again-{}", self.made);
         let (session, driver) = grown(&mut self.ledger, &name, self.events, filler, chance)?;
-        if way == Way::Raw {
+        if way.is_by_hand() {
             return self.raw.turn_to(session);
         }
         (self.session, self.api) = (session, driver);
@@ -210,10 +217,13 @@ impl Scene {
             })
             .collect();
         self.raw.sync(arm.sync)?;
-        let prepared = self.raw.prepare(&turns);
-        let run = |scene: &mut Self, at: usize| match arm.way {
-            Way::Raw => scene.raw.insert(&prepared[at]),
-            _ => scene.api_turn(arm, &turns[at]),
+        let prepared = self.raw.prepare(&turns, arm.way)?;
+        let run = |scene: &mut Self, at: usize| {
+            if arm.way.is_by_hand() {
+                scene.raw.insert(&prepared[at])
+            } else {
+                scene.api_turn(arm, &turns[at])
+            }
         };
         // The other session of the file was written last, so the first turn reads its way in.
         run(self, 0)?;

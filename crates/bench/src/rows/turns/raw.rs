@@ -12,7 +12,7 @@ use siglum_ledger::{LogRow, NewEntry};
 use siglum_platform::clock::{Ids, now};
 use uuid::Uuid;
 
-use super::Sync;
+use super::{Sync, Way};
 use crate::Fallible;
 
 /// A connection of its own to the ledger's file.
@@ -68,24 +68,32 @@ impl Raw {
     }
 
     /// Everything that the rows hold.
-    pub(super) fn prepare(&self, turns: &[(String, Vec<Observation>)]) -> Vec<Rows> {
+    pub(super) fn prepare(
+        &self,
+        turns: &[(String, Vec<Observation>)],
+        way: Way,
+    ) -> Fallible<Vec<Rows>> {
         let rows = |(key, said): &(String, Vec<Observation>)| {
             let row = |observation| {
-                LogRow::of(&NewEntry {
+                let mut row = LogRow::of(&NewEntry {
                     id: ObservationId::mint(&Ids),
                     session: self.session,
                     turn: None,
                     recorded_at: now(),
                     salt: [3; 32],
                     observation,
-                })
+                });
+                if way == Way::RawText {
+                    row.payload = row.fact()?.into_bytes();
+                }
+                Ok(row)
             };
-            Rows {
+            Ok(Rows {
                 key: key.clone(),
                 turn: TurnId::mint(&Ids),
-                entries: said.iter().map(row).collect(),
+                entries: said.iter().map(row).collect::<Fallible<_>>()?,
                 digest: payload_digest(&[4; 32], key.as_bytes()),
-            }
+            })
         };
         turns.iter().map(rows).collect()
     }

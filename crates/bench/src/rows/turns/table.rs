@@ -91,7 +91,7 @@ fn beside(arms: &[(Arm, RefCell<Took>)], events: usize, size: Size, way: Way, ki
     let what = format!("{}, {}: {}", size.name, kind.name, way.name());
     let line =
         Line::new(what, value(way), kind.unit, of(way).n()).column(format!("{events} events"));
-    if way == Way::Raw {
+    if way.is_by_hand() {
         return line;
     }
     let by_hand = value(Way::Raw);
