@@ -110,3 +110,25 @@ fn a_turn_costs_the_same_whatever_was_said_before() {
         assert!(many <= few + PAGES_MORE, "pages {what}: {many}, {few}");
     }
 }
+
+#[test]
+fn a_context_costs_the_same_whatever_was_said_before_its_compaction() {
+    let [short, long] = [10, 10_000].map(|events| {
+        let (mut stage, mut driver) = grown(events);
+        let session = driver.hold().session;
+        let fact = Fact::Compacted {
+            trigger: "auto".to_owned(),
+            summary: None,
+        };
+        let compacted = said("compacted", "compact:1".to_owned(), fact);
+        stage.play(|world, ledger| {
+            driver.commit(world, ledger, "c", &[compacted]).unwrap();
+            one_turn(world, ledger, &mut driver, "turn");
+            let read = |ledger: &mut SqliteLedger| context(ledger, session, None).unwrap();
+            let (found, cost) = ledger.cost_of(read).unwrap();
+            assert_eq!(found.len(), 6);
+            cost
+        })
+    });
+    assert_eq!(short, long);
+}
