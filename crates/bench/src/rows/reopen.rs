@@ -40,9 +40,12 @@ const PARTS: [(&str, &str); 7] = [
     ("then, a turn", "turn_ms"),
 ];
 
+/// The events of a session, where its ledger is, and what was told of each opening.
+type Store = (usize, PathBuf, Vec<Value>);
+
 pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     let sizes = [1_000, run.much(1_000_000, 20_000)];
-    let mut stores = Vec::new();
+    let mut stores: Vec<Store> = Vec::new();
     for events in sizes {
         let dir = run.dir(&format!("reopen/{events}"))?;
         fill(&dir, events)?;
@@ -54,11 +57,15 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
             answers.push(reopened(run, dir)?);
         }
     }
-    let line = |(name, key): (&str, &str), (events, _, answers): &(usize, PathBuf, Vec<Value>)| {
-        let times: Vec<f64> = answers.iter().filter_map(|a| a[key].as_f64()).collect();
-        let times = Times::from(times);
-        Line::new(name, times.median(), "ms", times.n())
-            .p95(times.p95())
+    let line = |(name, key): (&str, &str), (events, _, answers): &Store| {
+        let times = |answers: &[Value]| {
+            let times: Vec<f64> = answers.iter().filter_map(|a| a[key].as_f64()).collect();
+            Times::from(times)
+        };
+        let (these, short) = (times(answers), times(&stores[0].2).median());
+        Line::new(name, these.median(), "ms", these.n())
+            .p95(these.p95())
+            .against("the short one", short)
             .column(format!("{events} events"))
     };
     let of_part = |part| stores.iter().map(move |store| line(part, store));

@@ -12,6 +12,9 @@ const FLAT_MS: f64 = 0.1;
 /// The same for processor time.
 const FLAT_CPU_MS: f64 = 0.02;
 
+/// What it says, and whether a ratio keeps it.
+type Bound = (&'static str, fn(f64) -> bool);
+
 /// Something that turns take.
 struct Kind {
     name: &'static str,
@@ -20,7 +23,7 @@ struct Kind {
     of: fn(&Took) -> &Vec<f64>,
     shown: fn(f64) -> f64,
     /// Of turns that come with one call, against the same rows by hand.
-    bound: Option<(&'static str, fn(f64) -> bool)>,
+    bound: Option<Bound>,
 }
 
 const KINDS: [Kind; 4] = [
