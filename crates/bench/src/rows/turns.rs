@@ -150,7 +150,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
         scene.borrow_mut().check()?;
     }
     let mut lines = table::lines(&arms, &sizes);
-    lines.extend(redaction(&filler, &chance, run.much(2_000, 200)));
+    lines.extend(parts(&filler, &chance, run.much(2_000, 200)));
     Ok(lines)
 }
 
@@ -310,19 +310,28 @@ fn written() -> Fallible<f64> {
     Ok(line.ok_or("no `wchar` in /proc/self/io")?.parse()?)
 }
 
-/// What a driver does before it says something: for reading, since no rows by hand have it.
-fn redaction(filler: &Filler, chance: &Chance, rounds: usize) -> Vec<Line> {
-    let line = |size: Size| {
-        let mut times = Vec::new();
+/// Parts of a turn that rows by hand do without, for reading: what a driver does before it says something, and what a
+/// commit does with each event.
+fn parts(filler: &Filler, chance: &Chance, rounds: usize) -> Vec<Line> {
+    let lines = |size: Size| {
+        let (mut redacting, mut packing) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            let text = filler.text(chance, size.asked + size.answered);
+            let texts = [size.asked, size.answered].map(|bytes| filler.text(chance, bytes));
             let before = cpu_ms();
-            std::hint::black_box(driven::prompt("t", text));
-            times.push((cpu_ms() - before) * 1000.0);
+            let said = [
+                driven::prompt("t", texts[0]),
+                driven::message("t", "m", texts[1]),
+            ];
+            let between = cpu_ms();
+            std::hint::black_box(said.each_ref().map(raw::packed));
+            redacting.push((between - before) * 1000.0);
+            packing.push((cpu_ms() - between) * 1000.0);
         }
-        let times = Times::from(times);
-        let what = format!("redacting {}, processor", size.name);
-        Line::new(what, times.median(), "µs", times.n()).p95(times.p95())
+        [("redacting", redacting), ("packing and hashing", packing)].map(|(name, times)| {
+            let times = Times::from(times);
+            let what = format!("{name} of {}, processor", size.name);
+            Line::new(what, times.median(), "µs", times.n()).p95(times.p95())
+        })
     };
-    SIZES.map(line).into()
+    SIZES.into_iter().flat_map(lines).collect()
 }

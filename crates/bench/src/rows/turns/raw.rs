@@ -75,14 +75,7 @@ impl Raw {
     ) -> Fallible<Vec<Rows>> {
         let rows = |(key, said): &(String, Vec<Observation>)| {
             let row = |observation| {
-                let mut row = LogRow::of(&NewEntry {
-                    id: ObservationId::mint(&Ids),
-                    session: self.session,
-                    turn: None,
-                    recorded_at: now(),
-                    salt: [3; 32],
-                    observation,
-                });
+                let mut row = packed(observation);
                 if way == Way::RawText {
                     row.payload = row.fact()?.into_bytes();
                 }
@@ -170,6 +163,18 @@ const FORM: &str = "SELECT concat_ws(' ', r.last = s.head AND r.last = s.sealed 
       WHERE session = s.id AND sequence BETWEEN r.first AND r.last)) \
      FROM sessions s JOIN receipts r ON r.session = s.id JOIN turns t ON t.session = s.id AND t.native = r.key \
      WHERE s.id = ?1 ORDER BY r.number DESC LIMIT 1";
+
+/// An event as the file holds it.
+pub(super) fn packed(observation: &Observation) -> LogRow {
+    LogRow::of(&NewEntry {
+        id: ObservationId::mint(&Ids),
+        session: SessionId::mint(&Ids),
+        turn: None,
+        recorded_at: now(),
+        salt: [3; 32],
+        observation,
+    })
+}
 
 /// An id as the file holds it.
 fn blob(id: Uuid) -> Vec<u8> {
