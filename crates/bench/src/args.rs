@@ -14,6 +14,8 @@ Rows (all of them if none is named)
   import     a transcript of 100 MB: speed, memory, size of the ledger
   queries    why, log and status on 10,000 sessions
   growth     hooks, git commit and commands with 0, 100, 500 and 10,000 old sessions side by side
+  turns      durable turns by the API against the same rows inserted by hand, behind 10 to 100,000 events
+  reopen     a session of 1,000,000 events whose driver is killed in mid-turn: opened, settled, answered
   size       size of the release program; with --cold, from clone to first answer
 
 Options
@@ -33,6 +35,10 @@ pub(crate) enum Wish {
     Bench(Args),
     /// Import the transcripts of a home, then tell what it took. For the bench itself.
     Import(PathBuf),
+    /// Drive a session until killed. For the bench itself.
+    Drive(PathBuf, String),
+    /// Go on with a session whose driver was killed, and tell how long it took. For the bench itself.
+    Reopen(PathBuf),
 }
 
 /// How to run.
@@ -63,6 +69,14 @@ impl Args {
                 "--import-here" => {
                     let home = words.next().ok_or("--import-here needs a directory")?;
                     return Ok(Wish::Import(home.into()));
+                }
+                "--drive-here" => {
+                    let dir = words.next().ok_or("--drive-here needs a directory")?;
+                    return Ok(Wish::Drive(dir.into(), words.next().unwrap_or_default()));
+                }
+                "--reopen-here" => {
+                    let dir = words.next().ok_or("--reopen-here needs a directory")?;
+                    return Ok(Wish::Reopen(dir.into()));
                 }
                 row if ROWS.iter().any(|(name, _)| *name == row) => args.rows.push(word),
                 other => return Err(format!("there is no row and no option `{other}`")),

@@ -14,6 +14,7 @@
 mod args;
 mod clock;
 mod contest;
+mod driven;
 mod fill;
 mod filler;
 mod home;
@@ -46,6 +47,8 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Wish::Import(home) => rows::import::in_this_process(&home).map(|()| true),
+        Wish::Drive(dir, round) => rows::reopen::drive(&dir, &round).map(|()| true),
+        Wish::Reopen(dir) => rows::reopen::reopen(&dir).map(|()| true),
         Wish::Bench(args) => bench(&args),
     };
     match done {

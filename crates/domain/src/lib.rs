@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod commit;
+pub mod digest;
 pub mod evidence;
 pub mod fold;
 pub mod grammar;

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::digest::Hasher;
 use crate::id::{SessionId, TurnId};
 use crate::time::Timestamp;
 
@@ -46,7 +47,9 @@ pub struct Receipt {
 /// The digest of a payload, salted so that a short payload cannot be guessed from it.
 #[must_use]
 pub fn payload_digest(salt: &[u8; 32], payload: &[u8]) -> String {
-    blake3::keyed_hash(salt, payload).to_hex().to_string()
+    let mut hasher = Hasher::keyed(salt);
+    hasher.update(payload);
+    hasher.hex()
 }
 
 /// Seals `entries`, which follow without a hole, behind the receipt before.
@@ -140,11 +143,11 @@ fn digest(
 
 /// What the digest of a receipt is made of, in order.
 #[derive(Debug)]
-struct Digest(blake3::Hasher);
+struct Digest(Hasher);
 
 impl Digest {
     fn new(session: SessionId, number: u64, previous: &str, turns: &[TurnId]) -> Self {
-        let mut digest = Self(blake3::Hasher::new());
+        let mut digest = Self(Hasher::new());
         digest.field(b"siglum receipt 1");
         digest.field(session.uuid().as_bytes());
         digest.field(&number.to_le_bytes());
@@ -162,12 +165,11 @@ impl Digest {
     }
 
     fn finish(&self) -> String {
-        self.0.finalize().to_hex().to_string()
+        self.0.hex()
     }
 
     fn field(&mut self, bytes: &[u8]) {
-        self.0.update(&(bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
+        self.0.field(bytes);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use siglum_domain::digest::Hasher;
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{IdSource, Timestamp};
@@ -58,8 +59,8 @@ impl World<'_> {
 
 /// A salt that was never used before.
 pub(crate) fn salt(ids: &dyn IdSource) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
+    let mut hasher = Hasher::new();
     hasher.update(ids.fresh().as_bytes());
     hasher.update(ids.fresh().as_bytes());
-    *hasher.finalize().as_bytes()
+    hasher.bytes()
 }

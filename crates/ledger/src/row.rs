@@ -1,11 +1,14 @@
 //! An entry as stores hold it: its payload packed, with a salted digest.
 
+use std::cell::RefCell;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{Observation, Source};
 use siglum_domain::receipt::{SealedEntry, payload_digest};
 use siglum_domain::{ObservationId, Timestamp, TurnId};
+use zstd::bulk::Compressor;
 
 use crate::{LedgerError, NewEntry};
 
@@ -14,13 +17,31 @@ type Result<T> = std::result::Result<T, LedgerError>;
 /// Payloads above this size are compressed; below, zstd's frame costs more than it saves.
 const COMPRESS_ABOVE: usize = 1024;
 
+/// How hard zstd tries.
+const LEVEL: i32 = 3;
+
+thread_local! {
+    /// Kept, since the room that zstd works in takes longer to make than most payloads to pack.
+    static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+}
+
 /// Packs a payload: `{…` is JSON, anything else a zstd frame.
 pub(crate) fn pack(payload: &str) -> Vec<u8> {
     if payload.len() <= COMPRESS_ABOVE {
         return payload.as_bytes().to_vec();
     }
-    zstd::bulk::compress(payload.as_bytes(), 3)
-        .expect("because compressing into memory cannot fail")
+    compress(payload.as_bytes())
+}
+
+/// Compresses into a zstd frame.
+pub(crate) fn compress(bytes: &[u8]) -> Vec<u8> {
+    PACKER.with_borrow_mut(|packer| {
+        let packer = packer.get_or_insert_with(|| {
+            Compressor::new(LEVEL).expect("because zstd knows its own levels")
+        });
+        let packed = packer.compress(bytes);
+        packed.expect("because compressing into memory cannot fail")
+    })
 }
 
 pub(crate) fn unpack(stored: &[u8]) -> Result<String> {
@@ -64,8 +85,13 @@ impl LogRow {
     /// An observation as a row.
     #[must_use]
     pub fn of(entry: &NewEntry<'_>) -> Self {
+        Self::with_payload(entry, &json(&entry.observation.fact))
+    }
+
+    /// An observation as a row, whose fact is there in JSON already.
+    #[must_use]
+    pub fn with_payload(entry: &NewEntry<'_>, payload: &str) -> Self {
         let o = entry.observation;
-        let payload = json(&o.fact);
         Self {
             id: entry.id,
             source: o.source,
@@ -77,7 +103,7 @@ impl LogRow {
             recorded_at: entry.recorded_at,
             salt: entry.salt,
             digest: payload_digest(&entry.salt, payload.as_bytes()),
-            payload: pack(&payload),
+            payload: pack(payload),
         }
     }
 

@@ -10,7 +10,7 @@ use siglum_domain::{
 
 use crate::LedgerError;
 use crate::record::*;
-use crate::row::{from_json, from_word, json, unpack};
+use crate::row::{compress, from_json, from_word, json, unpack};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -253,9 +253,7 @@ pub(crate) fn hashes(bytes: &[u8]) -> Vec<u64> {
 /// The lines of a segment, compressed, and their size before that.
 pub(crate) fn pack_lines(lines: &[(u64, String)]) -> (Vec<u8>, usize) {
     let text = json(lines);
-    let data = zstd::bulk::compress(text.as_bytes(), 3)
-        .expect("because compressing into memory cannot fail");
-    (data, text.len())
+    (compress(text.as_bytes()), text.len())
 }
 
 /// The lines of a segment.

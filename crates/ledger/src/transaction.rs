@@ -286,6 +286,8 @@ pub trait Log {
     fn append(&mut self, entry: &NewEntry<'_>) -> Result<Appended>;
     /// The entries after `after`, in order, at most `limit` (0: all). Forgotten payloads are left out.
     fn entries(&mut self, session: SessionId, after: u64, limit: usize) -> Result<Vec<Entry>>;
+    /// The place of the last entry of a kind up to `until` that no sub-agent said and that is not forgotten.
+    fn last_of_kind(&mut self, session: SessionId, kind: &str, until: u64) -> Result<Option<u64>>;
     /// The entry that its source calls by this key.
     fn entry(&mut self, session: SessionId, source: Source, key: &str) -> Result<Option<Entry>>;
     /// When its source saw what it calls by this key, and of which event: told of forgotten payloads,

@@ -82,7 +82,11 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
     ("clap", &["siglum"], &[]),
     ("clap_complete", &["siglum"], &[]),
     ("anyhow", &["siglum"], &[]),
-    ("rusqlite", &["siglum-ledger", "siglum-tests"], &[]),
+    (
+        "rusqlite",
+        &["siglum-ledger", "siglum-tests", "siglum-bench"],
+        &[],
+    ),
 ];
 
 /// Where every crate from outside has a row.

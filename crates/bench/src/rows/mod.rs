@@ -6,7 +6,9 @@ mod growth;
 mod hooks;
 pub(crate) mod import;
 mod queries;
+pub(crate) mod reopen;
 mod size;
+mod turns;
 
 use crate::Fallible;
 use crate::report::Line;
@@ -23,4 +25,6 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("queries", queries::measure),
     ("growth", growth::measure),
     ("import", import::measure),
+    ("turns", turns::measure),
+    ("reopen", reopen::measure),
 ];

@@ -2,7 +2,7 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::fold::Entry;
-use siglum_domain::observation::{Fact, Observation};
+use siglum_domain::observation::Observation;
 use siglum_domain::receipt::Receipt;
 use siglum_ledger::{Ledger, LedgerError, Relation, SessionRecord, Transaction, read};
 
@@ -11,6 +11,8 @@ use super::{TurnError, attempt, fence};
 
 /// How many forks of forks are followed.
 const FORKS_MOST: usize = 64;
+/// The kind of the fact that the context was compacted.
+const COMPACTED: &str = "compacted";
 
 /// A part of the log of one session.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,16 +86,25 @@ pub fn history(
     session: SessionId,
     until: Option<u64>,
 ) -> Result<Vec<(SessionId, Vec<Entry>)>, TurnError> {
-    let parts = read(ledger, |tx| parts(tx, session, until))?;
+    let parts = read(ledger, |tx| parts(tx, session, until, From::TheBeginning))?;
     parts.ok_or(TurnError::NoSession(session))
 }
 
 type Parts = Vec<(SessionId, Vec<Entry>)>;
 
+/// Where a history begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    TheBeginning,
+    /// With the last compaction of the context, if there was one.
+    TheCompaction,
+}
+
 fn parts(
     tx: &mut dyn Transaction,
     session: SessionId,
     until: Option<u64>,
+    from: From,
 ) -> Result<Option<Parts>, LedgerError> {
     let Some(mut record) = tx.session(session)? else {
         return Ok(None);
@@ -101,10 +112,13 @@ fn parts(
     let mut until = until;
     let mut parts = Vec::new();
     for _ in 0..FORKS_MOST {
-        let mut entries = tx.entries(record.id, 0, 0)?;
-        entries.retain(|e| until.is_none_or(|most| e.sequence <= most));
-        parts.push((record.id, entries));
-        let Some((parent, at)) = forked_from(&record) else {
+        let last = until.map_or(record.head, |most| most.min(record.head));
+        let first = match from {
+            From::TheBeginning => None,
+            From::TheCompaction => tx.last_of_kind(record.id, COMPACTED, last)?,
+        };
+        parts.push((record.id, between(tx, record.id, first.unwrap_or(1), last)?));
+        let Some((parent, at)) = forked_from(&record).filter(|_| first.is_none()) else {
             break;
         };
         let Some(next) = tx.session(parent)? else {
@@ -116,6 +130,22 @@ fn parts(
     Ok(Some(parts))
 }
 
+/// The entries `first ..= last`. Places have no holes, so that there are at most so many, and no more are read.
+fn between(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    first: u64,
+    last: u64,
+) -> Result<Vec<Entry>, LedgerError> {
+    let after = first.saturating_sub(1);
+    match usize::try_from(last.saturating_sub(after)) {
+        // No limit would mean all.
+        Ok(0) => Ok(Vec::new()),
+        Ok(most) => tx.entries(session, after, most),
+        Err(_) => tx.entries(session, after, 0),
+    }
+}
+
 const fn forked_from(record: &SessionRecord) -> Option<(SessionId, u64)> {
     match (record.parent, record.parent_at) {
         (Some((parent, Relation::Fork)), Some(at)) => Some((parent, at)),
@@ -124,7 +154,8 @@ const fn forked_from(record: &SessionRecord) -> Option<(SessionId, u64)> {
 }
 
 /// What an agent that goes on needs to read: all that was said since the context was compacted last, beginning with
-/// that. An older state of it is the same with `until` before the compaction, which is an entry like any other.
+/// that. An older state of it is the same with `until` before the compaction, which is an entry like any other. Nothing
+/// of before is read.
 ///
 /// # Errors
 /// [`TurnError::NoSession`].
@@ -133,11 +164,7 @@ pub fn context(
     session: SessionId,
     until: Option<u64>,
 ) -> Result<Vec<Entry>, TurnError> {
-    let parts = history(ledger, session, until)?;
-    let all: Vec<Entry> = parts.into_iter().flat_map(|(_, entries)| entries).collect();
-    let compacted = |e: &Entry| {
-        matches!(e.observation.fact, Fact::Compacted { .. }) && e.observation.subagent.is_none()
-    };
-    let from = all.iter().rposition(compacted).unwrap_or(0);
-    Ok(all[from..].to_vec())
+    let parts = read(ledger, |tx| parts(tx, session, until, From::TheCompaction))?;
+    let parts = parts.ok_or(TurnError::NoSession(session))?;
+    Ok(parts.into_iter().flat_map(|(_, entries)| entries).collect())
 }

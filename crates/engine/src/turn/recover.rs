@@ -11,7 +11,7 @@ use siglum_ledger::{
 };
 
 use super::lease::{Hold, Holder, take};
-use super::say::{content, into_the_log, rows_of};
+use super::say::{Said, content, into_the_log, rows_of};
 use super::{TurnError, attempt, writable};
 use crate::Here;
 
@@ -163,11 +163,12 @@ fn close(
 ) -> Result<Receipt, TurnError> {
     let record = writable(tx, turn.session)?;
     let end = said(turn, "recovered", at, Fact::Recovered { how });
-    rows.extend(rows_of(here, turn.session, more, at));
-    rows.extend(rows_of(here, turn.session, &[end], at));
+    let more: Vec<Said<'_>> = more.iter().map(Said::from).collect();
+    rows.extend(rows_of(here, turn.session, &more, at));
+    rows.extend(rows_of(here, turn.session, &[Said::from(&end)], at));
     let opened = (turn.id, turn.opened_at);
     // The driver's own commit of this key was never taken: one that comes late is told so.
-    let digest = content(key, more);
+    let digest = content(key, &more);
     let receipt = into_the_log(tx, &record, opened, &turn.key, &rows, &digest, at)?;
     tx.drop_turn(turn.session)?;
     Ok(receipt)

@@ -1,5 +1,6 @@
 //! What a driver says: a turn is opened, grows, and is committed or aborted.
 
+use siglum_domain::digest::Hasher;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::receipt::{self, Receipt};
 use siglum_domain::{ObservationId, SessionId, Timestamp, TurnId};
@@ -49,7 +50,7 @@ pub fn open(
     said: &[Observation],
 ) -> Result<Opened, TurnError> {
     key("key", turn_key)?;
-    check(said)?;
+    let said = check(said)?;
     attempt(ledger, Durability::Process, |tx| {
         fence(tx, hold)?;
         let session = hold.session;
@@ -74,7 +75,7 @@ pub fn open(
                 turn
             }
         };
-        add(here, tx, session, said)?;
+        add(here, tx, session, &said)?;
         Ok(Opened::Turn(turn))
     })
 }
@@ -91,12 +92,12 @@ pub fn append(
     turn_key: &str,
     said: &[Observation],
 ) -> Result<(), TurnError> {
-    check(said)?;
+    let said = check(said)?;
     attempt(ledger, Durability::Process, |tx| {
         fence(tx, hold)?;
         writable(tx, hold.session)?;
         opened(tx, hold, turn_key)?;
-        add(here, tx, hold.session, said)
+        add(here, tx, hold.session, &said)
     })
 }
 
@@ -127,13 +128,13 @@ pub fn commit(
     said: &[Observation],
 ) -> Result<Committed, TurnError> {
     key("key", turn_key)?;
-    check(said)?;
-    let content = content(&ledger.key(), said);
+    let said = check(said)?;
+    let content = content(&ledger.key(), &said);
     let mut tries = 0;
     loop {
         let done = attempt(ledger, Durability::Disk, |tx| {
             fence_or_known(tx, hold, turn_key, &content)?.map_or_else(
-                || seal(here, tx, hold, expected, turn_key, said, &content),
+                || seal(here, tx, hold, expected, turn_key, &said, &content),
                 Ok,
             )
         });
@@ -195,7 +196,7 @@ fn seal(
     hold: Hold,
     expected: u64,
     turn_key: &str,
-    said: &[Observation],
+    said: &[Said<'_>],
     content: &str,
 ) -> Result<Committed, TurnError> {
     let record = writable(tx, hold.session)?;
@@ -315,7 +316,7 @@ fn add(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     session: SessionId,
-    said: &[Observation],
+    said: &[Said<'_>],
 ) -> Result<(), TurnError> {
     for row in rows_of(here, session, said, here.now()) {
         if tx.add_pending(session, &row)? {
@@ -332,18 +333,19 @@ fn add(
 pub(super) fn rows_of(
     here: &Here<'_>,
     session: SessionId,
-    said: &[Observation],
+    said: &[Said<'_>],
     at: Timestamp,
 ) -> Vec<LogRow> {
-    let row = |observation| {
-        LogRow::of(&NewEntry {
+    let row = |said: &Said<'_>| {
+        let entry = NewEntry {
             id: ObservationId::mint(here.ids),
             session,
             turn: None,
             recorded_at: at,
             salt: salt(here.ids),
-            observation,
-        })
+            observation: said.observation,
+        };
+        LogRow::with_payload(&entry, &said.fact)
     };
     said.iter().map(row).collect()
 }
@@ -389,28 +391,38 @@ const fn at_its_end(record: &SessionRecord, expected: u64) -> Result<(), TurnErr
 
 /// A keyed digest of what a driver asks for, so that the same request is known again and nothing can be guessed
 /// from it.
-pub(super) fn content(secret: &[u8; 32], said: &[Observation]) -> String {
-    let mut hasher = blake3::Hasher::new_keyed(secret);
-    let mut field = |text: &str| {
-        hasher.update(&(text.len() as u64).to_le_bytes());
-        hasher.update(text.as_bytes());
-    };
-    for o in said {
-        field(&o.key);
-        field(&o.event);
-        field(o.subagent.as_deref().unwrap_or_default());
-        field(&json(&o.fact));
+pub(super) fn content(secret: &[u8; 32], said: &[Said<'_>]) -> String {
+    let mut hasher = Hasher::keyed(secret);
+    let mut field = |text: &str| hasher.field(text.as_bytes());
+    for Said { observation, fact } in said {
+        field(&observation.key);
+        field(&observation.event);
+        field(observation.subagent.as_deref().unwrap_or_default());
+        field(fact);
     }
-    hasher.finalize().to_hex().to_string()
+    hasher.hex()
 }
 
-fn json(fact: &Fact) -> String {
-    serde_json::to_string(fact).expect("because facts have text keys only")
+/// What is said in a turn, with its fact in JSON, which is digested and stored.
+pub(super) struct Said<'a> {
+    observation: &'a Observation,
+    fact: String,
+}
+
+impl<'a> From<&'a Observation> for Said<'a> {
+    fn from(observation: &'a Observation) -> Self {
+        let fact = serde_json::to_string(&observation.fact);
+        Self {
+            observation,
+            fact: fact.expect("because facts have text keys only"),
+        }
+    }
 }
 
 /// Refuses what a driver may not say, before anything is written.
-fn check(said: &[Observation]) -> Result<(), TurnError> {
+fn check(said: &[Observation]) -> Result<Vec<Said<'_>>, TurnError> {
     within("events", said.len(), EVENTS_MOST)?;
+    let mut all = Vec::with_capacity(said.len());
     let mut keys = std::collections::BTreeSet::new();
     for o in said {
         key("event key", &o.key)?;
@@ -428,9 +440,11 @@ fn check(said: &[Observation]) -> Result<(), TurnError> {
                     .to_owned(),
             });
         }
-        within("event", json(&o.fact).len(), EVENT_BYTES_MOST)?;
+        let said = Said::from(o);
+        within("event", said.fact.len(), EVENT_BYTES_MOST)?;
+        all.push(said);
     }
-    Ok(())
+    Ok(all)
 }
 
 fn within(field: &'static str, found: usize, most: usize) -> Result<(), TurnError> {

@@ -21,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("an entry comes back whole", whole),
     Check::new("payloads of every size survive", sizes),
     Check::new("an entry is found by its source and key", by_key),
+    Check::new("the last entry of a kind is found up to a place", by_kind),
     Check::new("a sighting is found by its source and key", sighted),
     Check::new(
         "an observation of a session that does not exist is refused",
@@ -246,6 +247,53 @@ fn by_key(shelf: &dyn Shelf) -> Outcome {
         (by_source, by_name, by_session),
         (None, None, None),
         "entries that are not there"
+    );
+    Ok(())
+}
+
+fn by_kind(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let own = |key: &str| Observation {
+        subagent: None,
+        ..prompt(key, "x")
+    };
+    let other = |key: &str| Observation {
+        fact: Fact::Other {
+            name: "x".to_owned(),
+        },
+        ..own(key)
+    };
+    let all = [own("a"), other("b"), own("c"), prompt("helper", "x")];
+    desk.write(|tx| {
+        for (n, seen) in (1..).zip(&all) {
+            append(tx, session_id(1), n, None, seen)?;
+        }
+        append(tx, session_id(2), 9, None, &own("other"))
+    })?;
+    for (session, kind, until, wanted) in [
+        (1, "prompt", 99, Some(3)),
+        (1, "prompt", 3, Some(3)),
+        (1, "prompt", 2, Some(1)),
+        (1, "prompt", 0, None),
+        (1, "other", 99, Some(2)),
+        (1, "other", 1, None),
+        (2, "prompt", 99, Some(1)),
+        (3, "prompt", 99, None),
+    ] {
+        let found = desk.read(|tx| tx.last_of_kind(session_id(session), kind, until))?;
+        same!(
+            found,
+            wanted,
+            format!("the last {kind} of session {session} up to {until}")
+        );
+    }
+    desk.write(|tx| tx.forget_session(session_id(1), at(6)))?;
+    let found = desk.read(|tx| tx.last_of_kind(session_id(1), "prompt", 99))?;
+    same!(
+        found,
+        None,
+        "the last prompt of a session that was forgotten"
     );
     Ok(())
 }

@@ -65,13 +65,11 @@ fn log(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
     let one = session_id(1);
     for (n, session) in [(1, 1), (2, 1), (3, 2)] {
         let said = "x".repeat(2000);
-        append(
-            tx,
-            session_id(session),
-            n,
-            None,
-            &prompt(&format!("k{n}"), &said),
-        )?;
+        let mut seen = prompt(&format!("k{n}"), &said);
+        if session == 2 {
+            seen.subagent = None;
+        }
+        append(tx, session_id(session), n, None, &seen)?;
     }
     let rows = receipt_entries(tx, one, 1, 2)?;
     if let Some(receipt) = siglum_domain::receipt::seal(one, None, &rows, vec![], at(4)) {
@@ -176,6 +174,7 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         objects_of(one);
         objects_of_others(one);
         notes();
+        last_of_kind(session_id(2), "prompt", 9);
         entry(one, Source::Hook, "k1");
         sighted(one, Source::Hook, "k1");
         running_calls("/w", at(0));

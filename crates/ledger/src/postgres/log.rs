@@ -167,6 +167,13 @@ impl Log for Tx<'_> {
         EntryRow::records(self.rows(&sql, &of, entry_row)?)
     }
 
+    fn last_of_kind(&mut self, session: SessionId, kind: &str, until: u64) -> Result<Option<u64>> {
+        let sql = "SELECT sequence FROM observations WHERE tenant = $1 AND session = $2 AND kind = $3 AND sequence <= $4 \
+             AND subagent IS NULL AND payload IS NOT NULL ORDER BY sequence DESC LIMIT 1";
+        let of: [Value<'_>; 3] = [&Col(session), &kind, &int(until)];
+        self.row(sql, &of, |row| count(row, 0))
+    }
+
     fn entry(&mut self, session: SessionId, source: Source, key: &str) -> Result<Option<Entry>> {
         let sql = format!(
             "SELECT {ENTRY} FROM observations WHERE tenant = $1 AND session = $2 AND source = $3 AND key = $4"

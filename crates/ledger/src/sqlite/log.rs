@@ -160,6 +160,14 @@ impl Log for Tx<'_> {
         EntryRow::records(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    fn last_of_kind(&mut self, session: SessionId, kind: &str, until: u64) -> Result<Option<u64>> {
+        let sql = "SELECT sequence FROM observations WHERE session = ?1 AND kind = ?2 AND sequence <= ?3 \
+             AND subagent IS NULL AND payload IS NOT NULL ORDER BY sequence DESC LIMIT 1";
+        let mut query = self.db.prepare_cached(sql)?;
+        let of = (Col(session), kind, int(until));
+        Ok(query.query_row(of, |row| count(row, 0)).optional()?)
+    }
+
     fn entry(&mut self, session: SessionId, source: Source, key: &str) -> Result<Option<Entry>> {
         let sql = format!(
             "SELECT {ENTRY} FROM observations WHERE session = ?1 AND source = ?2 AND key = ?3"

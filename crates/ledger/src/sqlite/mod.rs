@@ -6,6 +6,8 @@
 mod backup;
 mod columns;
 mod commits;
+#[cfg(any(test, feature = "conformance"))]
+mod cost;
 mod forgetting;
 mod integrity;
 mod log;
@@ -16,5 +18,7 @@ mod queue;
 mod sessions;
 mod turns;
 
+#[cfg(any(test, feature = "conformance"))]
+pub use cost::Cost;
 pub use migrate::SCHEMA;
 pub use open::{Open, SqliteLedger};

@@ -38,6 +38,8 @@ pub struct SqliteLedger {
     path: PathBuf,
     id: LedgerId,
     key: [u8; 32],
+    /// What the connection was last told to sync; nothing before the first write.
+    synced: Option<Durability>,
 }
 
 impl SqliteLedger {
@@ -73,6 +75,7 @@ impl SqliteLedger {
             path: path.to_owned(),
             id: meta.id,
             key: meta.key,
+            synced: None,
         })
     }
 
@@ -172,11 +175,14 @@ impl Ledger for SqliteLedger {
         durability: Durability,
         work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
-        let level = match durability {
-            Durability::Process => "NORMAL",
-            Durability::Disk => "FULL",
-        };
-        self.db.pragma_update(None, "synchronous", level)?;
+        if self.synced != Some(durability) {
+            let level = match durability {
+                Durability::Process => "NORMAL",
+                Durability::Disk => "FULL",
+            };
+            self.db.pragma_update(None, "synchronous", level)?;
+            self.synced = Some(durability);
+        }
         self.run(TransactionBehavior::Immediate, work)
     }
 

@@ -399,7 +399,12 @@ impl Sessions for Tx<'_> {
         place: Option<(RepositoryId, &str)>,
         cwd: Option<&str>,
     ) -> Result<()> {
-        let sql = "UPDATE sessions SET unseen = unseen AND ?2 <= last_at, last_at = max(last_at, ?2), created_at = min(created_at, ?2), \
+        // By itself, since SQLite writes each index anew whose columns are set at all, and few sessions are unseen.
+        let seen = "UPDATE sessions SET unseen = 0 WHERE id = ?1 AND unseen AND last_at < ?2";
+        self.db
+            .prepare_cached(seen)?
+            .execute((Col(session), Col(at)))?;
+        let sql = "UPDATE sessions SET last_at = max(last_at, ?2), created_at = min(created_at, ?2), \
              repository = coalesce(repository, ?3), worktree = coalesce(worktree, ?4), cwd = coalesce(cwd, ?5) WHERE id = ?1";
         let (repository, worktree) = place.unzip();
         self.db.prepare_cached(sql)?.execute((

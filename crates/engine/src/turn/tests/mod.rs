@@ -1,5 +1,6 @@
 //! Driven turns on a real ledger.
 
+mod cost;
 mod driving;
 mod lost;
 mod recovery;

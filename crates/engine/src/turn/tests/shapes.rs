@@ -99,13 +99,35 @@ fn a_compaction_is_an_edge_and_what_was_before_stays() {
         driver.commit(world, ledger, "c1", &[compacted]).unwrap()
     });
     turn(&mut stage, &mut driver, "t2").unwrap();
-    let kinds = |stage: &mut Stage, until| {
+    let kinds_of = |stage: &mut Stage, session, until| {
         let entries = act(stage, |_, ledger| context(ledger, session, until).unwrap());
         let kinds: Vec<_> = entries.iter().map(|e| e.observation.fact.kind()).collect();
         kinds.join(" ")
     };
+    let kinds = |stage: &mut Stage, until| kinds_of(stage, session, until);
     assert_eq!(kinds(&mut stage, None), "compacted prompt message stopped");
     assert_eq!(kinds(&mut stage, Some(3)), "prompt message stopped");
+    assert_eq!(kinds(&mut stage, Some(2)), "prompt message");
+    assert_eq!(kinds(&mut stage, Some(4)), "compacted");
+    assert_eq!(kinds(&mut stage, Some(0)), "");
+    let fork = act(&mut stage, |world, ledger| {
+        fork(world, ledger, session, None, &conversation("f"), "ann").unwrap()
+    });
+    let mut other = take(&mut stage, fork.id, &holder("two", Some(51))).unwrap();
+    turn(&mut stage, &mut other, "t1").unwrap();
+    assert_eq!(
+        kinds_of(&mut stage, fork.id, None),
+        "compacted prompt message stopped prompt message stopped"
+    );
+    act(&mut stage, |world, ledger| {
+        let again = Fact::Compacted {
+            trigger: "auto".to_owned(),
+            summary: None,
+        };
+        let again = said("again", "compact:2".to_owned(), again);
+        other.commit(world, ledger, "c2", &[again]).unwrap()
+    });
+    assert_eq!(kinds_of(&mut stage, fork.id, None), "compacted");
 }
 
 #[test]

@@ -275,3 +275,23 @@ fn leases_of_a_file_go_by_the_time_of_its_machine() {
         assert_eq!(time, local);
     }
 }
+
+#[test]
+fn each_write_is_as_safe_as_it_was_asked_to_be() {
+    let home = Home::furnished();
+    let mut ledger = home.open(command(1)).unwrap();
+    let (normal, full) = (1, 2);
+    for (durability, wanted) in [
+        (Durability::Process, normal),
+        (Durability::Disk, full),
+        (Durability::Disk, full),
+        (Durability::Process, normal),
+    ] {
+        ledger.write(durability, &mut |_| Ok(())).unwrap();
+        let db = ledger.connection();
+        let level: i64 = db
+            .query_row("PRAGMA synchronous", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(level, wanted, "{durability:?}");
+    }
+}
