@@ -29,6 +29,7 @@ server=$!
 cat >/dev/null
 kill -INT "$server" 2>/dev/null
 wait "$server"
+umount "$directory/small" 2>/dev/null
 rm -rf "$directory"
 "#;
 
@@ -193,6 +194,7 @@ impl Site {
         let mut server = self.keep()?;
         self.await_ready(&mut server)?;
         self.furnish()?;
+        self.make_small_room()?;
         Ok(server)
     }
 
@@ -307,6 +309,29 @@ impl Site {
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(())
+    }
+
+    /// Makes room that is soon full, for tests of a full disk: the tablespace `small`. Only where this user may mount.
+    fn make_small_room(&self) -> Result<(), Failure> {
+        let Some(owner) = self.owner else {
+            return Ok(());
+        };
+        let place = self.directory.join("small");
+        let failed = |e: std::io::Error| Failure::new(format!("{}: {e}", place.display()));
+        fs::create_dir(&place).map_err(failed)?;
+        let mut mount = programs::program("mount");
+        let Owner { user, group } = owner;
+        mount
+            .args(["-t", "tmpfs", "-o"])
+            .arg(format!("size=24m,mode=700,uid={user},gid={group}"))
+            .arg("tmpfs")
+            .arg(&place);
+        if quietly(&mut mount).is_err() {
+            return Ok(());
+        }
+        let tablespace = format!("CREATE TABLESPACE small LOCATION '{}'", place.display());
+        quietly(&mut self.psql(&tablespace))?;
+        quietly(&mut self.psql("GRANT CREATE ON TABLESPACE small TO siglum"))
     }
 
     /// Makes the role of the tests and its database, whose language orders words otherwise than by their bytes, as

@@ -1,40 +1,49 @@
 //! Stores that fail, and stores from the future.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::driver::{Driver, whole};
-use super::store::{Store, each_store, on_a_file};
+use super::store::{Store, each_store, on_a_file, on_a_server_with_little_room};
 
-/// A small file system below a store, as long as this lives.
-struct Small(String);
+/// A small file system.
+struct Small {
+    dir: PathBuf,
+    is_ours: bool,
+}
 
 impl Small {
     /// At the place of the store's file; none where this user may not mount.
     fn below(store: &Store) -> Option<Self> {
-        let dir = store.world.siglum_home().to_str().unwrap().to_owned();
+        let dir = store.world.siglum_home();
         std::fs::create_dir_all(&dir).unwrap();
-        let mount = ["-t", "tmpfs", "-o", "size=4m", "tmpfs", &dir];
-        let mounted = Command::new("mount").args(mount).output().unwrap();
-        mounted.status.success().then_some(Self(dir))
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]);
+        let mounted = mount.arg(&dir).output().unwrap();
+        let is_ours = true;
+        mounted.status.success().then_some(Self { dir, is_ours })
     }
 
     /// Takes all room that is left.
     fn fill(&self) {
-        let zeros = vec![0; 8 << 20];
-        std::fs::write(format!("{}/ballast", self.0), zeros).unwrap_err();
+        let zeros = vec![0; 32 << 20];
+        std::fs::write(self.dir.join("ballast"), zeros).unwrap_err();
     }
 
     fn make_room(&self) {
-        std::fs::remove_file(format!("{}/ballast", self.0)).unwrap();
+        std::fs::remove_file(self.dir.join("ballast")).unwrap();
     }
 }
 
 impl Drop for Small {
     fn drop(&mut self) {
-        let _ = Command::new("umount").args(["-l", &self.0]).status();
+        if self.is_ours {
+            let mut umount = Command::new("umount");
+            let _ = umount.arg("-l").arg(&self.dir).status();
+        }
     }
 }
 
@@ -59,33 +68,7 @@ fn f05_s05_nothing_of_a_turn_is_seen_when_the_disk_is_full() {
             eprintln!("no mount: not shown");
             return;
         };
-        let mut driver = store.driver();
-        driver.follow();
-        let session = driver.create("s");
-        driver.lease(&session);
-        driver.turns(&session, 3);
-        driver.feed(store);
-        let before = seen(&mut driver, store, &session);
-        small.fill();
-        let mut large = whole(&session, "t4");
-        large["said"][1]["answer"] = json!(noise());
-        let refused = driver.refused(&large, "store");
-        assert_eq!(refused["fate"], "not committed", "{refused}");
-        assert!(
-            refused["text"]
-                .as_str()
-                .unwrap()
-                .contains("cannot be written"),
-            "{refused}"
-        );
-        store.outcome("not committed");
-        driver.ask(&json!({ "do": "feed", "name": "shown", "dir": store.dir() }));
-        assert_eq!(seen(&mut driver, store, &session), before);
-        small.make_room();
-        assert_eq!(driver.must(&large)["already"], false);
-        driver.feed(store);
-        store.outcome("committed when there was room");
-        driver.kill();
+        full(store, &small);
         store.check();
         // What is below goes before the world does.
         std::fs::copy(store.file(), store.world.root.join("kept.db")).unwrap();
@@ -93,6 +76,36 @@ fn f05_s05_nothing_of_a_turn_is_seen_when_the_disk_is_full() {
         store.restore(&store.world.root.join("kept.db"));
         std::fs::remove_dir_all(store.dir()).unwrap();
     });
+    on_a_server_with_little_room(|store, place| {
+        let (dir, is_ours) = (place.to_owned(), false);
+        full(store, &Small { dir, is_ours });
+    });
+}
+
+/// A turn that finds no room, and then some.
+fn full(store: &mut Store, small: &Small) {
+    let mut driver = store.driver();
+    driver.follow();
+    let session = driver.create("s");
+    driver.lease(&session);
+    driver.turns(&session, 3);
+    driver.feed(store);
+    let before = seen(&mut driver, store, &session);
+    small.fill();
+    let mut large = whole(&session, "t4");
+    large["said"][1]["answer"] = json!(noise());
+    let refused = driver.refused(&large, "store");
+    assert_eq!(refused["fate"], "not committed", "{refused}");
+    let text = refused["text"].as_str().unwrap();
+    assert!(text.contains("cannot be written"), "{refused}");
+    store.outcome("not committed");
+    driver.ask(&json!({ "do": "feed", "name": "shown", "dir": store.dir() }));
+    assert_eq!(seen(&mut driver, store, &session), before);
+    small.make_room();
+    assert_eq!(driver.must(&large)["already"], false);
+    driver.feed(store);
+    store.outcome("committed when there was room");
+    driver.kill();
 }
 
 /// A text that cannot be compressed.

@@ -66,18 +66,45 @@ pub(crate) fn on_a_file(scenario: impl Fn(&mut Store)) {
 
 /// Only where there is a server.
 pub(crate) fn on_a_server(scenario: impl Fn(&mut Store)) {
-    let Ok(server) = std::env::var("SIGLUM_TEST_PG") else {
-        eprintln!("not shown on PostgreSQL: SIGLUM_TEST_PG is not set");
+    if let Some(server) = server() {
+        on_a_database_of(&server, "", scenario);
+    }
+}
+
+/// Only where there is a server that has little room for some databases. The scenario gets the directory.
+pub(crate) fn on_a_server_with_little_room(scenario: impl Fn(&mut Store, &Path)) {
+    let Some(server) = server() else { return };
+    let place = "SELECT pg_tablespace_location(oid) FROM pg_tablespace WHERE spcname = 'small'";
+    let place = psql(&server, &["-c", place]);
+    if place.is_empty() {
+        eprintln!("not shown on PostgreSQL: it has no tablespace `small`");
         return;
-    };
+    }
+    on_a_database_of(&server, "TABLESPACE small", |store| {
+        scenario(store, Path::new(&place));
+    });
+}
+
+fn server() -> Option<String> {
+    let server = std::env::var("SIGLUM_TEST_PG").ok();
+    if server.is_none() {
+        eprintln!("not shown on PostgreSQL: SIGLUM_TEST_PG is not set");
+    }
+    server
+}
+
+fn on_a_database_of(server: &str, options: &str, scenario: impl Fn(&mut Store)) {
     // Several tests may run in one process.
     static MADE: AtomicU32 = AtomicU32::new(0);
     let made = MADE.fetch_add(1, Ordering::Relaxed);
     let name = format!("faults_{}_{made}", std::process::id());
-    psql(&server, &["-c", &format!("CREATE DATABASE {name}")]);
-    let place = Place::Server(server.clone(), name.clone());
+    psql(
+        server,
+        &["-c", &format!("CREATE DATABASE {name} {options}")],
+    );
+    let place = Place::Server(server.to_owned(), name.clone());
     run(World::new(), place, "postgres", scenario);
-    psql(&server, &["-c", &format!("DROP DATABASE {name}")]);
+    psql(server, &["-c", &format!("DROP DATABASE {name}")]);
 }
 
 fn run(world: World, place: Place, kind: &str, scenario: impl Fn(&mut Store)) {
