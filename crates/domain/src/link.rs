@@ -1,10 +1,14 @@
 //! Links: facts attached to a session. One validator for the environment, the command line, the
 //! configuration and the API.
 
+mod variables;
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+pub use self::variables::{Dropped, Stated, VARIABLES, from_flag, from_variables, overlay};
 
 /// The largest number that survives every JSON reader.
 pub const NUMBER_MAX: u64 = (1 << 53) - 1;
