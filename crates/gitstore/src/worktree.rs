@@ -33,13 +33,21 @@ impl Git {
         let known = format!("refs/heads/{branch}");
         let afar = format!("refs/remotes/*/{branch}");
         let found = self.text(&["for-each-ref", "--count=1", "--format=x", &known, &afar])?;
-        let path = path.to_string_lossy().into_owned();
-        if found.trim().is_empty() {
-            self.text(&["worktree", "add", "-q", "-b", branch, "--", &path, "HEAD"])?;
-            return Ok(true);
-        }
-        self.text(&["worktree", "add", "-q", "--", &path, branch])?;
-        Ok(false)
+        let is_new = found.trim().is_empty();
+        let start = self.head()?;
+        let place = path.to_string_lossy().into_owned();
+        let made = if is_new {
+            self.text(&["worktree", "add", "-q", "-b", branch, "--", &place, "HEAD"])
+        } else {
+            self.text(&["worktree", "add", "-q", "--", &place, branch])
+        };
+        made.inspect_err(|_| {
+            // Somebody's hook that fails after a checkout makes all of it fail, and leaves it there.
+            if path.exists() && self.remove_worktree(path).is_ok() && is_new {
+                let _ = start.map(|start| self.drop_branch(branch, &start));
+            }
+        })?;
+        Ok(is_new)
     }
 
     /// Why the checkout that this is must stay, if it must. `since` is the commit that it began with.

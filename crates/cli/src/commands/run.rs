@@ -77,7 +77,7 @@ pub struct Args {
 pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
     let flags = flags(args)?;
     let agent = agent(args)?;
-    let (variables, dropped) = from_variables(Redactor::shared(), env::raw);
+    let (variables, dropped) = from_variables(env::raw);
     dropped.iter().for_each(|d| cx.ui.warning(d.to_string()));
     let links = overlay(flags, variables);
     let signals = Signals::catch()?;

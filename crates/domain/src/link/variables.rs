@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::fmt;
 
 use super::{Link, LinkError, refuse};
-use crate::redact::Redactor;
 
 /// The variables that name links, each with its field. Of two for one field the first wins.
 pub const VARIABLES: &[(&str, &str)] = &[
@@ -23,9 +22,6 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("EGG_AGENT_ROLE", "agent_role"),
     ("EGG_PIPELINE_PHASE", "phase"),
 ];
-
-/// How much of a bad value is told, in characters.
-const TOLD: usize = 80;
 
 /// A link and where it was stated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,15 +53,12 @@ impl fmt::Display for Dropped {
 }
 
 /// Takes the links that variables name, and those variables that were dropped.
-pub fn from_variables(
-    redactor: &Redactor,
-    get: impl Fn(&str) -> Option<OsString>,
-) -> (Vec<Stated>, Vec<Dropped>) {
+pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> (Vec<Stated>, Vec<Dropped>) {
     let (mut links, mut dropped) = (Vec::new(), Vec::new());
     for &(variable, field) in VARIABLES {
         let Some(value) = get(variable) else { continue };
         let mut stated = Vec::new();
-        for parsed in parse(redactor, field, value) {
+        for parsed in parse(field, value) {
             match parsed {
                 Ok(link) => stated.push(Stated {
                     link,
@@ -79,38 +72,17 @@ pub fn from_variables(
     (links, dropped)
 }
 
-fn parse(
-    redactor: &Redactor,
-    field: &'static str,
-    value: OsString,
-) -> Vec<Result<Link, LinkError>> {
-    let told = |raw: &str| {
-        let text = redactor.redact(raw).into_string();
-        text.chars()
-            .filter(|c| !c.is_control())
-            .take(TOLD)
-            .collect()
-    };
+fn parse(field: &'static str, value: OsString) -> Vec<Result<Link, LinkError>> {
     let value = match value.into_string() {
         Ok(value) => value,
-        Err(raw) => {
-            let value = told(&raw.to_string_lossy());
-            let rule = "text in UTF-8";
-            return vec![Err(LinkError { field, value, rule })];
-        }
+        Err(raw) => return vec![Err(refuse(field, &raw.to_string_lossy(), "text in UTF-8"))],
     };
     let parts: Vec<&str> = match field {
         "label" => value.split(',').collect(),
         _ => vec![&value],
     };
     let present = parts.into_iter().filter(|part| !part.trim().is_empty());
-    let parsed = present.map(|part| {
-        Link::parse(field, part).map_err(|error| LinkError {
-            value: told(part),
-            ..error
-        })
-    });
-    parsed.collect()
+    present.map(|part| Link::parse(field, part)).collect()
 }
 
 /// Adds what was stated further away: what is stated nearer stays as it is, and the same field, of
@@ -155,7 +127,7 @@ mod tests {
             let found = variables.iter().find(|(n, _)| *n == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        let (links, dropped) = from_variables(Redactor::shared(), get);
+        let (links, dropped) = from_variables(get);
         let said = |s: &Stated| format!("{} by {}", s.link, s.source);
         (
             links.iter().map(said).collect(),
@@ -238,7 +210,7 @@ mod tests {
         let get = |name: &str| {
             (name == "SIGLUM_PIPELINE_ID").then(|| OsString::from_vec(vec![b'a', 0xff]))
         };
-        let (links, dropped) = from_variables(Redactor::shared(), get);
+        let (links, dropped) = from_variables(get);
         assert!(links.is_empty());
         assert_eq!(dropped[0].error.rule, "text in UTF-8");
     }

@@ -107,6 +107,22 @@ fn a_branch_can_be_named() {
 }
 
 #[test]
+fn where_git_makes_none_nothing_stays() {
+    let world = World::new();
+    let repo = with_remote(&world);
+    let hook = repo.dir.join(".git/hooks/post-checkout");
+    std::fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+    repo.sh("chmod +x .git/hooks/post-checkout").ok();
+    let ran = repo.siglum(&["run", "--worktree", "--", "touch", "ran"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(!repo.dir.join("ran").exists());
+    assert_eq!(repo.git(&["branch", "--format=%(refname:short)"]), "main");
+    let made = std::fs::read_dir(world.siglum_home().join("worktrees")).unwrap();
+    assert_eq!(made.count(), 0);
+    assert_eq!(world.count("SELECT count(*) FROM sessions"), 0);
+}
+
+#[test]
 fn an_agent_works_in_it() {
     let world = World::new();
     let repo = with_remote(&world);

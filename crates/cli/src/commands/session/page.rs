@@ -156,6 +156,7 @@ fn launched(ui: &Ui, history: &History) -> Result<(), CommandError> {
     let state = match &standing.worktree {
         Some(OwnWorktree::Removed) => "removed, nothing in it was lost".to_owned(),
         Some(OwnWorktree::Kept { reason }) => ui.paint(Style::Warning, format!("kept: {reason}")),
+        None if standing.end.is_some() => "left as it was".to_owned(),
         None => "its own".to_owned(),
     };
     let path = Cx::tilde(std::path::Path::new(path));
