@@ -6,7 +6,7 @@ mod tree;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use siglum_agents::recognise;
 use siglum_domain::link::{Stated, from_flag, from_variables, overlay};
@@ -87,7 +87,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
     let launched = Launched::register(args, cx, agent, links)?;
     let mut command = child::command(&args.command[0], &args.command[1..]);
     let dir = launched.tree.as_ref().map_or(&cx.dir, |tree| &tree.dir);
-    command.current_dir(dir).env("PWD", dir);
+    start_in(&mut command, dir);
     for (name, value) in environment::handed_down(launched.session, &launched.token) {
         match value {
             Some(value) => command.env(name, value),
@@ -103,6 +103,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
     let (end, code) = outcome(&args.command[0], ended);
     launched.end(cx, &end);
     Ok(code)
+}
+
+/// Lets the command start in a directory. Where that is the one that this program was started in, the
+/// command finds it under the name that the caller's shell has for it.
+fn start_in(command: &mut Command, dir: &Path) {
+    if Path::new(".").canonicalize().ok().as_deref() != Some(dir) {
+        command.current_dir(dir).env("PWD", dir);
+    }
 }
 
 /// The links that flags name.
@@ -150,7 +158,7 @@ fn unrecorded(args: &Args, cx: &Cx, signals: Signals) -> Result<ExitCode, Comman
     cx.ui
         .warning("recording is switched off here: the command runs without a session");
     let mut command = child::command(&args.command[0], &args.command[1..]);
-    command.current_dir(&cx.dir).env("PWD", &cx.dir);
+    start_in(&mut command, &cx.dir);
     let ended = child::run(&mut command, signals);
     Ok(outcome(&args.command[0], ended).1)
 }

@@ -58,6 +58,19 @@ fn the_command_has_what_the_launcher_has() {
 }
 
 #[test]
+fn a_directory_keeps_the_name_that_the_caller_has_for_it() {
+    let world = World::new();
+    let repo = world.repo();
+    let link = world.root.join("link");
+    std::os::unix::fs::symlink(&repo.dir, &link).unwrap();
+    let (siglum, link) = (World::program(), link.display());
+    let script = format!("cd '{link}' && '{}' run -- sh -c pwd", siglum.display());
+    let output = Launch::command(&repo, &[], &script).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(told.trim(), link.to_string());
+}
+
+#[test]
 fn a_launcher_that_was_killed_is_found_lost() {
     let world = World::new();
     let repo = world.repo();

@@ -109,12 +109,18 @@ fn keys_of_the_terminal_interrupt_and_stop_the_command_once() {
     let mut terminal = Terminal::open(&repo);
     let siglum = World::program();
     let run = format!("'{}' run -- ", siglum.display());
-    let script = repo.world.root.join("keys.sh");
-    let text = "n=0; trap 'n=$((n+1))' INT; echo up\n\
-                until test $n -gt 0; do sleep 0.05; done\n\
-                sleep 0.3; exit $((10+n))\n";
+    // It takes signals out of the queue one by one, so that none hides another.
+    let script = repo.world.root.join("keys.py");
+    let text = "import signal, sys\n\
+                wanted = {signal.SIGINT}\n\
+                signal.pthread_sigmask(signal.SIG_BLOCK, wanted)\n\
+                print('up', flush=True)\n\
+                taken = 0\n\
+                while signal.sigtimedwait(wanted, 0.5 if taken else 15): taken += 1\n\
+                sys.exit(10 + taken)\n";
     std::fs::write(&script, text).unwrap();
-    let (code, shown) = terminal.press(&format!("{run} sh '{}'", script.display()), "up", 0x03);
+    let keys = format!("{run} python3 '{}'", script.display());
+    let (code, shown) = terminal.press(&keys, "up", 0x03);
     assert_eq!(code, "11", "{shown}");
     let (code, shown) = terminal.press(&format!("{run} sh -c 'echo up; sleep 60'"), "up", 0x03);
     assert_eq!(code, "130", "{shown}");
