@@ -44,6 +44,7 @@ pub struct Cli {
 enum Command {
     Demo(commands::demo::Args),
     Init(commands::init::Args),
+    Run(commands::run::Args),
     Why(commands::why::Args),
     Log(commands::log::Args),
     Check(commands::check::Args),
@@ -83,7 +84,7 @@ pub fn run() -> ExitCode {
         }
     };
     match start(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             if error.kind != Kind::Closed {
                 ui::report(&error);
@@ -93,7 +94,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn start(cli: Cli) -> Result<(), CommandError> {
+fn start(cli: Cli) -> Result<ExitCode, CommandError> {
     log_to_stderr(cli.verbose || env::text("SIGLUM_VERBOSE").is_some());
     let dir = match cli.dir {
         Some(dir) => dir,
@@ -119,8 +120,9 @@ fn start(cli: Cli) -> Result<(), CommandError> {
     dispatch(cli.command, &cx)
 }
 
-fn dispatch(command: Command, cx: &Cx) -> Result<(), CommandError> {
-    match command {
+fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
+    let done = match command {
+        Command::Run(args) => return commands::run::run(&args, cx),
         Command::Demo(args) => commands::demo::run(&args, cx),
         Command::Init(args) => commands::init::run(&args, cx),
         Command::Why(args) => commands::why::run(&args, cx),
@@ -144,7 +146,8 @@ fn dispatch(command: Command, cx: &Cx) -> Result<(), CommandError> {
         Command::Remove(args) => commands::remove::run(&args, cx),
         Command::Completions(args) => commands::completions::run(&args, cx),
         Command::Worker(args) => commands::worker::run(&args, cx),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 fn log_to_stderr(verbose: bool) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::redact::Redactor;
 use siglum_domain::{LedgerId, Oid};
-use siglum_engine::{Here, World, settle};
+use siglum_engine::{Here, World, launch, settle};
 use siglum_gitstore::{Git, ObjectStore, Repo, discover};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{RepositoryRecord, Spool, SqliteLedger, read};
@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::home::{Home, repository_spool};
 use crate::ui::{self, Ui};
-use crate::{env, platform};
+use crate::{claim, env, platform};
 
 /// What a command works with.
 #[derive(Clone)]
@@ -58,7 +58,22 @@ impl Cx {
             repository = read(&mut ledger, |tx| tx.repository(&repo.place.common_dir))?;
         }
         settle::settle(&world, &mut ledger, &spools, repository.as_ref())?;
+        self.find_lost_launches(&world, &mut ledger)?;
         Ok((ledger, repository))
+    }
+
+    /// Writes down which launches are lost, and takes back the tokens of those that are over.
+    pub fn find_lost_launches(
+        &self,
+        world: &World<'_>,
+        ledger: &mut SqliteLedger,
+    ) -> Result<(), CommandError> {
+        let open = claim::open_launches(&self.home);
+        if !open.is_empty() {
+            let over = launch::find_lost(world, ledger, &open)?;
+            claim::forget(&self.home, &over);
+        }
+        Ok(())
     }
 
     /// The spools that this command knows of.

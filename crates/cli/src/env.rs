@@ -23,6 +23,11 @@ pub fn path(name: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
+/// A variable as it is, empty or not.
+pub fn raw(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
 /// The user's home.
 pub fn home() -> PathBuf {
     path("HOME").unwrap_or_else(|| PathBuf::from("/"))

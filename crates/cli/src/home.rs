@@ -49,6 +49,16 @@ impl Home {
         Spool::at(&self.dir.join("spool"))
     }
 
+    /// The tokens of launches that go on.
+    pub fn launches(&self) -> PathBuf {
+        self.dir.join("launches")
+    }
+
+    /// The checkouts that were made for sessions.
+    pub fn worktrees(&self) -> PathBuf {
+        self.dir.join("worktrees")
+    }
+
     /// The log file.
     pub fn log(&self) -> PathBuf {
         self.dir.join("siglum.log")

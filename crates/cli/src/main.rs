@@ -9,6 +9,7 @@
     reason = "in a binary, pub says that a thing is for other modules"
 )]
 
+mod claim;
 mod cli;
 mod commands;
 mod config;

@@ -74,6 +74,9 @@ pub struct AgentMatter {
     /// its process had inherited. Absent where nobody looked.
     #[serde(default)]
     pub carried: Option<Vec<AgentVariable>>,
+    /// What a launcher handed down to the agent's process, where it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<LaunchClaim>,
     /// The directory the agent works in.
     pub cwd: Option<String>,
     /// The repository it works in.
@@ -85,6 +88,15 @@ pub struct AgentMatter {
     pub transcript_of: Option<String>,
     /// What was seen.
     pub observations: Vec<Observation>,
+}
+
+/// The identity that a launcher handed down in the environment. Whatever runs below it has it, too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchClaim {
+    /// The session that was launched.
+    pub session: SessionId,
+    /// The digest of the token that proves it; the token itself goes nowhere.
+    pub digest: String,
 }
 
 /// A variable in the environment that names a session of an agent.
@@ -112,6 +124,9 @@ pub struct Scene {
     pub chain: Chain,
     /// Variables of agents in the environment.
     pub variables: Vec<AgentVariable>,
+    /// What a launcher handed down to git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<LaunchClaim>,
     /// Agents whose executable is in the chain, nearest first: position in the chain and name.
     pub agents: Vec<(usize, AgentName)>,
     /// Where the message came from, in git's words: message, template, merge, squash, commit, none.

@@ -1,10 +1,16 @@
 //! Links: facts attached to a session. One validator for the environment, the command line, the
 //! configuration and the API.
 
+mod variables;
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::redact::Redactor;
+
+pub use self::variables::{Dropped, Stated, VARIABLES, from_flag, from_variables, overlay};
 
 /// The largest number that survives every JSON reader.
 pub const NUMBER_MAX: u64 = (1 << 53) - 1;
@@ -38,7 +44,7 @@ pub enum Link {
 pub struct LinkError {
     /// The field.
     pub field: &'static str,
-    /// What was given, cut to 80 characters.
+    /// What was given, without secrets, cut to 80 characters.
     pub value: String,
     /// The rule it broke.
     pub rule: &'static str,
@@ -56,10 +62,19 @@ pub const FIELDS: &[&str] = &[
 
 const NUMBER_RULE: &str = "a whole number from 1 to 9007199254740991, digits only";
 
+const SECRET_RULE: &str = "text without a secret in it";
+
 fn refuse(field: &'static str, value: &str, rule: &'static str) -> LinkError {
+    // A secret that is cut could not be told any more.
+    let told = Redactor::shared().redact(value);
     LinkError {
         field,
-        value: value.chars().filter(|c| !c.is_control()).take(80).collect(),
+        value: told
+            .as_str()
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(80)
+            .collect(),
         rule,
     }
 }
@@ -98,6 +113,15 @@ impl Link {
     /// # Errors
     /// The field and the rule it broke.
     pub fn parse(field: &str, value: &str) -> Result<Self, LinkError> {
+        let link = Self::shaped(field, value)?;
+        let is_text = !matches!(link, Self::IssueNumber(_) | Self::PrNumber(_));
+        if is_text && Redactor::shared().redact_cow(value) != value {
+            return Err(refuse(link.field(), value, SECRET_RULE));
+        }
+        Ok(link)
+    }
+
+    fn shaped(field: &str, value: &str) -> Result<Self, LinkError> {
         match field {
             "issue_number" => number("issue_number", value).map(Self::IssueNumber),
             "pr_number" => number("pr_number", value).map(Self::PrNumber),
@@ -252,5 +276,31 @@ mod tests {
             assert!(Link::parse(field, value).is_err(), "{field}={value:?}");
         }
         assert!(Link::parse("pipeline_id", &"x".repeat(257)).is_err());
+        assert!(Link::parse("pipeline_id", &"x".repeat(256)).is_ok());
+        assert!(Link::parse("agent_role", &"x".repeat(65)).is_err());
+        assert!(Link::parse("phase", &"x".repeat(64)).is_ok());
+    }
+
+    #[test]
+    fn a_secret_is_refused_and_not_told() {
+        let secret = format!("ghp_{}", &"a1B2c3D4e5".repeat(4)[..36]);
+        for (field, value) in [
+            ("pipeline_id", secret.clone()),
+            ("agent_role", secret.clone()),
+            ("phase", secret.clone()),
+            ("label", format!("ci={secret}")),
+            ("issue_number", secret.clone()),
+        ] {
+            let error = Link::parse(field, &value).unwrap_err();
+            assert_eq!(error.field, field);
+            assert!(!error.to_string().contains(&secret[4..12]), "{error}");
+        }
+        for id in [
+            "9f86d081884c7d659a2feaa0c55ad015",
+            "run-2026-11-22/7",
+            "issue-42",
+        ] {
+            assert!(Link::parse("pipeline_id", id).is_ok(), "{id}");
+        }
     }
 }

@@ -16,7 +16,7 @@ use siglum_ledger::{
 use crate::overview::{self, Stand};
 use crate::why::{SessionCard, card};
 use crate::world::salt;
-use crate::{World, session, verify};
+use crate::{World, launch, session, verify};
 
 /// How many commits and children of a session are told at most.
 const MOST: usize = 10_000;
@@ -88,6 +88,8 @@ pub struct History {
     pub card: SessionCard,
     /// Where it stands.
     pub stand: Stand,
+    /// How it was launched, if a launcher started it.
+    pub launch: Option<launch::Standing>,
     /// The session it came from, and how.
     pub parent: Option<(SessionCard, Relation)>,
     /// The sessions that came from it, oldest first, and how.
@@ -143,6 +145,7 @@ pub fn history(
         turns.retain(worth_telling);
         Ok(Some(History {
             children: children(tx, id)?,
+            launch: launch::standing(tx, id)?,
             card: own,
             stand,
             parent,

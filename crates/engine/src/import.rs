@@ -268,6 +268,7 @@ fn session_of(
         process: None,
         above: Vec::new(),
         carried: None,
+        claim: None,
         cwd: Some(found.cwd.clone()),
         place: found.place.clone(),
         transcript: None,

@@ -18,6 +18,7 @@ pub mod history;
 pub mod import;
 pub mod landing;
 mod late;
+pub mod launch;
 mod moves;
 pub mod overview;
 pub mod project;

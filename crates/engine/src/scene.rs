@@ -12,6 +12,7 @@ use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::is_another_users;
 use siglum_ledger::{Binding, HeadMove, LedgerError, Said, SessionFilter, Transaction};
 
+use crate::launch;
 use crate::session::before_key;
 
 /// A tool call that has run for longer than this is not believed to run.
@@ -36,6 +37,9 @@ pub(crate) fn case(
     let nearest = ancestry(tx, scene, &mut case)?;
     variables(tx, scene, &nearest, &mut case)?;
     running(tx, scene, &mut case)?;
+    if let Some(session) = launch::bound_above(tx, scene, &nearest)? {
+        case.signs.push((session, Sign::LaunchClaim));
+    }
     standings(tx, &mut case)?;
     carried(tx, scene, &nearest, &mut case)?;
     Ok(case)

@@ -12,6 +12,7 @@ use siglum_ledger::{
     SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
 };
 
+use crate::launch::{self, Taken};
 use crate::world::salt;
 use crate::{calls, landing, late, moves};
 
@@ -50,7 +51,8 @@ pub(crate) fn record(
     Ok(identity.session)
 }
 
-/// First match wins: a session named by the caller, a known alias, a new session.
+/// First match wins: a session named by the caller, a known alias, the one that a launcher started
+/// this process for, a new session.
 fn resolve(
     tx: &mut dyn Transaction,
     home: LedgerId,
@@ -71,10 +73,18 @@ fn resolve(
         None => tx.session_by_alias(&matter.agent, &matter.native)?,
     };
     let first_at = matter.observations.iter().map(|o| o.at).min().unwrap_or(at);
-    let session = match known {
+    let taken = launch::look(tx, matter, first_at)?;
+    let launched = match (&taken, &matter.claim) {
+        (Some(Taken::Up(_)), Some(claim)) => Some(claim.session),
+        _ => None,
+    };
+    let session = match known.or(launched) {
         Some(id) => id,
         None => create(tx, home, ids, first_at, matter, repository)?,
     };
+    if let (Some(Taken::Up(standing)), Some(launched)) = (&taken, launched) {
+        launch::take_up(tx, launched, standing, session, matter, first_at)?;
+    }
     let last_at = matter.observations.iter().map(|o| o.at).max().unwrap_or(at);
     let place = repository.zip(matter.place.as_ref().map(|p| p.worktree.as_str()));
     tx.touch(session, last_at, place, matter.cwd.as_deref())?;
@@ -84,6 +94,11 @@ fn resolve(
     if known.is_none() || starts(matter) {
         goes_on(tx, session, matter, last_at)?;
         relate(tx, session, matter)?;
+        if let Some(Taken::Inherited(outer)) = taken
+            && known.is_none()
+        {
+            tx.set_parent(session, outer, Relation::Nested)?;
+        }
     }
     // An end may come late, from a process that the session has left.
     if let Some(process) = matter.process.as_ref().filter(|_| !ends(matter)) {

@@ -24,6 +24,7 @@ mod owner;
 pub mod place;
 mod range;
 mod refs;
+mod worktree;
 
 pub use blame::BlameLine;
 pub use blobs::BlobContent;

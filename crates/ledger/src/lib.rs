@@ -11,6 +11,7 @@ pub mod conformance;
 mod error;
 mod forgetting;
 mod integrity;
+mod launch;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod projections;

@@ -1,5 +1,6 @@
 //! The rows of a ledger as plain data.
 
+pub use crate::launch::{Claim, Launch, LaunchEnd, OwnWorktree};
 use serde::{Deserialize, Serialize};
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Judgement;
@@ -33,6 +34,8 @@ pub enum SessionOrigin {
     Import,
     /// A driver created it.
     Api,
+    /// A launcher created it before its agent ran.
+    Launch,
 }
 
 /// How a session came from another one.
@@ -439,6 +442,29 @@ pub enum Statement {
     Archived {
         /// The session.
         session: SessionId,
+    },
+    /// A launcher is about to start the command of a session.
+    Launched {
+        /// The session.
+        session: SessionId,
+        /// How.
+        launch: Launch,
+    },
+    /// The first agent process below a launcher took up what was launched.
+    Claimed {
+        /// The session that was launched.
+        session: SessionId,
+        /// By whom.
+        claim: Claim,
+    },
+    /// The command of a launched session is over.
+    LaunchEnded {
+        /// The session.
+        session: SessionId,
+        /// How.
+        end: LaunchEnd,
+        /// What became of the checkout that was made for it.
+        worktree: Option<OwnWorktree>,
     },
     /// A turn that nobody drove was settled by a person.
     Decided {

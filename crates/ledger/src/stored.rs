@@ -141,6 +141,9 @@ impl<'a> Subjects<'a> {
             | Statement::LinkDetached { session, .. }
             | Statement::Ended { session }
             | Statement::Archived { session }
+            | Statement::Launched { session, .. }
+            | Statement::Claimed { session, .. }
+            | Statement::LaunchEnded { session, .. }
             | Statement::Decided { session, .. } => (Some(*session), None, None),
             Statement::Adopted {
                 repository,

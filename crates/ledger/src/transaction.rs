@@ -179,6 +179,8 @@ pub trait Sessions {
         place: Option<(RepositoryId, &str)>,
         cwd: Option<&str>,
     ) -> Result<()>;
+    /// Says which agent runs a session that was launched without a word about it.
+    fn set_agent(&mut self, session: SessionId, agent: &AgentName) -> Result<()>;
     /// Says when a session ended, or that it goes on.
     fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()>;
     /// Says that nobody can tell from here whether a session runs, and that it has been silent for

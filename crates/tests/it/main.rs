@@ -25,6 +25,7 @@ mod histories;
 mod history_forms;
 mod integrity;
 mod kills;
+mod launching;
 mod people;
 mod places;
 mod projections;

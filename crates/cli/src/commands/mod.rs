@@ -17,6 +17,7 @@ pub mod projection;
 pub mod rebuild;
 pub mod remove;
 pub mod restore;
+pub mod run;
 pub mod session;
 pub mod show;
 pub mod status;

@@ -59,6 +59,7 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
                 .iter()
                 .map(|r| repository_spool(&std::path::Path::new(&r.common_dir).join("siglum"))),
         );
+        cx.find_lost_launches(&world, &mut ledger)?;
         feeders.look(cx, read(&mut ledger, |tx| tx.projections())?, args.once);
         let spools: Vec<Spool> = spools.into_iter().filter(|s| !s.is_empty()).collect();
         if worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {

@@ -20,7 +20,7 @@ use siglum_ledger::{Ledger, read};
 use super::delivery::Delivery;
 use super::scene;
 use crate::config::Config;
-use crate::{clock, env, platform};
+use crate::{claim, clock, env, platform};
 
 /// A payload that is larger than this is refused, in bytes.
 const PAYLOAD_MOST: u64 = 16 << 20;
@@ -173,6 +173,7 @@ fn matter(
         carried.retain(|v| v.agent != agent || v.native.as_ref() != Some(&reduced.native));
         carried
     });
+    let claim = process.as_ref().and_then(|_| claim::inherited());
     AgentMatter {
         agent,
         native: reduced.native,
@@ -181,6 +182,7 @@ fn matter(
         process,
         above,
         carried,
+        claim,
         cwd: reduced.cwd,
         place: repo.map(|r| r.place.clone()),
         transcript: reduced.transcript.map(|p| p.to_string_lossy().into_owned()),

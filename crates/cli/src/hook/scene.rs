@@ -6,7 +6,7 @@ use siglum_domain::{AgentName, CheckpointId, NativeId};
 use siglum_gitstore::{HeadRead, Repo};
 
 use crate::clock::Ids;
-use crate::{env, platform};
+use crate::{claim, env, platform};
 
 /// Looks around.
 pub fn look(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
@@ -30,6 +30,7 @@ pub fn look(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
         agents: agents.collect(),
         chain,
         variables: variables(),
+        claim: claim::inherited(),
         message: message.to_owned(),
         named,
     }

@@ -1,6 +1,7 @@
 //! What only the operating system can do: locks, terminals, detached processes. What it knows of processes is in
 //! `siglum-platform`.
 
+pub mod child;
 mod lock;
 mod pty;
 mod spawn;

@@ -48,6 +48,7 @@ fn prompted(ledger: &mut dyn Ledger, ids: &Ids) -> SessionId {
         process: None,
         above: Vec::new(),
         carried: None,
+        claim: None,
         cwd: None,
         place: None,
         transcript: None,

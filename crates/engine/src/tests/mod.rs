@@ -2,6 +2,7 @@
 
 mod clock;
 mod landing;
+mod launch;
 mod order;
 mod properties;
 mod resolve;

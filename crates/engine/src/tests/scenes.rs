@@ -39,6 +39,7 @@ pub(super) fn scene(n: u128, place: &Place, git: u32, by: Option<u32>, head: Opt
             per_second: 0,
         },
         variables: Vec::new(),
+        claim: None,
         agents: Vec::new(),
         message: "message".to_owned(),
         named: None,

@@ -174,6 +174,7 @@ pub(crate) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
         process: None,
         above: Vec::new(),
         carried: None,
+        claim: None,
         cwd: Some("/home/dev/main".to_owned()),
         place: Some(place()),
         transcript: None,

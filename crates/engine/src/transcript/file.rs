@@ -193,6 +193,7 @@ fn matter(ledger: &mut dyn Ledger, record: &TranscriptRecord) -> Result<AgentMat
         process: None,
         above: Vec::new(),
         carried: None,
+        claim: None,
         cwd: None,
         place,
         transcript: None,

@@ -42,7 +42,7 @@ CREATE TABLE sessions (
     conversation_id text NOT NULL,
     home            uuid NOT NULL,
     mode            text NOT NULL CHECK (mode IN ('observed', 'driven')),
-    origin          text NOT NULL CHECK (origin IN ('live', 'import', 'api')),
+    origin          text NOT NULL CHECK (origin IN ('live', 'import', 'api', 'launch')),
     parent          uuid,
     parent_relation text,
     -- A fork by reference: this much of the parent's log is its history, too.

@@ -24,7 +24,7 @@ CREATE TABLE sessions (
     conversation_id TEXT NOT NULL,
     home            BLOB NOT NULL,
     mode            TEXT NOT NULL CHECK (mode IN ('observed', 'driven')),
-    origin          TEXT NOT NULL CHECK (origin IN ('live', 'import', 'api')),
+    origin          TEXT NOT NULL CHECK (origin IN ('live', 'import', 'api', 'launch')),
     parent          BLOB,
     parent_relation TEXT,
     -- A fork by reference: this much of the parent's log is its history, too.

@@ -150,6 +150,7 @@ pub(super) fn scene(n: u128, pid: u32) -> Scene {
             per_second: 100,
         },
         variables: vec![variable()],
+        claim: None,
         agents: vec![(0, agent("codex"))],
         message: "message".to_owned(),
         named: Some(checkpoint_id(77)),

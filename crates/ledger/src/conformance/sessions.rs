@@ -10,6 +10,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("an alias stays with its first session", aliases),
     Check::new("aliases belong to one agent", alias_of_agent),
     Check::new("touching widens the time and fills what is empty", touched),
+    Check::new("a launched session is told its agent later", named_agent),
     Check::new("an end can be set, moved and taken back", ended),
     Check::new("a session is unseen until it is heard of", unseen),
     Check::new("a parent is set once, and never to itself", parents),
@@ -142,6 +143,28 @@ fn touched(shelf: &dyn Shelf) -> Outcome {
     let other = desk.read(|tx| tx.session(session_id(2)))?;
     let last = other.map(|s| s.last_at);
     same!(last, Some(at(20)), "the last time of another session");
+    Ok(())
+}
+
+fn named_agent(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let home = desk.0.id();
+    let launched = SessionRecord {
+        origin: SessionOrigin::Launch,
+        ..session(4, home)
+    };
+    desk.write(|tx| tx.create_session(&launched))?;
+    let found = desk.read(|tx| tx.session(session_id(4)))?;
+    same!(found, Some(launched), "a launched session");
+    let others = desk.read(|tx| tx.session(session_id(2)))?;
+    for name in ["pi", "gemini"] {
+        desk.write(|tx| tx.set_agent(session_id(1), &agent(name)))?;
+        let found = desk.read(|tx| Ok((tx.session(session_id(1))?, tx.session(session_id(2))?)))?;
+        let named = found.0.map(|s| s.agent);
+        same!(named, Some(agent(name)), "the agent of a session");
+        same!(found.1, others, "another session");
+    }
     Ok(())
 }
 

@@ -79,6 +79,32 @@ fn kinds(shelf: &dyn Shelf) -> Outcome {
         Statement::Ended {
             session: session_id(1),
         },
+        Statement::Launched {
+            session: session_id(1),
+            launch: Launch {
+                digest: "ab".to_owned(),
+                launcher: Some(process(9)),
+                agent: Some(agent("codex")),
+                program: "ä b".to_owned(),
+                worktree: None,
+            },
+        },
+        Statement::Claimed {
+            session: session_id(1),
+            claim: Claim {
+                to: session_id(2),
+                agent: agent("codex"),
+                native: native("n"),
+                process: process(9),
+            },
+        },
+        Statement::LaunchEnded {
+            session: session_id(1),
+            end: LaunchEnd::Failed { code: 3 },
+            worktree: Some(OwnWorktree::Kept {
+                reason: "it holds work".to_owned(),
+            }),
+        },
     ];
     let disowned = Statement::Disowned {
         repository: repository_id(1),
@@ -101,7 +127,7 @@ fn kinds(shelf: &dyn Shelf) -> Outcome {
     let wanted: Vec<_> = (1..).zip(&of_session).map(record).collect();
     let found = desk.read(|tx| tx.statements_of_session(session_id(1)))?;
     same!(found, wanted, "statements of the session");
-    let wanted = [record((3, &of_session[2])), record((5, &disowned))];
+    let wanted = [record((3, &of_session[2])), record((8, &disowned))];
     let found = desk.read(|tx| tx.statements_of_commit(repository_id(1), &oid(3)))?;
     same!(found, wanted, "statements of the commit");
     Ok(())

@@ -220,6 +220,12 @@ impl Sessions for Tx<'_> {
         Ok(())
     }
 
+    fn set_agent(&mut self, session: SessionId, agent: &AgentName) -> Result<()> {
+        let sql = "UPDATE sessions SET agent = $3 WHERE tenant = $1 AND id = $2";
+        self.run(sql, &[&Col(session), &agent.as_str()])?;
+        Ok(())
+    }
+
     fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()> {
         let sql = "UPDATE sessions SET ended_at = $3 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &at.map(Col)])?;

@@ -417,6 +417,13 @@ impl Sessions for Tx<'_> {
         Ok(())
     }
 
+    fn set_agent(&mut self, session: SessionId, agent: &AgentName) -> Result<()> {
+        self.db
+            .prepare_cached("UPDATE sessions SET agent = ?2 WHERE id = ?1")?
+            .execute((Col(session), agent.as_str()))?;
+        Ok(())
+    }
+
     fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()> {
         self.db
             .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE id = ?1")?

@@ -144,6 +144,11 @@ impl Agent {
         self.hook("SessionStart", json!({ "source": "resume" }));
     }
 
+    /// The agent works in another directory from now on.
+    pub(crate) fn move_to(&mut self, dir: impl AsRef<Path>) {
+        self.cwd = dir.as_ref().to_owned();
+    }
+
     /// The process is gone, and no hook tells of it.
     pub(crate) fn quit(&mut self) {
         self.dead = true;

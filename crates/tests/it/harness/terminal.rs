@@ -72,6 +72,23 @@ impl Terminal {
         shown
     }
 
+    /// Types a command, and a key once it has shown something; gives the exit code that the shell sees
+    /// then, and what the terminal showed after that.
+    pub(crate) fn press(&mut self, command: &str, shown: &str, key: u8) -> (String, String) {
+        writeln!(self.keys, "{command}").unwrap();
+        self.keys.flush().unwrap();
+        let mut seen = String::new();
+        let mut buffer = [0; 4096];
+        while !seen.contains(shown) {
+            let count = self.screen.read(&mut buffer).unwrap();
+            assert!(count > 0, "the terminal closed: {seen}");
+            seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+        self.keys.write_all(&[key]).unwrap();
+        self.keys.flush().unwrap();
+        self.type_in("(exit $?)")
+    }
+
     /// Types a command that may fail, and gives its exit code, too.
     pub(crate) fn type_in(&mut self, command: &str) -> (String, String) {
         self.typed += 1;

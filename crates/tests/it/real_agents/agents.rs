@@ -237,19 +237,49 @@ impl Lab {
 
     /// Starts an agent with a prompt as it is.
     pub(super) fn launch(&self, agent: Agent, start: Start<'_>, prompt: &str) -> Running {
+        let command = agent.command(self, start, prompt);
+        self.begin(agent, command, format!("{agent:?} {start:?} {prompt}"))
+    }
+
+    /// Starts an agent on a script below `siglum run`, with these arguments and variables of the
+    /// launcher.
+    pub(super) fn launch_below(
+        &self,
+        agent: Agent,
+        start: Start<'_>,
+        scenario: &str,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Running {
+        let bare = agent.command(self, start, &self.prompt(scenario));
+        let mut command = self.command(programs::path("SIGLUM_BIN"));
+        command.arg("run").args(flags).arg("--");
+        command.arg(bare.get_program()).args(bare.get_args());
+        command.envs(
+            bare.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command.envs(variables.iter().copied());
+        self.begin(
+            agent,
+            command,
+            format!("launched {agent:?} {start:?} {scenario}"),
+        )
+    }
+
+    fn begin(&self, agent: Agent, mut command: Command, what: String) -> Running {
         static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let said = self.beside(&format!("log/agent-{run}"));
         let err = self.beside(&format!("log/agent-{run}.err"));
         let [out, err] =
             [&said, &err].map(|path| File::create(path).expect("a file for its words"));
-        let mut command = agent.command(self, start, prompt);
         let command = command.stdin(Stdio::null()).stdout(out).stderr(err);
         Running {
             agent,
             child: command.spawn().expect("the agent starts"),
             said,
-            what: format!("{agent:?} {start:?} {prompt}"),
+            what,
         }
     }
 

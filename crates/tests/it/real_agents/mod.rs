@@ -32,6 +32,7 @@ mod codex;
 mod compaction;
 mod continued;
 mod gemini;
+mod launched;
 mod several;
 mod together;
 mod trouble;

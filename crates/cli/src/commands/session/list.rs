@@ -197,7 +197,7 @@ pub struct Session {
     conversation_id: String,
     /// `working`, `waiting`, `ended` or `imported`.
     state: String,
-    /// `live`, `import` or `api`.
+    /// `live`, `import`, `api` or `launch`.
     origin: String,
     title: Option<String>,
     created_at: String,
@@ -294,6 +294,7 @@ pub const fn origin(origin: SessionOrigin) -> &'static str {
         SessionOrigin::Live => "live",
         SessionOrigin::Import => "import",
         SessionOrigin::Api => "api",
+        SessionOrigin::Launch => "launch",
     }
 }
 

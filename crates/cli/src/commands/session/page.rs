@@ -3,7 +3,8 @@
 use siglum_domain::fold::{MessageView, ToolCall};
 use siglum_domain::observation::{Body, Outcome, Role, Tokens, ToolClass};
 use siglum_engine::history::{History, Passages, Turn, TurnState};
-use siglum_ledger::{Forgotten, SessionRecord};
+use siglum_engine::launch;
+use siglum_ledger::{Forgotten, OwnWorktree, SessionRecord};
 
 use super::list::style;
 use super::show::{message_text, relation};
@@ -104,6 +105,7 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
         field(ui, "Forgotten", words(forgotten))?;
     }
     field(ui, "Directory", directory(record))?;
+    launched(ui, history)?;
     family(ui, history)?;
     let links: Vec<String> = card.links.iter().map(ToString::to_string).collect();
     field(ui, "Links", links.join(", "))?;
@@ -135,6 +137,30 @@ fn state(ui: &Ui, history: &History) -> Result<(), CommandError> {
     field(ui, "State", format!("{word}{ended}"))?;
     field(ui, "Started", ui::when(record.created_at))?;
     field(ui, "Heard of", ui::ago(record.last_at, clock::now()))
+}
+
+/// How it was launched, how that ended, and what became of the checkout that was made for it.
+fn launched(ui: &Ui, history: &History) -> Result<(), CommandError> {
+    let Some(standing) = &history.launch else {
+        return Ok(());
+    };
+    let ended = match &standing.end {
+        Some((end, _)) => launch::words(end),
+        None => "not over yet".to_owned(),
+    };
+    let (program, by) = (ui::one_line(&standing.launch.program, 60), &standing.by);
+    field(ui, "Launched", format!("{program} by {by}: {ended}"))?;
+    let Some(path) = &standing.launch.worktree else {
+        return Ok(());
+    };
+    let state = match &standing.worktree {
+        Some(OwnWorktree::Removed) => "removed, nothing in it was lost".to_owned(),
+        Some(OwnWorktree::Kept { reason }) => ui.paint(Style::Warning, format!("kept: {reason}")),
+        None if standing.end.is_some() => "left as it was".to_owned(),
+        None => "its own".to_owned(),
+    };
+    let path = Cx::tilde(std::path::Path::new(path));
+    field(ui, "Worktree", format!("{path} ({state})"))
 }
 
 fn directory(record: &SessionRecord) -> String {

@@ -6,7 +6,8 @@ use siglum_domain::fold::{MessageView, ToolCall};
 use siglum_domain::observation::{Body, Outcome, Role};
 use siglum_engine::find;
 use siglum_engine::history::{self, History, Made, Passages, Turn};
-use siglum_ledger::{LedgerError, Relation, SqliteLedger};
+use siglum_engine::launch::Standing;
+use siglum_ledger::{LaunchEnd, LedgerError, OwnWorktree, Relation, SqliteLedger};
 
 use super::list::{ForgottenJson, ForkJson, Tokens, origin};
 use super::page;
@@ -103,13 +104,15 @@ pub struct Json {
     title: Option<String>,
     /// `working`, `waiting`, `ended` or `imported`.
     state: String,
-    /// `live`, `import` or `api`.
+    /// `live`, `import`, `api` or `launch`.
     origin: String,
     created_at: String,
     last_at: String,
     ended_at: Option<String>,
     cwd: Option<String>,
     worktree: Option<String>,
+    /// How `siglum run` launched it.
+    launch: Option<LaunchJson>,
     parent: Option<Relative>,
     /// What it goes on from, if it is a fork.
     forked_from: Option<ForkJson>,
@@ -133,6 +136,58 @@ pub struct Json {
     /// Turns before the first one told.
     earlier_turns: usize,
     turns: Vec<TurnJson>,
+}
+
+/// A launch and what became of it.
+#[derive(Serialize, schemars::JsonSchema)]
+struct LaunchJson {
+    program: String,
+    by: String,
+    /// `running`, `completed`, `failed`, `signalled`, `not_started` or `lost`.
+    state: String,
+    /// The exit code of a command that failed or was not started.
+    code: Option<i32>,
+    /// The signal that ended it.
+    signal: Option<i32>,
+    ended_at: Option<String>,
+    /// The session that its agent works for: an older one, if it went on with that.
+    claimed_for: Option<String>,
+    /// The checkout that was made for it.
+    worktree: Option<String>,
+    /// `removed` or `kept`; absent while it runs and where nobody looked.
+    worktree_state: Option<String>,
+    /// Why the checkout was kept.
+    kept_because: Option<String>,
+}
+
+impl LaunchJson {
+    fn of(standing: &Standing) -> Self {
+        let (state, code, signal) = match standing.end.as_ref().map(|(end, _)| end) {
+            None => ("running", None, None),
+            Some(LaunchEnd::Completed) => ("completed", None, None),
+            Some(LaunchEnd::Failed { code }) => ("failed", Some(*code), None),
+            Some(LaunchEnd::Signalled { signal }) => ("signalled", None, Some(*signal)),
+            Some(LaunchEnd::NotStarted { code }) => ("not_started", Some(*code), None),
+            Some(LaunchEnd::Lost) => ("lost", None, None),
+        };
+        let (kept, because) = match &standing.worktree {
+            None => (None, None),
+            Some(OwnWorktree::Removed) => (Some("removed"), None),
+            Some(OwnWorktree::Kept { reason }) => (Some("kept"), Some(reason.clone())),
+        };
+        Self {
+            program: standing.launch.program.clone(),
+            by: standing.by.clone(),
+            state: state.to_owned(),
+            code,
+            signal,
+            ended_at: standing.end.as_ref().map(|(_, at)| at.to_string()),
+            claimed_for: standing.claimed.as_ref().map(|c| c.to.to_string()),
+            worktree: standing.launch.worktree.clone(),
+            worktree_state: kept.map(str::to_owned),
+            kept_because: because,
+        }
+    }
 }
 
 /// A session that this one came from, or that came from it.
@@ -267,6 +322,7 @@ impl Json {
             ended_at: record.ended_at.map(|t| t.to_string()),
             cwd: record.cwd.clone(),
             worktree: record.worktree.clone(),
+            launch: history.launch.as_ref().map(LaunchJson::of),
             parent: record.parent.map(|(id, how)| relative(id, how)),
             forked_from: ForkJson::of(record),
             archived_at: record.archived_at.map(|t| t.to_string()),

@@ -23,6 +23,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     Write add_alias(agent: &AgentName, native: &NativeId, session: SessionId, at: Timestamp) -> ();
     List aliases(session: SessionId) -> Vec<NativeId>;
     Write touch(session: SessionId, at: Timestamp, place: Option<(RepositoryId, &str)>, cwd: Option<&str>) -> ();
+    Write set_agent(session: SessionId, agent: &AgentName) -> ();
     Write set_ended(session: SessionId, at: Option<Timestamp>) -> ();
     Write set_unseen(session: SessionId) -> ();
     Write set_parent(session: SessionId, parent: SessionId, relation: Relation) -> ();

@@ -1,0 +1,346 @@
+//! `siglum run`: starts an agent as a session that is known before it runs.
+
+mod environment;
+mod tree;
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use siglum_agents::recognise;
+use siglum_domain::link::{Stated, from_flag, from_variables, overlay};
+use siglum_domain::redact::Redactor;
+use siglum_domain::{AgentName, SessionId};
+use siglum_engine::launch::{self, NewLaunch};
+use siglum_ledger::{Launch, LaunchEnd, OwnWorktree, read};
+
+use self::tree::Tree;
+use crate::claim::{self, Token};
+use crate::clock::Ids;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::platform::child::{self, Ended, Signals};
+use crate::{env, platform, ui};
+
+/// The exit code where a command is not found, and where it cannot be started.
+const NOT_FOUND: u8 = 127;
+const NOT_STARTED: u8 = 126;
+/// What is added to the number of the signal that ended a command.
+const BY_SIGNAL: i32 = 128;
+
+/// Launch an agent as a session, with what it works for
+///
+/// The session is in the ledger before the command starts, with issue, pull request, pipeline, role,
+/// phase and labels, and every commit made in it shows them. What no flag says comes from the
+/// environment: SIGLUM_ISSUE_NUMBER, SIGLUM_PR_NUMBER, SIGLUM_PIPELINE_ID, SIGLUM_AGENT_ROLE,
+/// SIGLUM_PHASE, SIGLUM_LABELS (k=v,k=v), else EGG_ISSUE_NUMBER, EGG_PR_NUMBER, EGG_PIPELINE_ID,
+/// EGG_AGENT_ROLE, EGG_PIPELINE_PHASE. A bad flag is refused, and nothing runs; a bad variable is told
+/// and left out.
+///
+/// The command has this terminal and these files, gets the signals that are sent to this program, and
+/// its exit code is returned: 128 and its number for a signal, 127 where the command is not found, 126
+/// where it cannot be started. The first agent process below takes up the session; an agent that this
+/// one starts gets a session of its own.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The issue that asks for the work
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    issue: Option<String>,
+    /// The pull request that carries it
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pr: Option<String>,
+    /// The pipeline that starts it
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pipeline: Option<String>,
+    /// The role that the agent plays there
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    role: Option<String>,
+    /// The phase of the pipeline
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    phase: Option<String>,
+    /// A label; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    label: Vec<String>,
+    /// The agent that the command starts, where its name does not tell
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Make a worktree for this session alone, with this branch or a new one. It is removed at the end
+    /// only if nothing in it would be lost
+    #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true)]
+    worktree: Option<Option<String>>,
+    /// The command and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
+    let flags = flags(args)?;
+    let agent = agent(args)?;
+    let (variables, dropped) = from_variables(env::raw);
+    dropped.iter().for_each(|d| cx.ui.warning(d.to_string()));
+    let links = overlay(flags, variables);
+    let signals = Signals::catch()?;
+    if !cx.config.records() {
+        return unrecorded(args, cx, signals);
+    }
+    let launched = Launched::register(args, cx, agent, links)?;
+    let mut command = child::command(&args.command[0], &args.command[1..]);
+    let dir = launched.tree.as_ref().map_or(&cx.dir, |tree| &tree.dir);
+    start_in(&mut command, dir);
+    for (name, value) in environment::handed_down(launched.session, &launched.token) {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    if launched.tree.is_some() {
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+            command.env_remove(name);
+        }
+    }
+    let ended = child::run(&mut command, signals);
+    let (end, code) = outcome(&args.command[0], ended);
+    launched.end(cx, &end);
+    Ok(code)
+}
+
+/// Lets the command start in a directory. Where that is the one that this program was started in, the
+/// command finds it under the name that the caller's shell has for it.
+fn start_in(command: &mut Command, dir: &Path) {
+    if Path::new(".").canonicalize().ok().as_deref() != Some(dir) {
+        command.current_dir(dir).env("PWD", dir);
+    }
+}
+
+/// The links that flags name.
+fn flags(args: &Args) -> Result<Vec<Stated>, CommandError> {
+    let single = [
+        ("--issue", "issue_number", &args.issue),
+        ("--pr", "pr_number", &args.pr),
+        ("--pipeline", "pipeline_id", &args.pipeline),
+        ("--role", "agent_role", &args.role),
+        ("--phase", "phase", &args.phase),
+    ];
+    let mut links = Vec::new();
+    for (flag, field, value) in single {
+        if let Some(value) = value {
+            links.push(from_flag(flag, field, value)?);
+        }
+    }
+    for value in &args.label {
+        links.push(from_flag("--label", "label", value)?);
+    }
+    Ok(links)
+}
+
+/// The agent that the caller names, else the one that the program is known as.
+fn agent(args: &Args) -> Result<Option<AgentName>, CommandError> {
+    if let Some(name) = &args.agent {
+        let named = AgentName::new(name);
+        return named.map(Some).map_err(|e| {
+            let name = ui::one_line(name, 80);
+            CommandError::usage(format!("agent `{name}`: {}", e.rule))
+        });
+    }
+    let program = args.command[0].to_str();
+    let known = recognise(program, None);
+    Ok(known.and_then(|known| AgentName::new(known.name).ok()))
+}
+
+/// The command as it is, where nothing is to be recorded.
+fn unrecorded(args: &Args, cx: &Cx, signals: Signals) -> Result<ExitCode, CommandError> {
+    if args.worktree.is_some() {
+        return Err(CommandError::failed(
+            "recording is switched off here, and a worktree is made for a recorded session only",
+        ));
+    }
+    cx.ui
+        .warning("recording is switched off here: the command runs without a session");
+    let mut command = child::command(&args.command[0], &args.command[1..]);
+    start_in(&mut command, &cx.dir);
+    let ended = child::run(&mut command, signals);
+    Ok(outcome(&args.command[0], ended).1)
+}
+
+/// How the command ended, and the exit code that says the same.
+fn outcome(program: &OsString, ended: std::io::Result<Ended>) -> (LaunchEnd, ExitCode) {
+    let byte = |code: i32| ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX));
+    match ended {
+        Ok(Ended::Code(0)) => (LaunchEnd::Completed, ExitCode::SUCCESS),
+        Ok(Ended::Code(code)) => (LaunchEnd::Failed { code }, byte(code)),
+        Ok(Ended::Signal(signal)) => (LaunchEnd::Signalled { signal }, byte(BY_SIGNAL + signal)),
+        Err(error) => {
+            let program = ui::one_line(&program.to_string_lossy(), 200);
+            let (code, why) = match error.kind() {
+                ErrorKind::NotFound => (NOT_FOUND, "command not found".to_owned()),
+                _ => (NOT_STARTED, error.to_string()),
+            };
+            ui::report(&CommandError::failed(format!("{program}: {why}")));
+            let code_told = i32::from(code);
+            (
+                LaunchEnd::NotStarted { code: code_told },
+                ExitCode::from(code),
+            )
+        }
+    }
+}
+
+/// A session whose command may start.
+struct Launched {
+    session: SessionId,
+    token: Token,
+    tree: Option<Tree>,
+}
+
+impl Launched {
+    /// Makes what the session needs and writes it down; if anything fails, nothing of it stays.
+    fn register(
+        args: &Args,
+        cx: &Cx,
+        agent: Option<AgentName>,
+        links: Vec<Stated>,
+    ) -> Result<Self, CommandError> {
+        let session = SessionId::mint(&Ids);
+        let outer = claim::inherited();
+        let by = cx.person();
+        let branch = args.worktree.as_ref().map(Option::as_deref);
+        // A ledger that cannot be opened is told before anything is made.
+        let mut ledger = cx.open_ledger()?;
+        let tree = branch.map(|b| Tree::make(cx, session, b)).transpose()?;
+        let undo = |error: CommandError| {
+            if let Some(tree) = &tree {
+                tree.undo();
+            }
+            error
+        };
+        let token = Token::make(&cx.home, session).map_err(|e| undo(e.into()))?;
+        let place = match &tree {
+            Some(tree) => Some(tree.place.clone()),
+            None => cx.find_repo().map(|repo| repo.place),
+        };
+        let dir = tree.as_ref().map_or(&cx.dir, |tree| &tree.dir);
+        let program = Path::new(&args.command[0]).file_name().unwrap_or_default();
+        let program = Redactor::shared().redact(&program.to_string_lossy());
+        let worktree = tree.as_ref().map(|t| t.path.to_string_lossy().into_owned());
+        let new = NewLaunch {
+            session,
+            launch: Launch {
+                digest: token.digest.clone(),
+                launcher: platform::chain()
+                    .ancestors
+                    .into_iter()
+                    .next()
+                    .map(|a| a.identity),
+                agent,
+                program: program.into_string(),
+                worktree,
+            },
+            links,
+            by,
+            cwd: dir.to_string_lossy().into_owned(),
+            place,
+            outer,
+        };
+        let registered = cx
+            .world()
+            .and_then(|world| Ok(launch::register(&world, &mut ledger, &new)?));
+        if let Err(error) = registered {
+            token.end();
+            return Err(undo(error));
+        }
+        hint(cx);
+        Ok(Self {
+            session,
+            token,
+            tree,
+        })
+    }
+
+    /// Settles the worktree, and writes down how it ended. The command is over: what fails now is
+    /// told, and changes no exit code.
+    fn end(&self, cx: &Cx, end: &LaunchEnd) {
+        let short = self.session.short();
+        let worktree = self.tree.as_ref().map(|tree| {
+            let settled = tree.settle(self.busy(cx));
+            if let OwnWorktree::Kept { reason } = &settled {
+                let path = tree.path.display();
+                cx.ui
+                    .warning(format!("the worktree of session {short} is kept: {reason}"));
+                cx.ui.warning(format!("it is at {path}"));
+            }
+            settled
+        });
+        match self.write_down(cx, end, worktree.as_ref()) {
+            Ok(()) => self.token.end(),
+            Err(error) => cx.ui.warning(format!(
+                "the end of session {short} could not be written down: {:#}",
+                error.source
+            )),
+        }
+        platform::start_worker(&cx.home);
+    }
+
+    fn write_down(
+        &self,
+        cx: &Cx,
+        end: &LaunchEnd,
+        worktree: Option<&OwnWorktree>,
+    ) -> Result<(), CommandError> {
+        let mut ledger = cx.open_ledger()?;
+        let world = cx.world()?;
+        launch::end(&world, &mut ledger, self.session, end, worktree)?;
+        Ok(())
+    }
+
+    /// Who may still work in the worktree, though the command is over.
+    fn busy(&self, cx: &Cx) -> Option<&'static str> {
+        let Ok(mut ledger) = cx.open_ledger() else {
+            return Some("the ledger does not say whether its agent still runs");
+        };
+        let session = self.session;
+        let bound = read(&mut ledger, |tx| {
+            let claimed = launch::standing(tx, session)?.and_then(|s| s.claimed);
+            tx.bindings(claimed.map_or(session, |c| c.to))
+        });
+        let runs = |b: &siglum_ledger::Binding| platform::alive(&b.process) == Some(true);
+        match bound {
+            Ok(bound) if bound.iter().any(runs) => Some("its agent still runs"),
+            Ok(_) => None,
+            Err(_) => Some("the ledger does not say whether its agent still runs"),
+        }
+    }
+}
+
+/// Says that commits and turns are not recorded where Siglum is not switched on.
+fn hint(cx: &Cx) {
+    let is_off = cx.find_repo().is_some_and(|r| !r.siglum_dir().is_dir());
+    if is_off && !cx.home.everywhere().exists() {
+        cx.ui
+            .hint("Siglum is not switched on in this repository: run `siglum init` to have turns and commits recorded.");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use siglum_domain::link::FIELDS;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// A field that is forgotten here could not be given on the command line.
+    #[test]
+    fn every_field_has_a_flag() {
+        let line = "run --issue 1 --pr 2 --pipeline p --role r --phase f --label a=b -- x";
+        let line = Line::try_parse_from(line.split(' ')).unwrap();
+        let stated = flags(&line.args).unwrap();
+        let named: Vec<&str> = stated.iter().map(|s| s.link.field()).collect();
+        assert_eq!(named, FIELDS);
+    }
+}

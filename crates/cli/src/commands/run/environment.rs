@@ -1,0 +1,110 @@
+//! What a launched command finds in its environment, beside what this program found in its own.
+
+use std::ffi::{OsStr, OsString};
+
+use siglum_domain::SessionId;
+
+use crate::claim::{self, Token};
+use crate::env;
+
+/// The attribute that carries the session in what an agent's own telemetry says of its resource.
+const ATTRIBUTE: &str = "siglum.session.id";
+const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
+const PARENT: &str = "TRACEPARENT";
+const STATE: &str = "TRACESTATE";
+
+/// A variable and its value; none where it is taken out.
+pub type Change = (&'static str, Option<OsString>);
+
+/// What is different for the command of a session. A trace parent that is none is taken out, with
+/// what belongs to it; a valid one, and baggage, stay as they are.
+pub fn handed_down(session: SessionId, token: &Token) -> Vec<Change> {
+    let mut changes: Vec<Change> = vec![
+        (claim::SESSION, Some(session.to_string().into())),
+        (claim::TOKEN_FILE, Some(token.path.clone().into())),
+    ];
+    let before = env::raw(ATTRIBUTES);
+    if let Some(before) = before.as_deref().map_or(Some(""), OsStr::to_str) {
+        changes.push((ATTRIBUTES, Some(attributes(before, session).into())));
+    }
+    if env::raw(PARENT).is_some_and(|parent| !parent.to_str().is_some_and(is_trace_parent)) {
+        changes.extend([(PARENT, None), (STATE, None)]);
+    }
+    changes
+}
+
+/// Adds the session to a list of attributes, in place of one that a launcher further out had added.
+fn attributes(before: &str, session: SessionId) -> String {
+    let other = |part: &&str| {
+        let key = part.split('=').next().unwrap_or_default();
+        !part.trim().is_empty() && key.trim() != ATTRIBUTE
+    };
+    let own = format!("{ATTRIBUTE}={session}");
+    let parts: Vec<&str> = before
+        .split(',')
+        .filter(other)
+        .chain([own.as_str()])
+        .collect();
+    parts.join(",")
+}
+
+/// Tells whether this is a `traceparent` of the W3C's form: version, trace, span and flags in hex.
+fn is_trace_parent(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [version, trace, span, flags, rest @ ..] = parts.as_slice() else {
+        return false;
+    };
+    let hex = |part: &str, length: usize| {
+        let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+        part.len() == length && part.bytes().all(digit)
+    };
+    let some = |part: &str| part.bytes().any(|b| b != b'0');
+    hex(version, 2)
+        && *version != "ff"
+        && (*version != "00" || rest.is_empty())
+        && hex(trace, 32)
+        && some(trace)
+        && hex(span, 16)
+        && some(span)
+        && hex(flags, 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_keep_what_is_there() {
+        let session: SessionId = "ses_01920000000070008000000000000001".parse().unwrap();
+        let own = format!("{ATTRIBUTE}={session}");
+        for (before, after) in [
+            ("", own.clone()),
+            ("a=1,b=%2C", format!("a=1,b=%2C,{own}")),
+            (
+                "a=1,siglum.session.id=ses_old,b=2,",
+                format!("a=1,b=2,{own}"),
+            ),
+        ] {
+            assert_eq!(attributes(before, session), after);
+        }
+    }
+
+    #[test]
+    fn a_trace_parent_has_a_form() {
+        let valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        assert!(is_trace_parent(valid));
+        assert!(is_trace_parent(&format!("cc{}-more", &valid[2..])));
+        for bad in [
+            "",
+            "garbage",
+            &format!("{valid}-more"),
+            &valid.replace("00-", "ff-"),
+            &valid.to_uppercase(),
+            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
+        ] {
+            assert!(!is_trace_parent(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Sessions that a launcher starts: registered before their agent runs, taken up by the first agent
+//! process below the launcher, and ended with the command, or when the launcher is found dead.
+//!
+//! All of it is statements; what they amount to is [`standing`]. Who only inherited the claim gets
+//! no identity from it.
+
+use siglum_domain::intake::{AgentMatter, LaunchClaim, Place, Scene};
+use siglum_domain::link::Stated;
+use siglum_domain::observation::{Fact, Observation, Source};
+use siglum_domain::process::ProcessIdentity;
+use siglum_domain::{
+    AgentName, ConversationId, NativeId, ObservationId, RepositoryId, SessionId, Timestamp,
+};
+use siglum_ledger::{
+    Binding, Claim, Durability, Launch, LaunchEnd, Ledger, LedgerError, Mode, NewEntry,
+    OwnWorktree, Relation, SessionOrigin, SessionRecord, Statement, Transaction, read, write,
+};
+
+use crate::world::salt;
+use crate::{Here, session, why};
+
+/// The agent of a session of which nobody said what runs in it.
+pub const UNKNOWN_AGENT: &str = "unknown";
+
+/// What a launcher says of a session that it is about to start.
+#[derive(Debug, Clone)]
+pub struct NewLaunch {
+    /// The session.
+    pub session: SessionId,
+    /// How it is launched.
+    pub launch: Launch,
+    /// What is attached to it, each with where that was stated.
+    pub links: Vec<Stated>,
+    /// Who launches it.
+    pub by: String,
+    /// The directory it starts in.
+    pub cwd: String,
+    /// The repository it starts in.
+    pub place: Option<Place>,
+    /// What a launcher further out handed down to this one.
+    pub outer: Option<LaunchClaim>,
+}
+
+/// How a launch stands after all statements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// How it was launched.
+    pub launch: Launch,
+    /// Who launched it.
+    pub by: String,
+    /// Who took it up.
+    pub claimed: Option<Claim>,
+    /// How it ended, and when that was stated.
+    pub end: Option<(LaunchEnd, Timestamp)>,
+    /// What became of the checkout that was made for it.
+    pub worktree: Option<OwnWorktree>,
+}
+
+/// How the launch of a session stands; nothing if it was not launched.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn standing(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<Option<Standing>, LedgerError> {
+    let (mut launched, mut claimed, mut ended) = (None, None, None);
+    for record in tx.statements_of_session(session)? {
+        match record.statement {
+            Statement::Launched { launch, .. } => {
+                launched.get_or_insert((launch, record.by));
+            }
+            Statement::Claimed { claim, .. } => {
+                claimed.get_or_insert(claim);
+            }
+            Statement::LaunchEnded { end, worktree, .. } => {
+                ended.get_or_insert(((end, record.at), worktree));
+            }
+            _ => {}
+        }
+    }
+    let (end, worktree) = ended.unzip();
+    Ok(launched.map(|(launch, by)| Standing {
+        launch,
+        by,
+        claimed,
+        end,
+        worktree: worktree.flatten(),
+    }))
+}
+
+/// Writes down that a session is about to be launched, with its links.
+///
+/// # Errors
+/// Those of the ledger; nothing was written then.
+pub fn register(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    new: &NewLaunch,
+) -> Result<(), LedgerError> {
+    let home = ledger.id();
+    let at = here.now();
+    write(ledger, Durability::Disk, |tx| {
+        let repository = match &new.place {
+            Some(place) => Some(tx.note_place(place, RepositoryId::mint(here.ids), at)?),
+            None => None,
+        };
+        let parent = match &new.outer {
+            Some(claim) => proven(tx, claim)?.map(|outer| target(claim.session, &outer)),
+            None => None,
+        };
+        let session = new.session;
+        tx.create_session(&SessionRecord {
+            id: session,
+            agent: new.launch.agent.clone().unwrap_or_else(unknown_agent),
+            conversation: conversation(session),
+            home,
+            mode: Mode::Observed,
+            origin: SessionOrigin::Launch,
+            parent: parent.map(|parent| (parent, Relation::Nested)),
+            created_at: at,
+            last_at: at,
+            ended_at: None,
+            cwd: Some(new.cwd.clone()),
+            repository,
+            worktree: new.place.as_ref().map(|p| p.worktree.clone()),
+            head: 0,
+            sealed: 0,
+            forgotten: None,
+            parent_at: None,
+            archived_at: None,
+            quarantined: None,
+        })?;
+        let launch = new.launch.clone();
+        let launched = Statement::Launched { session, launch };
+        tx.state(at, &new.by, "launcher", &launched)?;
+        for Stated { link, source } in &new.links {
+            let link = link.clone();
+            let attached = Statement::LinkAttached { session, link };
+            tx.state(at, &new.by, source, &attached)?;
+        }
+        Ok(())
+    })
+}
+
+/// The caller names the conversation by the session's own id; no agent has given it one yet.
+fn conversation(session: SessionId) -> ConversationId {
+    let native = NativeId::new(session.to_string()).expect("because ids keep to the grammar");
+    ConversationId::from_native(&native)
+}
+
+fn unknown_agent() -> AgentName {
+    AgentName::new(UNKNOWN_AGENT).expect("because it keeps to the grammar")
+}
+
+/// What a claim comes to for the process that made it.
+pub(crate) enum Taken {
+    /// It is the first agent process below the launcher: it runs the launched session.
+    Up(Box<Standing>),
+    /// It only inherited the claim from what runs this session.
+    Inherited(SessionId),
+}
+
+/// Looks at the claim of an agent's process.
+pub(crate) fn look(
+    tx: &mut dyn Transaction,
+    matter: &AgentMatter,
+    at: Timestamp,
+) -> Result<Option<Taken>, LedgerError> {
+    let (Some(claim), Some(process)) = (&matter.claim, &matter.process) else {
+        return Ok(None);
+    };
+    let Some(standing) = proven(tx, claim)? else {
+        return Ok(None);
+    };
+    let first = standing.claimed.is_none()
+        && standing.end.as_ref().is_none_or(|(_, end)| at <= *end)
+        && standing
+            .launch
+            .agent
+            .as_ref()
+            .is_none_or(|a| *a == matter.agent)
+        && is_below(&standing.launch, process, &matter.above);
+    Ok(Some(if first {
+        Taken::Up(Box::new(standing))
+    } else {
+        Taken::Inherited(target(claim.session, &standing))
+    }))
+}
+
+/// The launch that a claim proves.
+fn proven(tx: &mut dyn Transaction, claim: &LaunchClaim) -> Result<Option<Standing>, LedgerError> {
+    let standing = standing(tx, claim.session)?;
+    Ok(standing.filter(|s| s.launch.digest == claim.digest))
+}
+
+/// The session that what was launched works for.
+fn target(launched: SessionId, standing: &Standing) -> SessionId {
+    standing.claimed.as_ref().map_or(launched, |c| c.to)
+}
+
+/// Whether a process descends from the launcher, as far as that can be seen: in another pid
+/// namespace the token alone tells.
+fn is_below(launch: &Launch, process: &ProcessIdentity, above: &[ProcessIdentity]) -> bool {
+    let Some(launcher) = &launch.launcher else {
+        return true;
+    };
+    let seen = |p: &ProcessIdentity| (p.host.clone(), p.boot.clone(), p.namespace);
+    above.contains(launcher) || seen(process) != seen(launcher)
+}
+
+/// Notes who took up a launch. Where the agent goes on with an older session, what was attached to
+/// the launched one is attached to that.
+pub(crate) fn take_up(
+    tx: &mut dyn Transaction,
+    launched: SessionId,
+    standing: &Standing,
+    to: SessionId,
+    matter: &AgentMatter,
+    at: Timestamp,
+) -> Result<(), LedgerError> {
+    let Some(process) = &matter.process else {
+        return Ok(());
+    };
+    let claim = Claim {
+        to,
+        agent: matter.agent.clone(),
+        native: matter.native.clone(),
+        process: process.clone(),
+    };
+    let session = launched;
+    let by = standing.by.as_str();
+    tx.state(at, by, "launcher", &Statement::Claimed { session, claim })?;
+    if to == launched {
+        if standing.launch.agent.is_none() {
+            tx.set_agent(launched, &matter.agent)?;
+        }
+        return Ok(());
+    }
+    let known = why::links(&tx.statements_of_session(to)?);
+    for link in why::links(&tx.statements_of_session(launched)?) {
+        if !known.contains(&link) {
+            let source = format!("launch {launched}");
+            let session = to;
+            tx.state(at, by, &source, &Statement::LinkAttached { session, link })?;
+        }
+    }
+    Ok(())
+}
+
+/// The session whose agent process the launcher's claim is bound to, if that is the nearest one above
+/// git.
+pub(crate) fn bound_above(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    nearest: &[Binding],
+) -> Result<Option<SessionId>, LedgerError> {
+    let Some(claim) = &scene.claim else {
+        return Ok(None);
+    };
+    let claimed = proven(tx, claim)?.and_then(|s| s.claimed);
+    Ok(claimed
+        .filter(|c| {
+            nearest
+                .iter()
+                .any(|b| b.session == c.to && b.process == c.process)
+        })
+        .map(|c| c.to))
+}
+
+/// Writes down how the command of a launched session ended; a second time changes nothing.
+///
+/// # Errors
+/// Those of the ledger; nothing was written then.
+pub fn end(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    end: &LaunchEnd,
+    worktree: Option<&OwnWorktree>,
+) -> Result<(), LedgerError> {
+    let at = here.now();
+    write(ledger, Durability::Disk, |tx| {
+        let Some(standing) = standing(tx, session)?.filter(|s| s.end.is_none()) else {
+            return Ok(());
+        };
+        let (end, worktree) = (end.clone(), worktree.cloned());
+        let reason = words(&end);
+        let ended = Statement::LaunchEnded {
+            session,
+            end,
+            worktree,
+        };
+        let number = tx.state(at, &standing.by, "launcher", &ended)?;
+        over(
+            here,
+            tx,
+            session,
+            &format!("launch-ended:{number}"),
+            reason,
+            at,
+        )
+    })
+}
+
+/// Writes down which of these launches are lost: their launcher is dead and said nothing. Returns
+/// those of which nothing more is to be heard, lost or not.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn find_lost(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    sessions: &[SessionId],
+) -> Result<Vec<SessionId>, LedgerError> {
+    let mut done = Vec::new();
+    for session in sessions {
+        let Some(standing) = read(ledger, |tx| standing(tx, *session))? else {
+            // It is about to be registered, or belongs to another ledger.
+            continue;
+        };
+        if standing.end.is_none() {
+            let launcher = standing.launch.launcher.as_ref();
+            if launcher.and_then(|l| (here.alive)(l)) != Some(false) {
+                continue;
+            }
+            end(here, ledger, *session, &LaunchEnd::Lost, None)?;
+        }
+        done.push(*session);
+    }
+    Ok(done)
+}
+
+/// Ends a session with its command, unless its agent said so before, or goes on without the launcher.
+fn over(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    key: &str,
+    reason: String,
+    at: Timestamp,
+) -> Result<(), LedgerError> {
+    let Some(record) = tx.session(session)?.filter(|s| s.ended_at.is_none()) else {
+        return Ok(());
+    };
+    let newest = tx.bindings(session)?.into_iter().next();
+    if newest.is_some_and(|b| (here.alive)(&b.process) == Some(true)) {
+        return Ok(());
+    }
+    let said = Observation {
+        source: Source::Siglum,
+        key: key.to_owned(),
+        event: key.to_owned(),
+        at,
+        turn: None,
+        subagent: None,
+        fact: Fact::SessionEnded { reason },
+    };
+    tx.append(&NewEntry {
+        id: ObservationId::mint(here.ids),
+        session,
+        turn: None,
+        recorded_at: at,
+        salt: salt(here.ids),
+        observation: &said,
+    })?;
+    session::end(tx, here.ids, session, record.repository, at)
+}
+
+/// How a launch ended, in words.
+#[must_use]
+pub fn words(end: &LaunchEnd) -> String {
+    match end {
+        LaunchEnd::Completed => "completed".to_owned(),
+        LaunchEnd::Failed { code } => format!("failed with code {code}"),
+        LaunchEnd::Signalled { signal } => format!("ended by signal {signal}"),
+        LaunchEnd::NotStarted { code: 127 } => "its command was not found".to_owned(),
+        LaunchEnd::NotStarted { .. } => "its command could not be started".to_owned(),
+        LaunchEnd::Lost => "lost: the launcher died without a word".to_owned(),
+    }
+}

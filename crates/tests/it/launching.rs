@@ -1,0 +1,122 @@
+//! `siglum run`: an agent is launched as a session that is known before it runs.
+
+mod claims;
+mod ends;
+mod links;
+mod played;
+mod signals;
+mod worktrees;
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::harness::{Agent, Repo, World, until};
+
+const COMMIT: &str = "git commit -q --allow-empty -m work";
+
+/// `siglum run` that is under way.
+struct Launch {
+    child: Child,
+}
+
+impl Launch {
+    /// A command of `siglum run` in a checkout, with these arguments before the command.
+    fn command(repo: &Repo<'_>, variables: &[(&str, &str)], script: &str) -> Command {
+        let mut command = repo.world.command("/bin/sh");
+        command
+            .arg("-c")
+            .arg(script)
+            .envs(variables.iter().copied());
+        command.current_dir(&repo.dir);
+        command
+    }
+
+    /// Launches a played agent; it has said nothing yet.
+    fn agent(
+        repo: &Repo<'_>,
+        native: &str,
+        variables: &[(&str, &str)],
+        flags: &str,
+    ) -> (Agent, Self) {
+        Self::of(repo, native, variables, flags, |command| command.to_owned())
+    }
+
+    /// Launches something that starts a played agent with the command that it is given.
+    fn of(
+        repo: &Repo<'_>,
+        native: &str,
+        variables: &[(&str, &str)],
+        flags: &str,
+        what: impl FnOnce(&str) -> String,
+    ) -> (Agent, Self) {
+        let mut child = None;
+        let program = Agent::program();
+        let agent = Agent::started_by(repo, native, &program, |command| {
+            let siglum = World::program();
+            let script = format!(
+                "exec '{}' run {flags} -- {}",
+                siglum.display(),
+                what(command)
+            );
+            let mut command = Self::command(repo, variables, &script);
+            child = Some(command.stderr(Stdio::null()).spawn().unwrap());
+        });
+        let child = child.unwrap();
+        (agent, Self { child })
+    }
+
+    /// Waits until it is over, and gives its exit code.
+    fn over(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+/// The sessions of a world, newest first.
+fn sessions(repo: &Repo<'_>) -> Vec<Value> {
+    let listed = repo.world.json(&repo.dir, &["session", "list"]);
+    listed["sessions"].as_array().unwrap().clone()
+}
+
+/// A session as `siglum show` has it.
+#[track_caller]
+fn show(repo: &Repo<'_>, session: &str) -> Value {
+    repo.world.json(&repo.dir, &["session", "show", session])
+}
+
+/// The only session that was launched.
+#[track_caller]
+fn launched(repo: &Repo<'_>) -> Value {
+    let all = sessions(repo).into_iter();
+    let all: Vec<Value> = all.filter(|s| s["origin"] == "launch").collect();
+    assert_eq!(all.len(), 1, "{all:#?}");
+    show(repo, all[0]["session"].as_str().unwrap())
+}
+
+/// The links in an answer, as `field=value`.
+fn links(of: &Value) -> Vec<String> {
+    let link = |l: &Value| {
+        let part = |key: &str| l[key].as_str().unwrap().to_owned();
+        format!("{}={}", part("field"), part("value"))
+    };
+    of["links"].as_array().unwrap().iter().map(link).collect()
+}
+
+/// Whether a process is stopped.
+fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
+/// Waits until a file has something in it, and gives that.
+#[track_caller]
+fn written(repo: &Repo<'_>, name: &str) -> String {
+    let path = repo.world.root.join(name);
+    let mut text = String::new();
+    until(&format!("{name} is written"), || {
+        text = std::fs::read_to_string(&path).unwrap_or_default();
+        text.ends_with('\n')
+    });
+    text
+}
