@@ -7,9 +7,9 @@ use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int};
+use super::listing::{SESSION, session_row};
 use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
 use super::open::Tx;
-use super::sessions::{SESSION, session_row};
 use crate::integrity::Read;
 use crate::row::{header, unpack};
 use crate::stored::unpack_lines;

@@ -7,8 +7,8 @@ use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp, TurnId};
 
 use super::columns::{Col, count, get, int, opt};
+use super::listing::{SESSION, readable_session};
 use super::open::Tx;
-use super::sessions::{SESSION, readable_session};
 use crate::record::*;
 use crate::row::{LogRow, from_word, header, word};
 use crate::stored::{EntryRow, hash_bytes, hashes};

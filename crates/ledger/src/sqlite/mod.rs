@@ -10,6 +10,7 @@ mod commits;
 mod cost;
 mod forgetting;
 mod integrity;
+mod listing;
 mod log;
 mod migrate;
 mod open;

@@ -3,112 +3,18 @@
 use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::intake::{AgentVariable, Place};
 use siglum_domain::link::Link;
-use siglum_domain::observation::Tokens;
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
 
 use super::columns::{Col, count, get, int, opt};
+use super::listing::{SESSION, readable_session};
 use super::open::Tx;
 use crate::record::*;
-use crate::row::{from_word, json, word};
-use crate::stored::{BindingRow, StatementRow, Subjects, forgotten, unreadable_session};
+use crate::row::{json, word};
+use crate::stored::{BindingRow, StatementRow, Subjects};
 use crate::{LedgerError, Sessions};
 
 type Result<T> = std::result::Result<T, LedgerError>;
-
-pub(super) const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, \
-     s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole, s.parent_at, s.archived_at, s.quarantined";
-
-/// How many columns [`SESSION`] has.
-const SESSION_COLUMNS: usize = 21;
-
-pub(super) fn session_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
-    let enumerated = |at: usize| row.get::<_, String>(at);
-    let relation: Option<String> = row.get(7)?;
-    let parent = opt(row, 6)?.zip(relation.and_then(|r| from_word("relation", &r).ok()));
-    Ok(SessionRecord {
-        id: get(row, 0)?,
-        agent: get(row, 1)?,
-        conversation: get(row, 2)?,
-        home: get(row, 3)?,
-        mode: if enumerated(4)? == "driven" {
-            Mode::Driven
-        } else {
-            Mode::Observed
-        },
-        origin: from_word("origin", &enumerated(5)?).unwrap_or(SessionOrigin::Live),
-        parent,
-        created_at: get(row, 8)?,
-        last_at: get(row, 9)?,
-        ended_at: opt(row, 10)?,
-        cwd: row.get(11)?,
-        repository: opt(row, 12)?,
-        worktree: row.get(13)?,
-        head: count(row, 14)?,
-        sealed: count(row, 15)?,
-        forgotten: forgotten(opt(row, 16)?, row.get(17)?),
-        parent_at: row
-            .get::<_, Option<i64>>(18)?
-            .and_then(|n| u64::try_from(n).ok()),
-        archived_at: opt(row, 19)?,
-        quarantined: row.get(20)?,
-    })
-}
-
-/// A session whose record may be damaged: then it has its id and what else can be read, and is quarantined.
-pub(super) fn readable_session(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
-    session_row(row).or_else(|error| salvaged(row, &error))
-}
-
-fn salvaged(row: &Row<'_>, error: &rusqlite::Error) -> rusqlite::Result<SessionRecord> {
-    let none = unreadable_session(get(row, 0)?, error);
-    let is_driven = row.get::<_, String>(4).is_ok_and(|mode| mode == "driven");
-    Ok(SessionRecord {
-        agent: get(row, 1).unwrap_or(none.agent),
-        conversation: get(row, 2).unwrap_or(none.conversation),
-        home: get(row, 3).unwrap_or(none.home),
-        mode: if is_driven { Mode::Driven } else { none.mode },
-        created_at: get(row, 8).unwrap_or_default(),
-        last_at: get(row, 9).unwrap_or_default(),
-        ended_at: opt(row, 10).unwrap_or_default(),
-        cwd: row.get(11).unwrap_or_default(),
-        repository: opt(row, 12).unwrap_or_default(),
-        worktree: row.get(13).unwrap_or_default(),
-        head: count(row, 14).unwrap_or_default(),
-        sealed: count(row, 15).unwrap_or_default(),
-        forgotten: forgotten(
-            opt(row, 16).unwrap_or_default(),
-            row.get(17).unwrap_or_default(),
-        ),
-        archived_at: opt(row, 19).unwrap_or_default(),
-        ..none
-    })
-}
-
-fn summary_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Summary> {
-    let Some(state) = row.get::<_, Option<String>>(at)? else {
-        return Ok(Summary::default());
-    };
-    Ok(Summary {
-        state,
-        title: row.get(at + 1)?,
-        models: row
-            .get::<_, String>(at + 2)?
-            .split(' ')
-            .filter(|m| !m.is_empty())
-            .map(str::to_owned)
-            .collect(),
-        turns: count(row, at + 3)?,
-        tool_calls: count(row, at + 4)?,
-        subagents: count(row, at + 5)?,
-        tokens: Tokens {
-            input: count(row, at + 6)?,
-            output: count(row, at + 7)?,
-            cache_read: count(row, at + 8)?,
-            cache_write: count(row, at + 9)?,
-        },
-    })
-}
 
 fn statement_row(row: &Row<'_>) -> rusqlite::Result<StatementRow> {
     Ok(StatementRow {
@@ -275,72 +181,7 @@ impl Sessions for Tx<'_> {
     }
 
     fn sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
-        // Each condition is written out, so that each combination can use its index.
-        let mut conditions = vec!["1 = 1"];
-        let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
-        let mut when = |condition: &'static str, value: Option<Box<dyn rusqlite::ToSql>>| {
-            if let Some(value) = value {
-                conditions.push(condition);
-                values.push(value);
-            }
-        };
-        when(
-            "s.repository = ?",
-            filter.repository.map(|r| Box::new(Col(r)) as _),
-        );
-        when(
-            "s.agent = ?",
-            filter.agent.as_ref().map(|a| Box::new(a.to_string()) as _),
-        );
-        when(
-            "s.last_at >= ?",
-            filter.since.map(|t| Box::new(Col(t)) as _),
-        );
-        when(
-            "s.created_at < ?",
-            filter.until.map(|t| Box::new(Col(t)) as _),
-        );
-        when(
-            "s.ended_at IS NULL AND 1 = ?",
-            filter.open.then(|| Box::new(1) as _),
-        );
-        when(
-            "s.unseen = 0 AND 1 = ?",
-            filter.seen.then(|| Box::new(1) as _),
-        );
-        when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
-        if let Some(link) = &filter.link {
-            conditions.push("s.id IN (SELECT session FROM links WHERE field = ? AND value = ?)");
-            values.push(Box::new(link.field()));
-            values.push(Box::new(link.value()));
-        }
-        let limit = if filter.limit == 0 {
-            -1
-        } else {
-            i64::try_from(filter.limit).unwrap_or(i64::MAX)
-        };
-        let index = if filter.open && filter.seen {
-            "INDEXED BY sessions_open"
-        } else {
-            ""
-        };
-        let sql = format!(
-            "SELECT {SESSION}, m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, m.cache_read, m.cache_write, \
-             (SELECT count(*) FROM commits c WHERE c.session = s.id) \
-             FROM sessions s {index} LEFT JOIN summaries m ON m.session = s.id WHERE {} ORDER BY s.last_at DESC, s.id LIMIT {limit}",
-            conditions.join(" AND ")
-        );
-        let mut query = self.db.prepare(&sql)?;
-        let listing = |row: &Row<'_>| {
-            Ok(SessionListing {
-                record: readable_session(row)?,
-                summary: summary_row(row, SESSION_COLUMNS).unwrap_or_default(),
-                commits: count(row, SESSION_COLUMNS + 10)?,
-            })
-        };
-        Ok(query
-            .query_map(rusqlite::params_from_iter(values), listing)?
-            .collect::<rusqlite::Result<_>>()?)
+        self.listing(filter)
     }
 
     fn create_session(&mut self, r: &SessionRecord) -> Result<()> {
