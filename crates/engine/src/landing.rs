@@ -88,21 +88,24 @@ fn take_back(tx: &mut dyn Transaction, known: &CommitRecord) -> Result<(), Ledge
         tx.close_intent(intent, &IntentState::Expired)?;
     }
     match known.checkpoint {
-        Some(id) => withdraw(tx, id, &known.commit),
+        Some(id) => withdraw(tx, id, &known.commit).map(drop),
         None => Ok(()),
     }
 }
 
-/// Withdraws a checkpoint, if it is this commit's.
-fn withdraw(tx: &mut dyn Transaction, id: CheckpointId, commit: &Oid) -> Result<(), LedgerError> {
+/// Withdraws a checkpoint, if it is this commit's, and tells whether it was.
+pub(crate) fn withdraw(
+    tx: &mut dyn Transaction,
+    id: CheckpointId,
+    commit: &Oid,
+) -> Result<bool, LedgerError> {
     let of_commit = tx
         .checkpoint(id)?
         .is_some_and(|c| c.commit.as_ref() == Some(commit));
     if of_commit {
-        tx.withdraw_checkpoint(id)
-    } else {
-        Ok(())
+        tx.withdraw_checkpoint(id)?;
     }
+    Ok(of_commit)
 }
 
 /// Tells whether git died before this hook of its looked around, and an intent in the same checkout
@@ -214,7 +217,7 @@ pub(crate) fn withdraw_other(
 ) -> Result<(), LedgerError> {
     let known = tx.commit(repository, commit)?.and_then(|c| c.checkpoint);
     match known {
-        Some(other) if other != checkpoint => withdraw(tx, other, commit),
+        Some(other) if other != checkpoint => withdraw(tx, other, commit).map(drop),
         _ => Ok(()),
     }
 }

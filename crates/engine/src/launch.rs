@@ -111,25 +111,19 @@ pub fn register(
         };
         let session = new.session;
         tx.create_session(&SessionRecord {
-            id: session,
-            agent: new.launch.agent.clone().unwrap_or_else(unknown_agent),
-            conversation: conversation(session),
-            home,
-            mode: Mode::Observed,
-            origin: SessionOrigin::Launch,
             parent: parent.map(|parent| (parent, Relation::Nested)),
-            created_at: at,
-            last_at: at,
-            ended_at: None,
             cwd: Some(new.cwd.clone()),
             repository,
             worktree: new.place.as_ref().map(|p| p.worktree.clone()),
-            head: 0,
-            sealed: 0,
-            forgotten: None,
-            parent_at: None,
-            archived_at: None,
-            quarantined: None,
+            ..SessionRecord::new(
+                session,
+                new.launch.agent.clone().unwrap_or_else(unknown_agent),
+                conversation(session),
+                home,
+                Mode::Observed,
+                SessionOrigin::Launch,
+                at,
+            )
         })?;
         let launch = new.launch.clone();
         let launched = Statement::Launched { session, launch };

@@ -9,7 +9,7 @@ use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, ju
 use siglum_domain::{Oid, SessionId, Timestamp};
 use siglum_ledger::{IntentRecord, LedgerError, Said, SeenBy, Transaction};
 
-use crate::landing::{concerned, pin};
+use crate::landing::{concerned, pin, withdraw};
 use crate::scene;
 use crate::sweep::SOON_MS;
 
@@ -142,12 +142,9 @@ pub(crate) fn doubt(
             .to_owned(),
     });
     if let Some(id) = known.checkpoint
-        && tx
-            .checkpoint(id)?
-            .is_some_and(|c| c.commit.as_ref() == Some(commit))
+        && withdraw(tx, id, commit)?
     {
         let sessions = concerned(&known.judgement);
-        tx.withdraw_checkpoint(id)?;
         pin(tx, id, known.repository, commit, &sessions, known.at)?;
     }
     tx.put_commit(&known)

@@ -131,30 +131,23 @@ fn create(
     repository: Option<RepositoryId>,
 ) -> Result<SessionId, LedgerError> {
     let live = matter.observations.iter().any(|o| o.source == Source::Hook);
+    let origin = match live {
+        true => SessionOrigin::Live,
+        false => SessionOrigin::Import,
+    };
     let record = SessionRecord {
-        id: SessionId::mint(ids),
-        agent: matter.agent.clone(),
-        conversation: ConversationId::from_native(&matter.native),
-        home,
-        mode: Mode::Observed,
-        origin: if live {
-            SessionOrigin::Live
-        } else {
-            SessionOrigin::Import
-        },
-        parent: None,
-        created_at: at,
-        last_at: at,
-        ended_at: None,
         cwd: matter.cwd.clone(),
         repository,
         worktree: matter.place.as_ref().map(|p| p.worktree.clone()),
-        head: 0,
-        sealed: 0,
-        forgotten: None,
-        parent_at: None,
-        archived_at: None,
-        quarantined: None,
+        ..SessionRecord::new(
+            SessionId::mint(ids),
+            matter.agent.clone(),
+            ConversationId::from_native(&matter.native),
+            home,
+            Mode::Observed,
+            origin,
+            at,
+        )
     };
     tx.create_session(&record)?;
     Ok(record.id)

@@ -93,6 +93,42 @@ pub struct SessionRecord {
     pub quarantined: Option<String>,
 }
 
+impl SessionRecord {
+    /// A session that begins now: nothing is in its log, and nothing is known of where it runs.
+    #[must_use]
+    pub const fn new(
+        id: SessionId,
+        agent: AgentName,
+        conversation: ConversationId,
+        home: LedgerId,
+        mode: Mode,
+        origin: SessionOrigin,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            agent,
+            conversation,
+            home,
+            mode,
+            origin,
+            parent: None,
+            created_at: at,
+            last_at: at,
+            ended_at: None,
+            cwd: None,
+            repository: None,
+            worktree: None,
+            head: 0,
+            sealed: 0,
+            forgotten: None,
+            parent_at: None,
+            archived_at: None,
+            quarantined: None,
+        }
+    }
+}
+
 /// A sighting, without what was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighted {

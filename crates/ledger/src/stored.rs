@@ -103,25 +103,16 @@ impl StatementRow {
 pub(crate) fn unreadable_session(id: SessionId, why: &dyn std::fmt::Display) -> SessionRecord {
     let native = NativeId::new(id.to_string()).expect("because ids keep to the grammar");
     SessionRecord {
-        id,
-        agent: AgentName::new("unknown").expect("because it keeps to the grammar"),
-        conversation: ConversationId::from_native(&native),
-        home: LedgerId::from_uuid(id.uuid()),
-        mode: Mode::Observed,
-        origin: SessionOrigin::Live,
-        parent: None,
-        created_at: Timestamp::default(),
-        last_at: Timestamp::default(),
-        ended_at: None,
-        cwd: None,
-        repository: None,
-        worktree: None,
-        head: 0,
-        sealed: 0,
-        forgotten: None,
-        parent_at: None,
-        archived_at: None,
         quarantined: Some(format!("its record cannot be read: {why}")),
+        ..SessionRecord::new(
+            id,
+            AgentName::new("unknown").expect("because it keeps to the grammar"),
+            ConversationId::from_native(&native),
+            LedgerId::from_uuid(id.uuid()),
+            Mode::Observed,
+            SessionOrigin::Live,
+            Timestamp::default(),
+        )
     }
 }
 

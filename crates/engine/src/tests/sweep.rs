@@ -3,10 +3,10 @@
 use std::fs;
 use std::process::Command;
 
-use siglum_domain::Oid;
 use siglum_domain::evidence::{Committer, Verdict};
-use siglum_domain::intake::{Head, Intake, LandedBy, Matter, Place, VERSION};
+use siglum_domain::intake::{Head, Intake, LandedBy, Matter, Place, Scene, VERSION};
 use siglum_domain::observation::{Fact, Side, StartKind, ToolClass};
+use siglum_domain::{Oid, SessionId};
 use siglum_ledger::{CommitRecord, IntentState, SeenBy};
 
 use super::scenes::*;
@@ -242,18 +242,35 @@ fn a_trailer_does_not_overrule_the_hook_that_saw_who_made_the_commit() {
     assert_eq!(stage.state(1), IntentState::Expired);
 }
 
-/// The hook saw the commit landing, but its word waited in a spool while git was dead already.
-#[test]
-fn a_hook_that_is_heard_late_overrules_the_sweep() {
+/// What git of a second session saw that committed at the same time.
+fn beside(repo: &Repo) -> Scene {
+    scene(2, &repo.place, 71, Some(51), Some(repo.head()))
+}
+
+/// Two sessions commit at once; the second one's id comes with it.
+fn announced_twice() -> (Stage, Repo, SessionId) {
     let (mut stage, repo) = announced();
     let other = vec![started(3, StartKind::Startup), prompt("q", 4)];
     let other = stage.hear(in_process(51, says("other", other)));
-    let beside = scene(2, &repo.place, 71, Some(51), Some(repo.head()));
-    stage.deliver(&intent(&beside, 10));
+    stage.deliver(&intent(&beside(&repo), 10));
+    (stage, repo, other)
+}
+
+/// A commit with the trailer of the first one, that a sweep finds when both gits are dead.
+fn swept(stage: &mut Stage, repo: &Repo) -> Oid {
     let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
     let commit = repo.commit(&message, 11);
     stage.dead.borrow_mut().extend([70, 71]);
     stage.sweep();
+    commit
+}
+
+/// The hook saw the commit landing, but its word waited in a spool while git was dead already.
+#[test]
+fn a_hook_that_is_heard_late_overrules_the_sweep() {
+    let (mut stage, repo, other) = announced_twice();
+    let beside = beside(&repo);
+    let commit = swept(&mut stage, &repo);
     let judgement = stage.commit(&commit).unwrap().judgement;
     assert_eq!(judgement.verdict, Verdict::Ambiguous);
     // By the trailer it was the first one's; it was the second one that made it.
@@ -278,16 +295,9 @@ fn a_hook_that_is_heard_late_overrules_the_sweep() {
 
 #[test]
 fn the_announcer_whose_hook_is_heard_late_is_certain_again() {
-    let (mut stage, repo) = announced();
+    let (mut stage, repo, _) = announced_twice();
     let seen = scene(1, &repo.place, 70, Some(50), Some(repo.head()));
-    let other = vec![started(3, StartKind::Startup), prompt("q", 4)];
-    stage.hear(in_process(51, says("other", other)));
-    let beside = scene(2, &repo.place, 71, Some(51), Some(repo.head()));
-    stage.deliver(&intent(&beside, 10));
-    let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
-    let commit = repo.commit(&message, 11);
-    stage.dead.borrow_mut().extend([70, 71]);
-    stage.sweep();
+    let commit = swept(&mut stage, &repo);
     stage.deliver(&landed(&seen, &commit, LandedBy::Commit, 11));
     let found = stage.commit(&commit).unwrap();
     let session = stage.named("one").unwrap();

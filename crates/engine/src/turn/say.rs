@@ -1,5 +1,7 @@
 //! What a driver says: a turn is opened, grows, and is committed or aborted.
 
+use std::collections::HashMap;
+
 use siglum_domain::digest::Hasher;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::receipt::{self, Receipt};
@@ -292,10 +294,15 @@ fn without_doubles(
     if rows.is_empty() {
         return Ok(fresh);
     }
+    let place = |(at, row): (usize, &LogRow)| (row.key.clone(), at);
+    let mut places: HashMap<String, usize> = rows.iter().enumerate().map(place).collect();
     for row in fresh {
-        match rows.iter().find(|known| known.key == row.key) {
-            None => rows.push(row),
-            Some(known) => same(session, known, &row)?,
+        match places.get(&row.key) {
+            Some(at) => same(session, &rows[*at], &row)?,
+            None => {
+                places.insert(row.key.clone(), rows.len());
+                rows.push(row);
+            }
         }
     }
     Ok(rows)
@@ -318,13 +325,20 @@ fn add(
     session: SessionId,
     said: &[Said<'_>],
 ) -> Result<(), TurnError> {
+    let mut again = Vec::new();
     for row in rows_of(here, session, said, here.now()) {
-        if tx.add_pending(session, &row)? {
-            continue;
+        if !tx.add_pending(session, &row)? {
+            again.push(row);
         }
-        let waits = tx.pending(session)?;
-        if let Some(known) = waits.iter().find(|w| w.key == row.key) {
-            same(session, known, &row)?;
+    }
+    if again.is_empty() {
+        return Ok(());
+    }
+    let waits = tx.pending(session)?;
+    let waits: HashMap<&str, &LogRow> = waits.iter().map(|w| (w.key.as_str(), w)).collect();
+    for row in &again {
+        if let Some(known) = waits.get(row.key.as_str()) {
+            same(session, known, row)?;
         }
     }
     Ok(())

@@ -162,25 +162,16 @@ fn record(
 ) -> SessionRecord {
     let at = here.now();
     SessionRecord {
-        id: SessionId::mint(here.ids),
-        agent: agent.clone(),
-        conversation: conversation.clone(),
-        home,
-        mode: Mode::Driven,
-        origin: SessionOrigin::Api,
-        parent: None,
-        created_at: at,
-        last_at: at,
-        ended_at: None,
         cwd,
-        repository: None,
-        worktree: None,
-        head: 0,
-        sealed: 0,
-        forgotten: None,
-        parent_at: None,
-        archived_at: None,
-        quarantined: None,
+        ..SessionRecord::new(
+            SessionId::mint(here.ids),
+            agent.clone(),
+            conversation.clone(),
+            home,
+            Mode::Driven,
+            SessionOrigin::Api,
+            at,
+        )
     }
 }
 

@@ -67,27 +67,15 @@ pub(super) fn place(n: u128) -> Place {
 
 pub(super) fn session(n: u128, home: LedgerId) -> SessionRecord {
     let seconds = i64::try_from(n).unwrap_or(0) * 10;
-    SessionRecord {
-        id: session_id(n),
-        agent: agent("claude-code"),
-        conversation: ConversationId::from_native(&native(&format!("native-{n}"))),
+    SessionRecord::new(
+        session_id(n),
+        agent("claude-code"),
+        ConversationId::from_native(&native(&format!("native-{n}"))),
         home,
-        mode: Mode::Observed,
-        origin: SessionOrigin::Live,
-        parent: None,
-        created_at: at(seconds),
-        last_at: at(seconds),
-        ended_at: None,
-        cwd: None,
-        repository: None,
-        worktree: None,
-        head: 0,
-        sealed: 0,
-        forgotten: None,
-        parent_at: None,
-        archived_at: None,
-        quarantined: None,
-    }
+        Mode::Observed,
+        SessionOrigin::Live,
+        at(seconds),
+    )
 }
 
 /// Two repositories and three sessions; the first two sessions work in the first repository.

@@ -59,6 +59,26 @@ impl Tx<'_> {
     }
 }
 
+impl Tx<'_> {
+    /// Notes what a sink has, where `only` holds; nothing failed then.
+    fn move_to(
+        &mut self,
+        name: &str,
+        session: SessionId,
+        taken: u64,
+        retry_at: Timestamp,
+        only: &str,
+    ) -> Result<()> {
+        let sql = format!(
+            "UPDATE deliveries SET taken = {FOUND}, since = {}, retry_at = $5, {CLEARED} \
+             WHERE tenant = $1 AND projection = $2 AND session = $3 AND {only}",
+            since(FOUND)
+        );
+        self.run(&sql, &[&name, &Col(session), &int(taken), &Col(retry_at)])?;
+        Ok(())
+    }
+}
+
 impl Projections for Tx<'_> {
     fn put_projection(&mut self, p: &Projection) -> Result<()> {
         // Receipts that are being stored right now are waited for: see `PUT_RECEIPT`.
@@ -149,13 +169,7 @@ impl Projections for Tx<'_> {
         taken: u64,
         retry_at: Timestamp,
     ) -> Result<()> {
-        let sql = format!(
-            "UPDATE deliveries SET taken = {FOUND}, since = {}, retry_at = $5, {CLEARED} \
-             WHERE tenant = $1 AND projection = $2 AND session = $3 AND taken < {FOUND}",
-            since(FOUND)
-        );
-        self.run(&sql, &[&name, &Col(session), &int(taken), &Col(retry_at)])?;
-        Ok(())
+        self.move_to(name, session, taken, retry_at, &format!("taken < {FOUND}"))
     }
 
     fn come_to(
@@ -165,13 +179,7 @@ impl Projections for Tx<'_> {
         taken: u64,
         retry_at: Timestamp,
     ) -> Result<()> {
-        let sql = format!(
-            "UPDATE deliveries SET taken = {FOUND}, since = {}, retry_at = $5, {CLEARED} \
-             WHERE tenant = $1 AND projection = $2 AND session = $3",
-            since(FOUND)
-        );
-        self.run(&sql, &[&name, &Col(session), &int(taken), &Col(retry_at)])?;
-        Ok(())
+        self.move_to(name, session, taken, retry_at, "true")
     }
 
     fn retry(&mut self, name: &str, session: Option<SessionId>, at: Timestamp) -> Result<u64> {

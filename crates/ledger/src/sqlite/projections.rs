@@ -68,6 +68,28 @@ impl Tx<'_> {
     }
 }
 
+impl Tx<'_> {
+    /// Notes what a sink has, where `only` holds; nothing failed then.
+    fn move_to(
+        &mut self,
+        name: &str,
+        session: SessionId,
+        taken: u64,
+        retry_at: Timestamp,
+        only: &str,
+    ) -> Result<()> {
+        let sql = format!(
+            "UPDATE deliveries SET taken = {FOUND}, since = {}, retry_at = ?4, {CLEARED} \
+             WHERE projection = ?1 AND session = ?2 AND {only}",
+            since(FOUND)
+        );
+        self.db
+            .prepare_cached(&sql)?
+            .execute((name, Col(session), int(taken), Col(retry_at)))?;
+        Ok(())
+    }
+}
+
 impl Projections for Tx<'_> {
     fn put_projection(&mut self, p: &Projection) -> Result<()> {
         let moved = "UPDATE projections SET kind = ?2, target = ?3 WHERE name = ?1";
@@ -173,15 +195,7 @@ impl Projections for Tx<'_> {
         taken: u64,
         retry_at: Timestamp,
     ) -> Result<()> {
-        let sql = format!(
-            "UPDATE deliveries SET taken = {FOUND}, since = {}, retry_at = ?4, {CLEARED} \
-             WHERE projection = ?1 AND session = ?2 AND taken < {FOUND}",
-            since(FOUND)
-        );
-        self.db
-            .prepare_cached(&sql)?
-            .execute((name, Col(session), int(taken), Col(retry_at)))?;
-        Ok(())
+        self.move_to(name, session, taken, retry_at, &format!("taken < {FOUND}"))
     }
 
     fn come_to(
@@ -191,15 +205,7 @@ impl Projections for Tx<'_> {
         taken: u64,
         retry_at: Timestamp,
     ) -> Result<()> {
-        let sql = format!(
-            "UPDATE deliveries SET taken = {FOUND}, since = {}, retry_at = ?4, {CLEARED} \
-             WHERE projection = ?1 AND session = ?2",
-            since(FOUND)
-        );
-        self.db
-            .prepare_cached(&sql)?
-            .execute((name, Col(session), int(taken), Col(retry_at)))?;
-        Ok(())
+        self.move_to(name, session, taken, retry_at, "true")
     }
 
     fn retry(&mut self, name: &str, session: Option<SessionId>, at: Timestamp) -> Result<u64> {

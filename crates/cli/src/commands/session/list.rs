@@ -216,8 +216,6 @@ pub struct Session {
     quarantined: Option<String>,
     /// What was erased of it.
     forgotten: Option<ForgottenJson>,
-    /// What is damaged of it.
-    damaged: Option<String>,
     models: Vec<String>,
     turns: u64,
     tool_calls: u64,
@@ -322,7 +320,6 @@ impl Session {
             archived_at: record.archived_at.map(|t| t.to_string()),
             quarantined: record.quarantined.clone(),
             forgotten: record.forgotten.map(ForgottenJson::of),
-            damaged: record.quarantined.clone(),
             models: summary.models.clone(),
             turns: summary.turns,
             tool_calls: summary.tool_calls,

@@ -122,8 +122,6 @@ pub struct Json {
     quarantined: Option<String>,
     /// What was erased of it.
     forgotten: Option<ForgottenJson>,
-    /// What is damaged of it.
-    damaged: Option<String>,
     children: Vec<Relative>,
     links: Vec<Link>,
     models: Vec<String>,
@@ -328,7 +326,6 @@ impl Json {
             archived_at: record.archived_at.map(|t| t.to_string()),
             quarantined: record.quarantined.clone(),
             forgotten: record.forgotten.map(ForgottenJson::of),
-            damaged: record.quarantined.clone(),
             children: history
                 .children
                 .iter()

@@ -77,27 +77,15 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 fn session(n: u128, home: LedgerId) -> SessionRecord {
-    SessionRecord {
-        id: session_id(n),
-        agent: AgentName::new("claude-code").unwrap(),
-        conversation: ConversationId::new(format!("c{n}")).unwrap(),
+    SessionRecord::new(
+        session_id(n),
+        AgentName::new("claude-code").unwrap(),
+        ConversationId::new(format!("c{n}")).unwrap(),
         home,
-        mode: Mode::Observed,
-        origin: SessionOrigin::Live,
-        parent: None,
-        created_at: at(1),
-        last_at: at(1),
-        ended_at: None,
-        cwd: None,
-        repository: None,
-        worktree: None,
-        head: 0,
-        sealed: 0,
-        forgotten: None,
-        parent_at: None,
-        archived_at: None,
-        quarantined: None,
-    }
+        Mode::Observed,
+        SessionOrigin::Live,
+        at(1),
+    )
 }
 
 fn native(id: &str) -> (AgentName, NativeId) {
