@@ -15,6 +15,8 @@ use crate::{Failure, debian, programs};
 const VARIABLE: &str = "SIGLUM_TEST_PG";
 /// The variable that tells tests which certificate the server has.
 const CERTIFICATE: &str = "SIGLUM_TEST_PG_CERTIFICATE";
+/// The variable that tells tests where a server is whose disk may become full.
+const SMALL: &str = "SIGLUM_TEST_PG_SMALL";
 
 /// Where Debian puts the server's programs, one folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -51,37 +53,55 @@ impl Drop for Server {
     }
 }
 
-/// `cargo xtask postgres`: starts a server, says how to use it, and waits.
+/// What tests use.
+pub(crate) struct Servers {
+    main: Server,
+    /// One with little room. A full disk is in the way of everybody whose server it is, also where only one tablespace
+    /// is on it, so that nobody else uses this one. None where this user may not mount.
+    small: Option<Server>,
+}
+
+/// `cargo xtask postgres`: starts the servers, says how to use them, and waits.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if !args.is_empty() {
         return Err(Failure::Usage("postgres takes no arguments".to_owned()));
     }
-    let server = start()?;
-    println!("export {VARIABLE}='{}'", server.url);
-    println!("export {CERTIFICATE}='{}'", server.certificate.display());
-    eprintln!("the server runs until this program is interrupted");
+    let servers = start()?;
+    for (name, value) in servers.variables() {
+        println!("export {name}='{value}'");
+    }
+    eprintln!("the servers run until this program is interrupted");
     loop {
         std::thread::park();
     }
 }
 
-/// A server for tests, which is kept for as long as this lives; none where the environment names one.
-pub(crate) fn for_tests() -> Result<Option<Server>, Failure> {
+impl Servers {
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        let certificate = self.main.certificate.display().to_string();
+        let mut variables = vec![
+            (VARIABLE, self.main.url.clone()),
+            (CERTIFICATE, certificate),
+        ];
+        variables.extend(self.small.as_ref().map(|s| (SMALL, s.url.clone())));
+        variables
+    }
+}
+
+/// Servers for tests, which are kept for as long as this lives; none where the environment names one.
+pub(crate) fn for_tests() -> Result<Option<Servers>, Failure> {
     match std::env::var_os(VARIABLE) {
         Some(_) => Ok(None),
         None => start().map(Some),
     }
 }
 
-/// Tells tests of their server; one that the environment names is known to them.
-pub(crate) fn tell(server: Option<&Server>, tests: &mut Command) {
-    if let Some(server) = server {
-        tests.env(VARIABLE, &server.url);
-        tests.env(CERTIFICATE, &server.certificate);
-    }
+/// Tells tests of their servers; those that the environment names are known to them.
+pub(crate) fn tell(servers: Option<&Servers>, tests: &mut Command) {
+    tests.envs(servers.map(Servers::variables).unwrap_or_default());
 }
 
-fn start() -> Result<Server, Failure> {
+fn start() -> Result<Servers, Failure> {
     let binaries = match binaries() {
         Some(found) => found,
         None => {
@@ -92,18 +112,12 @@ fn start() -> Result<Server, Failure> {
     if programs::find("openssl").is_none() {
         debian::install(&["openssl"])?;
     }
-    let site = Site {
-        binaries,
-        owner: owner()?,
-        directory: std::env::temp_dir().join(format!("siglum-postgres-{}", std::process::id())),
-        password: password()?,
-        port: free_port()?,
-    };
-    let started = site.start();
-    if started.is_err() {
-        let _ = fs::remove_dir_all(&site.directory);
-    }
-    started
+    let main = Site::new(&binaries, "main")?;
+    let small = Site::new(&binaries, "small")?;
+    Ok(Servers {
+        main: main.started(Site::start)?,
+        small: small.started(Site::start_small)?,
+    })
 }
 
 /// The folder with the server's programs: the one in `PATH`, else the newest that Debian has.
@@ -181,6 +195,26 @@ struct Site {
 }
 
 impl Site {
+    fn new(binaries: &Path, name: &str) -> Result<Self, Failure> {
+        let directory = format!("siglum-postgres-{}-{name}", std::process::id());
+        Ok(Self {
+            binaries: binaries.to_owned(),
+            owner: owner()?,
+            directory: std::env::temp_dir().join(directory),
+            password: password()?,
+            port: free_port()?,
+        })
+    }
+
+    /// Starts what `how` says; nothing stays of what did not start.
+    fn started<T>(&self, how: impl Fn(&Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        let started = how(self);
+        if started.is_err() {
+            let _ = fs::remove_dir_all(&self.directory);
+        }
+        started
+    }
+
     fn start(&self) -> Result<Server, Failure> {
         let failed = |e: std::io::Error| Failure::new(format!("{}: {e}", self.directory.display()));
         fs::create_dir(&self.directory).map_err(failed)?;
@@ -194,8 +228,13 @@ impl Site {
         let mut server = self.keep()?;
         self.await_ready(&mut server)?;
         self.furnish()?;
-        self.make_small_room()?;
         Ok(server)
+    }
+
+    /// Starts one that has the tablespace `small`.
+    fn start_small(&self) -> Result<Option<Server>, Failure> {
+        let server = self.start()?;
+        Ok(self.make_small_room()?.then_some(server))
     }
 
     /// A program of the server, run by its owner.
@@ -311,10 +350,11 @@ impl Site {
         Ok(())
     }
 
-    /// Makes room that is soon full, for tests of a full disk: the tablespace `small`. Only where this user may mount.
-    fn make_small_room(&self) -> Result<(), Failure> {
+    /// Makes room that is soon full, for tests of a full disk: the tablespace `small`. `false` where this user may not
+    /// mount.
+    fn make_small_room(&self) -> Result<bool, Failure> {
         let Some(owner) = self.owner else {
-            return Ok(());
+            return Ok(false);
         };
         let place = self.directory.join("small");
         let failed = |e: std::io::Error| Failure::new(format!("{}: {e}", place.display()));
@@ -327,11 +367,12 @@ impl Site {
             .arg("tmpfs")
             .arg(&place);
         if quietly(&mut mount).is_err() {
-            return Ok(());
+            return Ok(false);
         }
         let tablespace = format!("CREATE TABLESPACE small LOCATION '{}'", place.display());
         quietly(&mut self.psql(&tablespace))?;
-        quietly(&mut self.psql("GRANT CREATE ON TABLESPACE small TO siglum"))
+        quietly(&mut self.psql("GRANT CREATE ON TABLESPACE small TO siglum"))?;
+        Ok(true)
     }
 
     /// Makes the role of the tests and its database, whose language orders words otherwise than by their bytes, as
@@ -371,10 +412,10 @@ mod tests {
             println!("not tested: there is no PostgreSQL here");
             return;
         }
-        let server = start().unwrap();
+        let site = Site::new(&binaries().unwrap(), "test").unwrap();
+        let server = site.started(Site::start).unwrap();
         let pid = server.keeper.id();
-        let directory =
-            std::env::temp_dir().join(format!("siglum-postgres-{}", std::process::id()));
+        let directory = site.directory;
         let server_pid = fs::read_to_string(directory.join("data/postmaster.pid")).unwrap();
         let server_pid = server_pid.lines().next().unwrap().to_owned();
         assert!(Path::new(&format!("/proc/{server_pid}")).exists());
