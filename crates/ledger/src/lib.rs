@@ -35,6 +35,7 @@ pub use row::LogRow;
 pub use spool::{Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
 pub use transaction::{
-    Appended, Commits, Durability, Ledger, Log, NewEntry, Queue, Sessions, Transaction, read, write,
+    Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Sessions, Transaction,
+    read, write,
 };
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};

@@ -14,7 +14,7 @@ pub trait Shelf {
     ///
     /// # Errors
     /// Those of the store.
-    fn open(&self) -> Result<Box<dyn Ledger>, LedgerError>;
+    fn open(&self) -> Result<Box<dyn Ledger + Send>, LedgerError>;
 }
 
 /// What a check found wrong.
@@ -100,7 +100,7 @@ impl From<LedgerError> for Wrong {
 }
 
 /// A store that a check has open.
-pub(super) struct Desk(pub(super) Box<dyn Ledger>);
+pub(super) struct Desk(pub(super) Box<dyn Ledger + Send>);
 
 impl Desk {
     pub(super) fn open(shelf: &dyn Shelf) -> Outcome<Self> {

@@ -25,6 +25,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::TakesFresh,
     Fault::DropsPins,
     Fault::HalfCommits,
+    Fault::HalfNested,
     Fault::SwallowsErrors,
     Fault::OtherError,
     Fault::Separate,

@@ -63,7 +63,7 @@ fn term(step: &Value) -> Duration {
 }
 
 impl Player {
-    pub(crate) fn new(inner: Box<dyn Ledger>, home: &str, remote: bool, name: &str) -> Self {
+    pub(crate) fn new(inner: Box<dyn Ledger + Send>, home: &str, remote: bool, name: &str) -> Self {
         Self {
             world: machine::world(home),
             ledger: Faulty {
