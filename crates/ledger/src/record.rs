@@ -217,6 +217,19 @@ pub struct SessionListing {
     pub commits: u64,
 }
 
+/// In which order sessions are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Those that something was heard of last come first.
+    #[default]
+    Heard,
+    /// Those that were created last come first, by their ids: an order in which no session moves.
+    Created {
+        /// Only those that come after this one.
+        after: Option<SessionId>,
+    },
+}
+
 /// Which sessions to list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
@@ -234,8 +247,10 @@ pub struct SessionFilter {
     pub seen: bool,
     /// Only that came from this session.
     pub parent: Option<SessionId>,
-    /// Only with this link attached, after all statements by their time.
-    pub link: Option<Link>,
+    /// Only with all of these links attached, after all statements by their time.
+    pub links: Vec<Link>,
+    /// In which order.
+    pub order: Order,
     /// At most this many; 0 means all.
     pub limit: usize,
 }

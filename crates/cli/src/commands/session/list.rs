@@ -57,7 +57,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             limit => limit + 1,
         },
         parent: None,
-        link: args.link.clone(),
+        links: args.link.iter().cloned().collect(),
+        order: siglum_ledger::Order::Heard,
     };
     let mut sessions = overview::sessions(&cx.world()?, &mut ledger, &filter)?;
     if args.open {

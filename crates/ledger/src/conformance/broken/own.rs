@@ -47,7 +47,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("sessions", "open"),
     Fault::Ignores("sessions", "seen"),
     Fault::Ignores("sessions", "parent"),
-    Fault::Ignores("sessions", "link"),
+    Fault::Ignores("sessions", "links"),
+    Fault::Ignores("sessions", "order"),
     Fault::Ignores("sessions", "limit"),
     Fault::Ignores("entries", "after"),
     Fault::Ignores("running_calls", "since"),
@@ -121,7 +122,8 @@ impl BrokenTx<'_> {
             Fault::Ignores("sessions", "open") => filter.open = false,
             Fault::Ignores("sessions", "seen") => filter.seen = false,
             Fault::Ignores("sessions", "parent") => filter.parent = None,
-            Fault::Ignores("sessions", "link") => filter.link = None,
+            Fault::Ignores("sessions", "links") => filter.links.clear(),
+            Fault::Ignores("sessions", "order") => filter.order = crate::Order::Heard,
             Fault::Ignores("sessions", "limit") => filter.limit = 0,
             _ => {}
         }
