@@ -13,6 +13,7 @@ use siglum_domain::{
 };
 
 use crate::LedgerError;
+use crate::access::Access;
 use crate::forgetting::Forgetting;
 use crate::integrity::Integrity;
 use crate::projections::Projections;
@@ -114,11 +115,11 @@ pub fn write<T>(
 
 /// Everything that can be done inside a transaction.
 pub trait Transaction:
-    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity
+    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Access
 {
 }
-impl<T: Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity> Transaction
-    for T
+impl<T> Transaction for T where
+    T: Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Access
 {
 }
 
