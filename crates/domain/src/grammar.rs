@@ -3,9 +3,12 @@
 //! Blank is *absent*, which callers say with `Option`; a blank or control character anywhere else is
 //! refused, never trimmed.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::redact::Redactor;
 
 /// Why a name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -111,6 +114,18 @@ name!(
     }
 );
 name!(
+    /// What people call a token.
+    TokenName,
+    "name",
+    "1 to 64 printable characters, no blank at either end, and no secret",
+    |t| {
+        (1..=64).contains(&t.chars().count())
+            && !t.chars().any(char::is_control)
+            && t.trim() == t
+            && matches!(Redactor::shared().redact_cow(t), Cow::Borrowed(_))
+    }
+);
+name!(
     /// The product that does the work, such as `claude-code`.
     AgentName,
     "agent",
@@ -203,6 +218,24 @@ mod tests {
         assert!(Oid::new("a".repeat(64)).is_ok());
         assert!(Oid::new("A".repeat(40)).is_err());
         assert!(Oid::new("a".repeat(41)).is_err());
+    }
+
+    #[test]
+    fn a_token_is_not_named_by_itself() {
+        assert!(TokenName::new("the night's build — Köln").is_ok());
+        let secret = format!("siglum_t_{}", "0123456789abcdef".repeat(4));
+        for bad in [
+            "",
+            " ",
+            " a",
+            "a ",
+            "a\tb",
+            "a\nb",
+            &"x".repeat(65),
+            &secret,
+        ] {
+            assert!(TokenName::new(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -144,6 +144,10 @@ id!(
     /// One entry of a session's log.
     ObservationId, "evt", "event"
 );
+id!(
+    /// One credential of the gateway, without its secret.
+    TokenId, "tok", "token"
+);
 
 /// Tells whether `text` could be the tail of an id: six to thirty-two hexadecimal digits.
 #[must_use]

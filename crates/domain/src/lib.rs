@@ -5,6 +5,7 @@
 //! decisions out ([`evidence::judge`], [`fold`], [`provenance`]).
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod commit;
 pub mod digest;
 pub mod evidence;
@@ -22,7 +23,9 @@ pub mod tail;
 pub mod time;
 pub mod trailer;
 
-pub use grammar::{AgentName, ConversationId, NativeId, Oid, Tenant, TurnKey};
-pub use id::{CheckpointId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId, TurnId};
+pub use grammar::{AgentName, ConversationId, NativeId, Oid, Tenant, TokenName, TurnKey};
+pub use id::{
+    CheckpointId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId, TokenId, TurnId,
+};
 pub use redact::Redacted;
 pub use time::Timestamp;

@@ -6,6 +6,7 @@
 //! terminal: all of that comes in a [`World`].
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod authors;
 mod calls;
 pub mod check;

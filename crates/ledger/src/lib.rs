@@ -2,10 +2,12 @@
 //!
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
-//! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`]. The engine composes them; nothing here judges or decides. SQL lives in
+//! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
+//! [`Access`]. The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 
+mod access;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
@@ -24,6 +26,7 @@ mod stored;
 mod transaction;
 mod turns;
 
+pub use access::{Access, TokenRecord};
 pub use error::LedgerError;
 pub use forgetting::Forgetting;
 pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};

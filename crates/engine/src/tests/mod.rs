@@ -1,5 +1,6 @@
 //! The use cases on a ledger of their own, with played agents.
 
+mod access;
 mod clock;
 mod landing;
 mod launch;

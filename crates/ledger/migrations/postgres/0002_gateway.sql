@@ -2,6 +2,25 @@
 
 -- Credentials.
 
+-- Whoever may call the gateway: what is kept of a token is the digest of its text.
+CREATE TABLE tokens (
+    tenant       text COLLATE "C" NOT NULL,
+    id           uuid NOT NULL,
+    digest       text COLLATE "C" NOT NULL,
+    -- The session that it may act for; none: a launcher's.
+    session      uuid,
+    name         text NOT NULL,
+    by           text NOT NULL,
+    created_at   bigint NOT NULL,
+    expires_at   bigint,
+    revoked_at   bigint,
+    replaced_by  uuid,
+    last_used_at bigint,
+    PRIMARY KEY (tenant, id),
+    UNIQUE (tenant, digest)
+);
+CREATE INDEX tokens_by_session ON tokens (tenant, session, id) WHERE session IS NOT NULL;
+
 -- The audit.
 
 -- Pipelines.

@@ -2,6 +2,22 @@
 
 -- Credentials.
 
+-- Whoever may call the gateway: what is kept of a token is the digest of its text.
+CREATE TABLE tokens (
+    id           BLOB PRIMARY KEY,
+    digest       TEXT NOT NULL UNIQUE,
+    -- The session that it may act for; none: a launcher's.
+    session      BLOB REFERENCES sessions(id),
+    name         TEXT NOT NULL,
+    by           TEXT NOT NULL,
+    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER,
+    revoked_at   INTEGER,
+    replaced_by  BLOB,
+    last_used_at INTEGER
+) WITHOUT ROWID;
+CREATE INDEX tokens_by_session ON tokens (session, id) WHERE session IS NOT NULL;
+
 -- The audit.
 
 -- Pipelines.

@@ -4,6 +4,7 @@
 //! belongs to one kind of store (its locks, its schema, its files) is tested beside that store. The
 //! suite itself is tested with stores that each have one fault.
 
+mod access;
 mod check;
 mod checkpoints;
 mod claims;

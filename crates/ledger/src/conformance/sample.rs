@@ -1,5 +1,6 @@
 //! Rows to try a store with.
 
+use siglum_domain::access::Scope;
 use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, RULES, Verdict};
 use siglum_domain::intake::{AgentVariable, Place, Scene};
@@ -8,13 +9,15 @@ use siglum_domain::process::{Ancestor, Chain, ProcessIdentity, Terminal};
 use siglum_domain::receipt::{Receipt, seal};
 use siglum_domain::{
     AgentName, CheckpointId, ConversationId, LedgerId, NativeId, ObservationId, Oid, Redacted,
-    RepositoryId, SessionId, Timestamp, TurnId,
+    RepositoryId, SessionId, Timestamp, TokenId, TurnId,
 };
 use uuid::Uuid;
 
 use super::check::{Desk, Outcome};
 use crate::record::*;
-use crate::{Appended, LedgerError, LogRow, NewEntry, OpenTurn, Projection, Transaction};
+use crate::{
+    Appended, LedgerError, LogRow, NewEntry, OpenTurn, Projection, TokenRecord, Transaction,
+};
 
 /// A UUID with a version and a tail of its own.
 const fn uuid(kind: u128, n: u128) -> Uuid {
@@ -35,6 +38,10 @@ pub(super) const fn turn_id(n: u128) -> TurnId {
 }
 pub(super) const fn entry_id(n: u128) -> ObservationId {
     ObservationId::from_uuid(uuid(5, n))
+}
+
+pub(super) const fn token_id(n: u128) -> TokenId {
+    TokenId::from_uuid(uuid(6, n))
 }
 
 pub(super) const fn at(seconds: i64) -> Timestamp {
@@ -372,5 +379,21 @@ pub(super) fn checkpoint(n: u128, kind: CheckpointKind) -> CheckpointRecord {
         commit: None,
         at: at(i64::try_from(n).unwrap_or(0)),
         pins: vec![(session_id(1), 4)],
+    }
+}
+
+/// A launcher's token that never expires.
+pub(super) fn token(n: u128) -> TokenRecord {
+    TokenRecord {
+        id: token_id(n),
+        digest: format!("digest {n}"),
+        scope: Scope::Launcher,
+        name: format!("token — {n}"),
+        by: "Ann".to_owned(),
+        created_at: at(i64::try_from(n).unwrap_or(0)),
+        expires_at: None,
+        revoked_at: None,
+        replaced_by: None,
+        last_used_at: None,
     }
 }

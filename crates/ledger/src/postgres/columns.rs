@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use postgres::Row;
 use postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 use siglum_domain::{
-    CheckpointId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
+    CheckpointId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TokenId, TurnId,
 };
 use uuid::Uuid;
 
@@ -43,7 +43,8 @@ id_column!(
     CheckpointId,
     RepositoryId,
     LedgerId,
-    ObservationId
+    ObservationId,
+    TokenId
 );
 
 impl ToSql for Col<Timestamp> {

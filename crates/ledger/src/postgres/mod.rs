@@ -4,6 +4,7 @@
 //! one. Nothing relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so that distributed
 //! databases that speak its protocol can hold a ledger, too; where there are notifications, they are a hint.
 
+mod access;
 mod begun;
 mod check;
 mod columns;

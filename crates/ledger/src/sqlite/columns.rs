@@ -3,7 +3,7 @@
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql};
 use siglum_domain::{
-    CheckpointId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
+    CheckpointId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TokenId, TurnId,
 };
 use uuid::Uuid;
 
@@ -35,7 +35,8 @@ id_column!(
     CheckpointId,
     RepositoryId,
     LedgerId,
-    ObservationId
+    ObservationId,
+    TokenId
 );
 
 impl ToSql for Col<Timestamp> {

@@ -3,6 +3,7 @@
 //! A hook opens nothing it does not need: it never migrates, never checkpoints, and waits at most
 //! as long as [`Open`] says.
 
+mod access;
 mod backup;
 mod columns;
 mod commits;

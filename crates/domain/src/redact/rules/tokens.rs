@@ -34,6 +34,17 @@ const fn shaped(
 /// The tokens.
 pub(super) const TOKENS: &[Rule] = &[
     token(
+        "siglum-token",
+        &["siglum_"],
+        r"siglum_[A-Za-z0-9._:-]{1,64}_[0-9a-f]{64}(?-u:\b)",
+        concat!(
+            "si",
+            "glum_default_",
+            "3f786850e387550fdab836ed7e6dc881",
+            "9f86d081884c7d659a2feaa0c55ad015"
+        ),
+    ),
+    token(
         "aws-bedrock-key",
         &["absk"],
         r"ABSK[A-Za-z0-9+/]{100,280}={0,2}",

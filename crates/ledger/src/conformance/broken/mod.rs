@@ -3,6 +3,7 @@
 //! A good store does the work; on the way in or out, one verb goes wrong. The verbs of each trait
 //! are listed with their kind, so that every verb gets every fault that its kind can have.
 
+mod access;
 mod commits;
 mod fault;
 mod forgetting;

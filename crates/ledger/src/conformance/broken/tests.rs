@@ -1,8 +1,8 @@
 //! The suite on broken stores.
 
 use super::{
-    Broken, Fault, Kind, commits, forgetting, integrity, log, own, projections, queue, sessions,
-    turns,
+    Broken, Fault, Kind, access, commits, forgetting, integrity, log, own, projections, queue,
+    sessions, turns,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -76,6 +76,17 @@ fn broken_projections_are_caught() {
     let lists = projections::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     all_caught(own.chain(lists).chain(verbs));
+}
+
+#[test]
+fn broken_credentials_are_caught() {
+    let own = access::FAULTS.iter().copied();
+    let lists = access::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(
+        own.chain(lists)
+            .chain(faults(access::ACCESS, access::LIMITED)),
+    );
 }
 
 #[test]

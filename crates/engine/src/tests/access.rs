@@ -1,0 +1,132 @@
+//! Credentials, from their issue to their end.
+
+use std::time::Duration;
+
+use siglum_domain::access::Scope;
+use siglum_domain::observation::StartKind;
+use siglum_domain::{SessionId, TokenId, TokenName};
+use uuid::Uuid;
+
+use super::stage::{Stage, at, says, started};
+use crate::access::*;
+
+const HOUR: i64 = 3600;
+
+fn id(n: u128) -> TokenId {
+    TokenId::from_uuid(Uuid::from_u128(n))
+}
+
+fn new(n: u128, expires: Option<i64>) -> NewToken {
+    NewToken {
+        id: id(n),
+        digest: format!("digest {n}"),
+        scope: Scope::Launcher,
+        name: TokenName::new(format!("token {n}")).unwrap(),
+        by: "Ann".to_owned(),
+        expires_at: expires.map(at),
+    }
+}
+
+fn issued(stage: &mut Stage, token: &NewToken) {
+    stage.play(|here, ledger| issue(here, ledger, token).unwrap());
+}
+
+/// Who the token is said to be of, or the code of the refusal.
+fn told(stage: &mut Stage, n: u128) -> Result<Caller, &'static str> {
+    let digest = format!("digest {n}");
+    stage.play(|here, ledger| authenticate(here, ledger, &digest).map_err(|e| e.code()))
+}
+
+#[test]
+fn a_token_is_taken_until_it_expires() {
+    let mut stage = Stage::new();
+    issued(&mut stage, &new(1, Some(2000)));
+    issued(&mut stage, &new(2, None));
+    let caller = told(&mut stage, 1).unwrap();
+    assert_eq!((caller.token, caller.scope), (id(1), Scope::Launcher));
+    assert_eq!(caller.name, "token 1");
+    assert_eq!(told(&mut stage, 3), Err("token_unknown"));
+    stage.now.set(1999);
+    assert!(told(&mut stage, 1).is_ok());
+    stage.now.set(2000);
+    assert_eq!(told(&mut stage, 1), Err("token_expired"));
+    stage.now.set(2_000_000_000);
+    assert!(told(&mut stage, 2).is_ok());
+}
+
+#[test]
+fn a_token_that_was_revoked_is_refused_and_that_it_expired_does_not_hide_it() {
+    let mut stage = Stage::new();
+    issued(&mut stage, &new(1, Some(1500)));
+    let mut revoke =
+        |n| stage.play(|here, ledger| revoke(here, ledger, id(n), "Ann").map_err(|e| e.code()));
+    assert_eq!(revoke(1), Ok(true));
+    assert_eq!(revoke(1), Ok(false));
+    assert_eq!(revoke(2), Err("token_unknown"));
+    assert_eq!(told(&mut stage, 1), Err("token_revoked"));
+    stage.now.set(1600);
+    assert_eq!(told(&mut stage, 1), Err("token_revoked"));
+}
+
+#[test]
+fn an_old_token_holds_for_the_grace_and_is_replaced_once() {
+    let mut stage = Stage::new();
+    issued(&mut stage, &new(1, None));
+    let replace = |stage: &mut Stage, old, n| {
+        let grace = Duration::from_mins(1);
+        stage.play(|here, ledger| {
+            rotate(here, ledger, id(old), &new(n, None), grace).map_err(|e| e.code())
+        })
+    };
+    assert!(replace(&mut stage, 1, 2).is_ok());
+    assert!(told(&mut stage, 1).is_ok() && told(&mut stage, 2).is_ok());
+    assert_eq!(replace(&mut stage, 1, 3), Err("token_replaced"));
+    assert_eq!(told(&mut stage, 3), Err("token_unknown"));
+    stage.now.set(1060);
+    assert_eq!(told(&mut stage, 1), Err("token_expired"));
+    assert!(told(&mut stage, 2).is_ok());
+    assert_eq!(replace(&mut stage, 1, 3), Err("token_expired"));
+    assert_eq!(replace(&mut stage, 9, 3), Err("token_unknown"));
+    stage.play(|here, ledger| rotate(here, ledger, id(2), &new(4, None), Duration::ZERO).unwrap());
+    assert_eq!(told(&mut stage, 2), Err("token_expired"));
+}
+
+#[test]
+fn a_token_of_a_session_needs_the_session_and_stays_with_it_when_it_is_rotated() {
+    let mut stage = Stage::new();
+    let session = stage.hear(says("one", vec![started(1, StartKind::Startup)]));
+    let other = SessionId::from_uuid(Uuid::from_u128(7));
+    let of = |n, session| NewToken {
+        scope: Scope::Session(session),
+        ..new(n, None)
+    };
+    let refused = stage.play(|here, ledger| issue(here, ledger, &of(1, other)).unwrap_err());
+    assert_eq!(refused.code(), "session_unknown");
+    assert_eq!(told(&mut stage, 1), Err("token_unknown"));
+    issued(&mut stage, &of(2, session));
+    stage.play(|here, ledger| rotate(here, ledger, id(2), &new(3, None), Duration::ZERO).unwrap());
+    let caller = told(&mut stage, 3).unwrap();
+    assert_eq!(caller.scope, Scope::Session(session));
+    assert!(caller.may_act_for(session) && !caller.may_act_for(other));
+}
+
+#[test]
+fn use_is_noted_once_an_hour() {
+    let mut stage = Stage::new();
+    issued(&mut stage, &new(1, None));
+    let mut noted = Vec::new();
+    for seconds in [0, 1, HOUR - 1, HOUR, HOUR + 1, 2 * HOUR] {
+        stage.now.set(1000 + seconds);
+        let caller = told(&mut stage, 1).unwrap();
+        if caller.note_due {
+            // Two requests at once: both are told that it is due.
+            for _ in 0..2 {
+                stage.play(|here, ledger| note_use(here, ledger, &caller).unwrap());
+            }
+            noted.push(seconds);
+        }
+        let last = stage.read(|tx| tx.token(id(1))).unwrap().last_used_at;
+        assert_eq!(last, noted.last().map(|s| at(1000 + s)));
+    }
+    assert_eq!(noted, [0, HOUR, 2 * HOUR]);
+}
