@@ -23,6 +23,7 @@ pub mod launch;
 mod moves;
 pub mod overview;
 pub mod project;
+pub mod remote;
 pub mod restore;
 mod rivals;
 mod scene;

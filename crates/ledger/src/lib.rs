@@ -3,7 +3,7 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`]. The engine composes them; nothing here judges or decides. SQL lives in
+//! [`Access`], [`Requests`]. The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 
@@ -18,6 +18,7 @@ mod launch;
 pub mod postgres;
 mod projections;
 mod record;
+mod requests;
 mod row;
 mod schema;
 mod spool;
@@ -34,6 +35,7 @@ pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredS
 pub use postgres::{PostgresHints, PostgresLedger, PostgresSettings};
 pub use projections::{Delivery, Lag, Projection, Projections};
 pub use record::*;
+pub use requests::{RequestRecord, Requests};
 pub use row::LogRow;
 pub use spool::{Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;

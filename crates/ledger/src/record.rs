@@ -233,6 +233,8 @@ pub enum Order {
 /// Which sessions to list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
+    /// Only this one.
+    pub id: Option<SessionId>,
     /// Only of this repository.
     pub repository: Option<RepositoryId>,
     /// Only of this agent.
@@ -488,6 +490,16 @@ pub enum Statement {
     Ended {
         /// The session.
         session: SessionId,
+        /// How, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end: Option<LaunchEnd>,
+    },
+    /// A session works in these repositories, the first of them first of all.
+    WorksIn {
+        /// The session.
+        session: SessionId,
+        /// The repositories.
+        repositories: Vec<RepositoryId>,
     },
     /// A session was archived.
     Archived {

@@ -18,6 +18,7 @@ use crate::forgetting::Forgetting;
 use crate::integrity::Integrity;
 use crate::projections::Projections;
 use crate::record::*;
+use crate::requests::Requests;
 use crate::turns::Turns;
 
 /// How safe a write is when the call returns.
@@ -115,7 +116,7 @@ pub fn write<T>(
 
 /// Everything that can be done inside a transaction.
 pub trait Transaction:
-    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Access
+    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Access + Requests
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.
@@ -499,6 +500,12 @@ pub trait Commits {
     fn withdraw_checkpoint(&mut self, id: CheckpointId) -> Result<()>;
     /// One checkpoint.
     fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<CheckpointRecord>>;
+    /// The checkpoints of a commit, oldest first: each session that had a part in it may have one.
+    fn checkpoints_of_commit(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Vec<CheckpointRecord>>;
     /// Checkpoints, newest first; of a session, of a repository, or of all.
     fn checkpoints(
         &mut self,

@@ -85,9 +85,10 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
         }
         Ok(())
     })?;
-    for mask in 0..512u32 {
+    for mask in 0..1024u32 {
         let on = |bit: u32| mask & (1 << bit) != 0;
         let filter = SessionFilter {
+            id: on(9).then(|| session_id(17)),
             repository: on(0).then(|| repository_id(2)),
             agent: on(1).then(|| agent("codex")),
             since: on(2).then(|| at(280)),
@@ -100,7 +101,8 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
             limit: if on(5) { 2 } else { 0 },
         };
         let fits = |s: &&SessionRecord| {
-            filter.repository.is_none_or(|r| s.repository == Some(r))
+            filter.id.is_none_or(|id| s.id == id)
+                && filter.repository.is_none_or(|r| s.repository == Some(r))
                 && filter.agent.as_ref().is_none_or(|a| s.agent == *a)
                 && filter.since.is_none_or(|t| s.last_at >= t)
                 && filter.until.is_none_or(|t| s.created_at < t)

@@ -134,7 +134,7 @@ impl Tx<'_> {
     }
 
     pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
-        let repository = filter.repository.map(Col);
+        let (id, repository) = (filter.id.map(Col), filter.repository.map(Col));
         let agent = filter.agent.as_ref().map(ToString::to_string);
         let (since, until) = (filter.since.map(Col), filter.until.map(Col));
         let parent = filter.parent.map(Col);
@@ -152,6 +152,7 @@ impl Tx<'_> {
             texts: vec!["s.tenant = $1".to_owned()],
             values: Vec::new(),
         };
+        of.add_if("s.id = ?", id.as_ref().map(|v| v as _));
         of.add_if("s.repository = ?", repository.as_ref().map(|v| v as _));
         of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));
         of.add_if("s.last_at >= ?", since.as_ref().map(|v| v as _));

@@ -117,6 +117,7 @@ impl Tx<'_> {
                 values.push(value);
             }
         };
+        when("s.id = ?", filter.id.map(|id| Box::new(Col(id)) as _));
         when(
             "s.repository = ?",
             filter.repository.map(|r| Box::new(Col(r)) as _),

@@ -46,6 +46,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, here) = cx.settled()?;
     let repository = scope(cx, args.all, here)?;
     let filter = SessionFilter {
+        id: None,
         repository,
         agent: args.agent.clone(),
         since: args.period.since,

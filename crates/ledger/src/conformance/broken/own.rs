@@ -40,6 +40,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Forgets("cursor"),
     Fault::Blind("outbox_end"),
     Fault::Forgets("outbox_end"),
+    Fault::Ignores("sessions", "id"),
     Fault::Ignores("sessions", "repository"),
     Fault::Ignores("sessions", "agent"),
     Fault::Ignores("sessions", "since"),
@@ -115,6 +116,7 @@ impl BrokenTx<'_> {
     pub(super) fn sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
         let mut filter = filter.clone();
         match self.state.fault {
+            Fault::Ignores("sessions", "id") => filter.id = None,
             Fault::Ignores("sessions", "repository") => filter.repository = None,
             Fault::Ignores("sessions", "agent") => filter.agent = None,
             Fault::Ignores("sessions", "since") => filter.since = None,
