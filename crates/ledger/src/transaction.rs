@@ -14,6 +14,7 @@ use siglum_domain::{
 
 use crate::LedgerError;
 use crate::access::Access;
+use crate::audit::Audit;
 use crate::forgetting::Forgetting;
 use crate::integrity::Integrity;
 use crate::projections::Projections;
@@ -115,11 +116,20 @@ pub fn write<T>(
 
 /// Everything that can be done inside a transaction.
 pub trait Transaction:
-    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Access
+    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Access + Audit
 {
 }
 impl<T> Transaction for T where
-    T: Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Access
+    T: Sessions
+        + Log
+        + Commits
+        + Queue
+        + Forgetting
+        + Turns
+        + Projections
+        + Integrity
+        + Access
+        + Audit
 {
 }
 
