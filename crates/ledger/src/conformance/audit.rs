@@ -80,14 +80,13 @@ fn recorded(shelf: &dyn Shelf) -> Result {
     Ok(())
 }
 
-fn filtered(shelf: &dyn Shelf) -> Result {
-    let mut desk = Desk::open(shelf)?;
-    furnish(&mut desk)?;
+/// Four entries that differ in all that a filter can say.
+fn various() -> [Header; 4] {
     let refused = Outcome::Refused {
         reason: String::new(),
         field: None,
     };
-    for entry in [
+    [
         Header {
             session: Some(session_id(1)),
             ..header("token tok_1 night", Action::TokenUsed, 1)
@@ -105,106 +104,45 @@ fn filtered(shelf: &dyn Shelf) -> Result {
             pipeline: Some("p 2".to_owned()),
             ..header("Token", Action::SessionCreated, 4)
         },
-    ] {
-        add(&mut desk, &entry)?;
+    ]
+}
+
+fn filtered(shelf: &dyn Shelf) -> Result {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    for entry in &various() {
+        add(&mut desk, entry)?;
     }
     let mut later = Desk::open(shelf)?;
-    let mut found = |filter: &AuditFilter| -> Result<Vec<u64>> {
-        let entries = later.read(|tx| tx.audit(filter))?;
+    let mut found = |set: &dyn Fn(&mut AuditFilter)| -> Result<Vec<u64>> {
+        let mut filter = AuditFilter::default();
+        set(&mut filter);
+        let entries = later.read(|tx| tx.audit(&filter))?;
         Ok(entries.iter().map(|e| e.number).collect())
     };
-    let all = AuditFilter::default;
-    let some = |text: &str| Some(text.to_owned());
-    for (filter, wanted, what) in [
-        (all(), vec![4, 3, 2, 1], "all"),
-        (
-            AuditFilter {
-                session: Some(session_id(1)),
-                ..all()
-            },
-            vec![1],
-            "a session",
-        ),
-        (
-            AuditFilter {
-                action: some("token.used"),
-                ..all()
-            },
-            vec![2, 1],
-            "an action",
-        ),
-        (
-            AuditFilter {
-                actor: some("token tok_1"),
-                ..all()
-            },
-            vec![3, 1],
-            "an actor",
-        ),
-        (
-            AuditFilter {
-                pipeline: some("p"),
-                ..all()
-            },
-            vec![2],
-            "a pipeline",
-        ),
-        (
-            AuditFilter {
-                since: Some(at(3)),
-                ..all()
-            },
-            vec![4, 3],
-            "a beginning",
-        ),
-        (
-            AuditFilter {
-                until: Some(at(3)),
-                ..all()
-            },
-            vec![2, 1],
-            "an end",
-        ),
-        (
-            AuditFilter {
-                outcome: some("refused"),
-                ..all()
-            },
-            vec![3],
-            "an outcome",
-        ),
-        (
-            AuditFilter {
-                before: Some(3),
-                ..all()
-            },
-            vec![2, 1],
-            "a place",
-        ),
-        (AuditFilter { limit: 2, ..all() }, vec![4, 3], "a limit"),
-        (
-            AuditFilter {
-                action: some("token.used"),
-                actor: some("token"),
-                since: Some(at(1)),
-                before: Some(3),
-                limit: 1,
-                ..all()
-            },
-            vec![2],
-            "several",
-        ),
-        (
-            AuditFilter {
-                action: some("token"),
-                ..all()
-            },
-            vec![],
-            "nothing",
-        ),
-    ] {
-        same!(found(&filter)?, wanted, format!("the entries of {what}"));
-    }
+    let text = |text: &str| Some(text.to_owned());
+    let by_session = found(&|f| f.session = Some(session_id(1)))?;
+    same!(by_session, [1], "of a session");
+    let by_action = found(&|f| f.action = text("token.used"))?;
+    same!(by_action, [2, 1], "of an action");
+    let by_part = found(&|f| f.action = text("token"))?;
+    holds!(by_part.is_empty(), "a part of an action names it");
+    let by_actor = found(&|f| f.actor = text("token tok_1"))?;
+    same!(by_actor, [3, 1], "of an actor");
+    let by_pipeline = found(&|f| f.pipeline = text("p"))?;
+    same!(by_pipeline, [2], "of a pipeline");
+    same!(found(&|f| f.since = Some(at(3)))?, [4, 3], "from a time on");
+    same!(found(&|f| f.until = Some(at(3)))?, [2, 1], "before a time");
+    let by_outcome = found(&|f| f.outcome = text("refused"))?;
+    same!(by_outcome, [3], "of an outcome");
+    same!(found(&|f| f.before = Some(3))?, [2, 1], "before a number");
+    same!(found(&|f| f.limit = 2)?, [4, 3], "at most two");
+    same!(found(&|_| ())?, [4, 3, 2, 1], "all");
+    let by_several = found(&|f| {
+        (f.action, f.actor) = (text("token.used"), text("token"));
+        (f.since, f.before, f.limit) = (Some(at(1)), Some(3), 1);
+    })?;
+    same!(by_several, [2], "by several conditions");
     Ok(())
 }
 
