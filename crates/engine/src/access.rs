@@ -126,7 +126,8 @@ pub fn issue(
     })
 }
 
-/// Makes a token known in a transaction that does more, such as creating its session, which must be there.
+/// Makes a token known in a transaction that does more, such as creating its session, which must be there. It writes
+/// to the audit, so statements come before it.
 ///
 /// # Errors
 /// Those of the ledger.

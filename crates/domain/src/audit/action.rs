@@ -72,6 +72,8 @@ actions! {
     CheckpointRecorded = "checkpoint.recorded";
     /// Something was recorded of a pipeline.
     PipelineRecorded = "pipeline.recorded";
+    /// The ledger was brought back from a backup.
+    LedgerRestored = "ledger.restored";
     /// The audit was exported.
     AuditExported = "audit.exported";
 }
