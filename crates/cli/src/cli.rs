@@ -59,6 +59,10 @@ enum Command {
     #[command(subcommand)]
     Link(commands::link::Command),
     #[command(subcommand)]
+    Token(commands::token::Command),
+    #[command(subcommand)]
+    Audit(commands::audit::Command),
+    #[command(subcommand)]
     Projection(commands::projection::Command),
     Rebuild(commands::rebuild::Args),
     Adopt(commands::adopt::Args),
@@ -137,6 +141,8 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Session(command) => commands::session::run(&command, cx),
         Command::Checkpoint(command) => commands::checkpoint::run(&command, cx),
         Command::Link(command) => commands::link::run(&command, cx),
+        Command::Token(command) => commands::token::run(&command, cx),
+        Command::Audit(command) => commands::audit::run(&command, cx),
         Command::Projection(command) => commands::projection::run(&command, cx),
         Command::Rebuild(args) => commands::rebuild::run(&args, cx),
         Command::Adopt(args) => commands::adopt::run(&args, cx),

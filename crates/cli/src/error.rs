@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use siglum_engine::EngineError;
+use siglum_engine::access::AccessError;
 use siglum_engine::find::FindError;
 use siglum_engine::turn::TurnError;
 use siglum_gitstore::GitError;
@@ -134,10 +135,30 @@ impl From<FindError> for CommandError {
     fn from(error: FindError) -> Self {
         match error {
             FindError::Ledger(error) => error.into(),
+            FindError::NotFound { noun: "token", .. } => {
+                Self::new(Kind::NotFound, error).hint("`siglum token list` shows what there is.")
+            }
             FindError::NotFound { .. } => Self::new(Kind::NotFound, error)
                 .hint("`siglum session list` and `siglum checkpoint list` show what there is."),
             FindError::Ambiguous { .. } => Self::new(Kind::Usage, error).hint("Type more digits."),
         }
+    }
+}
+
+impl From<AccessError> for CommandError {
+    fn from(error: AccessError) -> Self {
+        let (kind, hint) = match error {
+            AccessError::Ledger(error) => return error.into(),
+            AccessError::Unknown => (Kind::NotFound, "`siglum token list` shows what there is."),
+            AccessError::NoSession { .. } => {
+                (Kind::NotFound, "`siglum session list` shows what there is.")
+            }
+            AccessError::Replaced { .. } => (Kind::Failed, "Rotate the one that took its place."),
+            AccessError::Expired { .. } | AccessError::Revoked { .. } => {
+                (Kind::Failed, "`siglum token create` makes a new one.")
+            }
+        };
+        Self::new(kind, error).hint(hint)
     }
 }
 

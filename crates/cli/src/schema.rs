@@ -18,6 +18,9 @@ type Row = (&'static str, fn() -> Schema);
 /// All JSON answers.
 const SCHEMAS: &[Row] = &[
     (adopt::SCHEMA, of::<adopt::Json>),
+    (audit::list::SCHEMA, of::<audit::list::Json>),
+    (audit::verify::SCHEMA, of::<audit::verify::Json>),
+    (audit::export::SCHEMA, of::<audit::export::Json>),
     (backup::SCHEMA, of::<backup::Json>),
     (check::SCHEMA, of::<check::Json>),
     (checkpoint::list::SCHEMA, of::<checkpoint::list::Json>),
@@ -53,6 +56,10 @@ const SCHEMAS: &[Row] = &[
     (session::recover::SCHEMA, of::<session::recover::Json>),
     (session::show::SCHEMA, of::<session::show::Json>),
     (status::json::SCHEMA, of::<status::json::Json>),
+    (token::create::SCHEMA, of::<token::create::Json>),
+    (token::list::SCHEMA, of::<token::list::Json>),
+    (token::revoke::SCHEMA, of::<token::revoke::Json>),
+    (token::rotate::SCHEMA, of::<token::rotate::Json>),
     (verify::SCHEMA, of::<verify::Json>),
     (why::SCHEMA, of::<why::Json>),
 ];

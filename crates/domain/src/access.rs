@@ -8,6 +8,9 @@ use std::fmt;
 use crate::digest::Hasher;
 use crate::{SessionId, Tenant};
 
+/// The tenant of a store that has one alone.
+pub const DEFAULT_TENANT: &str = "default";
+
 /// What every token begins with.
 const HEAD: &str = "siglum_";
 /// The digits of the random part.

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod audit;
 pub mod commit;
 pub mod digest;
 pub mod evidence;

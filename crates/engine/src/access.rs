@@ -5,14 +5,19 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use siglum_domain::access::Scope;
+use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Timestamp, TokenId, TokenName};
-use siglum_ledger::{Durability, Ledger, LedgerError, TokenRecord, Transaction, read, write};
+use siglum_ledger::{
+    AuditFilter, Durability, Ledger, LedgerError, TokenRecord, Transaction, read, write,
+};
 
 use crate::Here;
+use crate::audit::{self, Entry};
 
-/// How long one note of a token's use stands for its later uses.
-const NOTED_FOR: Duration = Duration::from_hours(1);
+/// How long one note of a token stands for what comes later, in milliseconds.
+const HOUR: i64 = 3_600_000;
 
 /// A token that is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,22 +116,32 @@ pub fn issue(
     ledger: &mut dyn Ledger,
     new: &NewToken,
 ) -> Result<TokenRecord, AccessError> {
-    let at = here.now();
     decided(ledger, |tx| {
         if let Some(session) = new.scope.session()
             && tx.session(session)?.is_none()
         {
             return Ok(Err(AccessError::NoSession { session }));
         }
-        issue_in(tx, at, new).map(Ok)
+        issue_in(tx, here, new).map(Ok)
     })
 }
 
-/// Makes a token known in a transaction that does more, such as creating its session, which must be there.
+/// Makes a token known in a transaction that does more, such as creating its session, which must be there. It writes
+/// to the audit, so statements come before it.
 ///
 /// # Errors
 /// Those of the ledger.
 pub fn issue_in(
+    tx: &mut dyn Transaction,
+    here: &Here<'_>,
+    new: &NewToken,
+) -> Result<TokenRecord, LedgerError> {
+    let record = stored(tx, here.now(), new)?;
+    audited(tx, here, &record, &new.by, Action::TokenCreated, json!({}))?;
+    Ok(record)
+}
+
+fn stored(
     tx: &mut dyn Transaction,
     at: Timestamp,
     new: &NewToken,
@@ -145,6 +160,30 @@ pub fn issue_in(
     };
     tx.put_token(&record)?;
     Ok(record)
+}
+
+/// Records what was done with a token.
+fn audited(
+    tx: &mut dyn Transaction,
+    here: &Here<'_>,
+    token: &TokenRecord,
+    actor: &str,
+    action: Action,
+    more: Value,
+) -> Result<(), LedgerError> {
+    let mut body = json!({
+        "expires_at": token.expires_at.map(|at| at.to_string()),
+        "id": token.id.to_string(),
+        "name": token.name,
+        "scope": token.scope.as_str(),
+    });
+    if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+        body.extend(more);
+    }
+    let mut entry = Entry::done(actor, action).with(body);
+    entry.session = token.scope.session();
+    audit::record(tx, here, &entry)?;
+    Ok(())
 }
 
 /// Tells who calls with the token of this digest. Nothing is written.
@@ -180,7 +219,7 @@ fn holds(token: &TokenRecord, now: Timestamp) -> Result<(), AccessError> {
 fn is_note_due(token: &TokenRecord, now: Timestamp) -> bool {
     token
         .last_used_at
-        .is_none_or(|last| after(last, NOTED_FOR) <= now)
+        .is_none_or(|last| last.plus_millis(HOUR) <= now)
 }
 
 /// Notes that a token was used, unless that was done within the hour. Whoever calls [`authenticate`] calls it
@@ -196,7 +235,11 @@ pub fn note_use(
     let now = here.now();
     write(ledger, Durability::Process, |tx| {
         match tx.token(caller.token)? {
-            Some(token) if is_note_due(&token, now) => tx.note_token_use(caller.token, now),
+            Some(token) if is_note_due(&token, now) => {
+                tx.note_token_use(token.id, now)?;
+                let actor = audit::bearer(token.id, &token.name);
+                audited(tx, here, &token, &actor, Action::TokenUsed, json!({}))
+            }
             _ => Ok(()),
         }
     })
@@ -228,8 +271,12 @@ pub fn rotate(
             scope: before.scope,
             ..new.clone()
         };
-        let record = issue_in(tx, at, &new)?;
-        tx.replace_token(old, new.id, after(at, grace))?;
+        let record = stored(tx, at, &new)?;
+        let until = after(at, grace);
+        tx.replace_token(old, new.id, until)?;
+        let until = before.expires_at.map_or(until, |at| at.min(until));
+        let more = json!({ "replaces": old.to_string(), "holds_until": until.to_string() });
+        audited(tx, here, &record, &new.by, Action::TokenRotated, more)?;
         Ok(Ok(record))
     })
 }
@@ -249,17 +296,12 @@ pub fn revoke(
         let Some(token) = tx.token(id)? else {
             return Ok(Err(AccessError::Unknown));
         };
-        revoke_in(tx, at, &token, by).map(Ok)
+        let revoked = tx.revoke_token(id, at)?;
+        if revoked {
+            audited(tx, here, &token, by, Action::TokenRevoked, json!({}))?;
+        }
+        Ok(Ok(revoked))
     })
-}
-
-fn revoke_in(
-    tx: &mut dyn Transaction,
-    at: Timestamp,
-    token: &TokenRecord,
-    _by: &str,
-) -> Result<bool, LedgerError> {
-    tx.revoke_token(token.id, at)
 }
 
 /// Takes all tokens of a session back, in the transaction that closes it. Gives their number.
@@ -268,11 +310,57 @@ fn revoke_in(
 /// Those of the ledger.
 pub fn revoke_of_in(
     tx: &mut dyn Transaction,
-    at: Timestamp,
+    here: &Here<'_>,
     session: SessionId,
-    _by: &str,
+    by: &str,
 ) -> Result<u64, LedgerError> {
-    tx.revoke_tokens_of(session, at)
+    let count = tx.revoke_tokens_of(session, here.now())?;
+    if count > 0 {
+        let entry = Entry::done(by, Action::TokenRevoked).of(session);
+        audit::record(
+            tx,
+            here,
+            &entry.with(json!({ "all_of_the_session": count })),
+        )?;
+    }
+    Ok(count)
+}
+
+/// Records that somebody came with a token that is worth nothing: of one that is known, once an hour at most; of one
+/// that is not known, each time, so that edges limit how often they ask. `more` is an object with what the edge
+/// knows, such as an address.
+///
+/// # Errors
+/// Those of the ledger; nothing was written then.
+pub fn note_refusal(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    digest: &str,
+    refusal: &AccessError,
+    more: &Value,
+) -> Result<(), LedgerError> {
+    let (reason, since) = (refusal.to_string(), here.now().plus_millis(-HOUR));
+    write(ledger, Durability::Process, |tx| {
+        let known = tx.token_by_digest(digest)?;
+        let actor = known
+            .as_ref()
+            .map_or_else(|| "unknown".to_owned(), |t| audit::bearer(t.id, &t.name));
+        let before = AuditFilter {
+            action: Some(Action::TokenRefused.as_str().to_owned()),
+            actor: Some(actor.clone()),
+            since: Some(since),
+            limit: 1,
+            ..AuditFilter::default()
+        };
+        if known.is_some() && !tx.audit(&before)?.is_empty() {
+            return Ok(());
+        }
+        let mut entry = Entry::refused(&actor, Action::TokenRefused, &reason, Some("token"));
+        entry.session = known.and_then(|t| t.scope.session());
+        entry.body = more.clone();
+        audit::record(tx, here, &entry)?;
+        Ok(())
+    })
 }
 
 /// The tokens of a session, or all; newest first, from behind `before` on.

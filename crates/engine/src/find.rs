@@ -1,6 +1,7 @@
 //! What people type: a whole id, the tail of one, or an agent's own id for a session.
 
-use siglum_domain::{CheckpointId, NativeId, SessionId, id};
+use siglum_domain::redact::Redactor;
+use siglum_domain::{CheckpointId, NativeId, SessionId, TokenId, id};
 use siglum_ledger::{Ledger, LedgerError, Transaction, read};
 
 /// Why a name names nothing.
@@ -60,6 +61,35 @@ pub fn checkpoint(ledger: &mut dyn Ledger, text: &str) -> Result<CheckpointId, F
         Named::Session(_) => Err(FindError::NotFound {
             noun: "checkpoint",
             text: text.to_owned(),
+        }),
+    }
+}
+
+/// The token that a text names: by its id or the tail of it, and never by its secret, which no error repeats.
+///
+/// # Errors
+/// It names none, or several.
+pub fn token(ledger: &mut dyn Ledger, text: &str) -> Result<TokenId, FindError> {
+    let mut found = read(ledger, |tx| {
+        if let Ok(id) = text.parse::<TokenId>() {
+            return Ok(tx.token(id)?.map(|t| t.id).into_iter().collect());
+        }
+        let tail = text.strip_prefix("tok_").unwrap_or(text);
+        match id::is_tail(tail) {
+            true => tx.tokens_by_tail(tail),
+            false => Ok(Vec::new()),
+        }
+    })?;
+    let told = || Redactor::shared().redact(text).into_string();
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(FindError::NotFound {
+            noun: "token",
+            text: told().chars().take(80).collect(),
+        }),
+        _ => Err(FindError::Ambiguous {
+            text: told(),
+            meanings: found.iter().map(ToString::to_string).collect(),
         }),
     }
 }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
 use siglum_agents::AgentSpec;
+use siglum_domain::audit::Action;
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Verdict;
 use siglum_domain::fold::{self, Entry, SessionView, TurnView};
 use siglum_domain::observation::{Body, Fact, Observation, Recovery, Source};
+use siglum_domain::redact::Redactor;
 use siglum_domain::{IdSource, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{
     CommitRecord, Durability, Ledger, LedgerError, Mode, NewEntry, Relation, SeenBy, Segment,
@@ -16,7 +19,7 @@ use siglum_ledger::{
 use crate::overview::{self, Stand};
 use crate::why::{SessionCard, card};
 use crate::world::salt;
-use crate::{World, launch, session, verify};
+use crate::{World, audit, launch, session, verify};
 
 /// How many commits and children of a session are told at most.
 const MOST: usize = 10_000;
@@ -361,6 +364,9 @@ pub fn end(
             observation: &said,
         })?;
         session::end(tx, ids, id, record.repository, at)?;
+        let entry = audit::Entry::done(by, Action::SessionEnded).of(id);
+        let entry = entry.with(json!({ "how": "a person said so" }));
+        audit::put(tx, ids, Redactor::shared(), at, &entry)?;
         Ok(Some(Ended::Now))
     })
 }

@@ -4,6 +4,8 @@
 //! All of it is statements; what they amount to is [`standing`]. Who only inherited the claim gets
 //! no identity from it.
 
+use serde_json::json;
+use siglum_domain::audit::Action;
 use siglum_domain::intake::{AgentMatter, LaunchClaim, Place, Scene};
 use siglum_domain::link::Stated;
 use siglum_domain::observation::{Fact, Observation, Source};
@@ -16,6 +18,7 @@ use siglum_ledger::{
     OwnWorktree, Relation, SessionOrigin, SessionRecord, Statement, Transaction, read, write,
 };
 
+use crate::audit::{self, Entry};
 use crate::world::salt;
 use crate::{Here, session, why};
 
@@ -133,6 +136,8 @@ pub fn register(
             let attached = Statement::LinkAttached { session, link };
             tx.state(at, &new.by, source, &attached)?;
         }
+        let more = json!({ "program": new.launch.program });
+        audit::session_created(tx, here, &new.by, session, more)?;
         Ok(())
     })
 }
@@ -280,6 +285,12 @@ pub fn end(
         };
         let (end, worktree) = (end.clone(), worktree.cloned());
         let reason = words(&end);
+        let actor = match end {
+            LaunchEnd::Lost => audit::SIGLUM,
+            _ => audit::LAUNCHER,
+        };
+        let entry = Entry::done(actor, Action::SessionEnded).of(session);
+        let entry = entry.with(json!({ "how": reason }));
         let ended = Statement::LaunchEnded {
             session,
             end,
@@ -293,7 +304,9 @@ pub fn end(
             &format!("launch-ended:{number}"),
             reason,
             at,
-        )
+        )?;
+        audit::record(tx, here, &entry)?;
+        Ok(())
     })
 }
 

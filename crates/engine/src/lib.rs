@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod audit;
 pub mod authors;
 mod calls;
 pub mod check;
@@ -20,6 +21,7 @@ pub mod import;
 pub mod landing;
 mod late;
 pub mod launch;
+pub mod links;
 mod moves;
 pub mod overview;
 pub mod project;

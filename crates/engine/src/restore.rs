@@ -4,9 +4,12 @@
 //! never gave. So every projection is asked again from the first receipt on, and every lease goes to nobody, under an
 //! epoch that nobody was ever given.
 
+use serde_json::json;
+use siglum_domain::audit::Action;
 use siglum_ledger::{Durability, Ledger, LedgerError, write};
 
 use crate::World;
+use crate::audit::{self, Entry};
 
 /// What was done to a restored ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +32,7 @@ pub fn prepare(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     epoch: u64,
+    by: &str,
 ) -> Result<Prepared, LedgerError> {
     let now = world.now();
     let floor = u64::try_from(now.nanos() / 1_000_000)
@@ -39,9 +43,10 @@ pub fn prepare(
         for projection in tx.projections()? {
             due += tx.restart(&projection.name, None, now)?;
         }
-        Ok(Prepared {
-            due,
-            fenced: tx.fence_all(floor, now)?,
-        })
+        let fenced = tx.fence_all(floor, now)?;
+        let entry = Entry::done(by, Action::LedgerRestored);
+        let entry = entry.with(json!({ "due": due, "fenced": fenced }));
+        audit::record(tx, world, &entry)?;
+        Ok(Prepared { due, fenced })
     })
 }

@@ -3,11 +3,12 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`], [`Requests`]. The engine composes them; nothing here judges or decides. SQL lives in
+//! [`Access`], [`Audit`], [`Requests`]. The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 
 mod access;
+mod audit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
@@ -28,6 +29,7 @@ mod transaction;
 mod turns;
 
 pub use access::{Access, TokenRecord};
+pub use audit::{Audit, AuditFilter};
 pub use error::LedgerError;
 pub use forgetting::Forgetting;
 pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};

@@ -1,5 +1,6 @@
 //! Records whose rows are the same in every store: some of their parts are words or JSON there.
 
+use siglum_domain::audit::Outcome;
 use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{Fact, Observation, Source};
@@ -74,6 +75,16 @@ impl BindingRow {
             carried: carried.transpose()?,
         })
     }
+}
+
+/// What became of something that was audited.
+pub(crate) fn outcome(
+    word: &str,
+    reason: Option<String>,
+    field: Option<String>,
+) -> Result<Outcome> {
+    Outcome::of(word, reason, field)
+        .ok_or_else(|| LedgerError::Damaged(format!("`{word}` is no outcome")))
 }
 
 /// A statement.

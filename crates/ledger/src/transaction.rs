@@ -14,6 +14,7 @@ use siglum_domain::{
 
 use crate::LedgerError;
 use crate::access::Access;
+use crate::audit::Audit;
 use crate::forgetting::Forgetting;
 use crate::integrity::Integrity;
 use crate::projections::Projections;
@@ -116,7 +117,17 @@ pub fn write<T>(
 
 /// Everything that can be done inside a transaction.
 pub trait Transaction:
-    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Access + Requests
+    Sessions
+    + Log
+    + Commits
+    + Queue
+    + Forgetting
+    + Turns
+    + Projections
+    + Integrity
+    + Access
+    + Audit
+    + Requests
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.

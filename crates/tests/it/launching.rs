@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::harness::{Agent, Repo, World, until};
 
-const COMMIT: &str = "git commit -q --allow-empty -m work";
+pub(crate) const COMMIT: &str = "git commit -q --allow-empty -m work";
 
 /// `siglum run` that is under way.
-struct Launch {
+pub(crate) struct Launch {
     child: Child,
 }
 
@@ -33,7 +33,7 @@ impl Launch {
     }
 
     /// Launches a played agent; it has said nothing yet.
-    fn agent(
+    pub(crate) fn agent(
         repo: &Repo<'_>,
         native: &str,
         variables: &[(&str, &str)],
@@ -67,13 +67,13 @@ impl Launch {
     }
 
     /// Waits until it is over, and gives its exit code.
-    fn over(mut self) -> Option<i32> {
+    pub(crate) fn over(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 }
 
 /// The sessions of a world, newest first.
-fn sessions(repo: &Repo<'_>) -> Vec<Value> {
+pub(crate) fn sessions(repo: &Repo<'_>) -> Vec<Value> {
     let listed = repo.world.json(&repo.dir, &["session", "list"]);
     listed["sessions"].as_array().unwrap().clone()
 }
@@ -94,7 +94,7 @@ fn launched(repo: &Repo<'_>) -> Value {
 }
 
 /// The links in an answer, as `field=value`.
-fn links(of: &Value) -> Vec<String> {
+pub(crate) fn links(of: &Value) -> Vec<String> {
     let link = |l: &Value| {
         let part = |key: &str| l[key].as_str().unwrap().to_owned();
         format!("{}={}", part("field"), part("value"))

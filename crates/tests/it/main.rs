@@ -10,6 +10,7 @@
     reason = "tests start programs, and stop at the first surprise"
 )]
 
+mod auditing;
 mod authors;
 mod bursts;
 mod check;

@@ -1,7 +1,10 @@
 //! `siglum adopt`: a person's word on whose a commit is, beside the evidence and never over it.
 
 use serde::Serialize;
+use serde_json::json;
+use siglum_domain::audit::Action;
 use siglum_domain::{Oid, RepositoryId, SessionId};
+use siglum_engine::audit::{self, Entry};
 use siglum_engine::find;
 use siglum_ledger::{Durability, LedgerError, Statement, Transaction, write};
 
@@ -50,7 +53,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
     };
-    let (by, now) = (cx.person(), clock::now());
+    let (by, now, world) = (cx.person(), clock::now(), cx.world()?);
+    let details = json!({ "commit": commit.as_str(), "repository": repository.to_string() });
     let before = write(&mut ledger, Durability::Process, |tx| {
         let before = standing(tx, repository, &commit)?;
         let commit = commit.clone();
@@ -64,6 +68,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             None => Statement::Disowned { repository, commit },
         };
         tx.state(now, &by, "cli", &statement)?;
+        let action = match session {
+            Some(_) => Action::CommitAdopted,
+            None => Action::CommitDisowned,
+        };
+        let mut entry = Entry::done(&by, action).with(details.clone());
+        entry.session = session.or(before);
+        audit::record(tx, &world, &entry)?;
         Ok(before)
     })?;
     if cx.ui.json {

@@ -140,7 +140,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             .hint("Run the same command with `--yes` to erase it without being asked."));
     }
     if is_wanted {
-        erase(&world, &mut ledger, &files, &going)?;
+        erase(&world, &mut ledger, &files, &going, &cx.person())?;
     }
     if cx.ui.json {
         return cx.ui.json(SCHEMA, tell::json(&going, is_wanted));
@@ -229,18 +229,19 @@ fn erase(
     ledger: &mut SqliteLedger,
     files: &[PathBuf],
     going: &Going,
+    by: &str,
 ) -> Result<(), CommandError> {
     match going {
         Going::Sessions(sessions) => {
             for session in sessions {
                 // More may have come in while somebody was asked.
                 if let Some(now) = forget::holding(ledger, session.record.id)? {
-                    forget::forget_session(world, ledger, &now, files)?;
+                    forget::forget_session(world, ledger, &now, files, by)?;
                 }
             }
         }
         Going::Found(needle, _) => {
-            forget::erase(world, ledger, files, needle)?;
+            forget::erase(world, ledger, files, needle, by)?;
         }
     }
     worker::fold_sessions(ledger, usize::MAX)?;

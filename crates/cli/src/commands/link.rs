@@ -4,10 +4,10 @@ use clap::Subcommand;
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
+use siglum_engine::links::{self, Change, Changed};
 use siglum_engine::{find, why};
-use siglum_ledger::{Durability, Ledger, Statement, read, write};
+use siglum_ledger::{Ledger, Statement, read};
 
-use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Cell, Style, Table};
@@ -78,35 +78,17 @@ fn change(args: &Args, cx: &Cx, schema: &str) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     let session = find::session(&mut ledger, &args.session)?;
     let attaching = schema == ADD;
-    let (by, now) = (cx.person(), clock::now());
-    let (changed, left) = write(&mut ledger, Durability::Process, |tx| {
-        let mut standing = why::links(&tx.statements_of_session(session)?);
-        let mut changed = Vec::new();
-        for link in &links {
-            if standing.contains(link) == attaching {
-                continue;
-            }
-            let link = link.clone();
-            let statement = if attaching {
-                standing.push(link.clone());
-                Statement::LinkAttached {
-                    session,
-                    link: link.clone(),
-                }
-            } else {
-                standing.retain(|l| *l != link);
-                Statement::LinkDetached {
-                    session,
-                    link: link.clone(),
-                }
-            };
-            tx.state(now, &by, "cli", &statement)?;
-            changed.push(link);
-        }
-        Ok((changed, standing))
-    })?;
+    let change = if attaching {
+        Change::Attach
+    } else {
+        Change::Detach
+    };
+    let (world, person) = (cx.world()?, cx.person());
+    let by = (person.as_str(), "cli");
+    let Changed { changed, standing } =
+        links::change(&world, &mut ledger, session, &links, change, by)?;
     if cx.ui.json {
-        return json(cx, &mut ledger, schema, session, &left, changed.len());
+        return json(cx, &mut ledger, schema, session, &standing, changed.len());
     }
     for link in &links {
         cx.ui

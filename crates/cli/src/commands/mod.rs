@@ -1,6 +1,7 @@
 //! One file per command. The doc comment of its `Args` is its help.
 
 pub mod adopt;
+pub mod audit;
 pub mod backup;
 pub mod check;
 pub mod checkpoint;
@@ -24,6 +25,7 @@ pub mod session;
 pub mod show;
 pub mod status;
 pub mod time;
+pub mod token;
 pub mod verify;
 pub mod why;
 pub mod worker;

@@ -124,7 +124,7 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
         Some(old) => same(args, old, &ledger)?,
         None => 0,
     };
-    let prepared = restore::prepare(&cx.world()?, &mut ledger, epoch)?;
+    let prepared = restore::prepare(&cx.world()?, &mut ledger, epoch, &cx.person())?;
     ledger.settle()?;
     drop(ledger);
     let kept = match &mut old {

@@ -9,9 +9,11 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use siglum_agents::recognise;
-use siglum_domain::link::{Stated, from_flag, from_variables, overlay};
+use siglum_domain::audit::Action;
+use siglum_domain::link::{LinkError, Stated, from_flag, from_variables, overlay};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, SessionId};
+use siglum_engine::audit::{self, Entry};
 use siglum_engine::launch::{self, NewLaunch};
 use siglum_ledger::{Launch, LaunchEnd, OwnWorktree, read};
 
@@ -75,7 +77,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
-    let flags = flags(args)?;
+    let flags = flags(args).inspect_err(|refused| note_refusal(cx, refused))?;
     let agent = agent(args)?;
     let (variables, dropped) = from_variables(env::raw);
     dropped.iter().for_each(|d| cx.ui.warning(d.to_string()));
@@ -114,7 +116,7 @@ fn start_in(command: &mut Command, dir: &Path) {
 }
 
 /// The links that flags name.
-fn flags(args: &Args) -> Result<Vec<Stated>, CommandError> {
+fn flags(args: &Args) -> Result<Vec<Stated>, LinkError> {
     let single = [
         ("--issue", "issue_number", &args.issue),
         ("--pr", "pr_number", &args.pr),
@@ -132,6 +134,26 @@ fn flags(args: &Args) -> Result<Vec<Stated>, CommandError> {
         links.push(from_flag("--label", "label", value)?);
     }
     Ok(links)
+}
+
+/// Records that a launch was refused, by the field and its rule and without the value. Nothing is made for that: where
+/// there is no ledger yet, nothing is recorded.
+fn note_refusal(cx: &Cx, refused: &LinkError) {
+    if !cx.config.records() || !cx.home.ledger().exists() {
+        return;
+    }
+    let (person, field) = (cx.person(), Some(refused.field));
+    let entry = Entry::refused(&person, Action::SessionRefused, refused.rule, field);
+    let noted = cx.open_ledger().and_then(|mut ledger| {
+        let world = cx.world()?;
+        Ok(audit::note(&world, &mut ledger, &entry)?)
+    });
+    if let Err(error) = noted {
+        cx.ui.warning(format!(
+            "the refusal could not be written down: {:#}",
+            error.source
+        ));
+    }
 }
 
 /// The agent that the caller names, else the one that the program is known as.

@@ -15,7 +15,7 @@ pub const SCHEMA: &str = "siglum.verify/1";
 /// How many problems people see.
 const SHOWN: usize = 50;
 
-/// Check that what is stored is what was stored: receipts, payloads, transcripts, file versions, projections
+/// Check that what is stored is what was stored: receipts, payloads, transcripts, file versions, projections, audit
 ///
 /// Tells what is damaged from what is missing and from what was forgotten, and changes nothing. Ends with exit code 4 if
 /// anything is missing or damaged. One damaged session hides no other.
@@ -57,6 +57,7 @@ struct CountsJson {
     transcript_segments: u64,
     file_versions: u64,
     cursors: u64,
+    audit_entries: u64,
     missing: u64,
     damaged: u64,
 }
@@ -85,6 +86,7 @@ impl From<&Counts> for CountsJson {
             transcript_segments: c.segments,
             file_versions: c.versions,
             cursors: c.cursors,
+            audit_entries: c.audit,
             missing: c.missing,
             damaged: c.damaged,
         }
@@ -177,6 +179,7 @@ fn print(cx: &Cx, report: &Report) -> Result<(), CommandError> {
         (c.segments, "runs of transcript lines"),
         (c.versions, "file versions"),
         (c.cursors, "cursors of projections"),
+        (c.audit, "entries of the audit"),
         (c.missing, "missing"),
         (c.damaged, "damaged"),
     ] {

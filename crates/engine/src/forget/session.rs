@@ -5,9 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use siglum_domain::SessionId;
+use siglum_domain::audit::Action;
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{Durability, Holdings, Ledger, SessionRecord, read, write};
 
+use crate::audit::{self, Entry};
 use crate::{EngineError, World};
 
 /// What would go with a session.
@@ -56,13 +58,16 @@ pub fn forget_session(
     ledger: &mut dyn Ledger,
     holding: &Holding,
     leftovers: &[PathBuf],
+    by: &str,
 ) -> Result<(), EngineError> {
     let (session, at) = (holding.record.id, world.now());
     // First the versions: an address without one is no harm, one that nothing speaks of would never be found again.
     world.objects.remove(&holding.versions)?;
     write(ledger, Durability::Disk, |tx| {
         tx.drop_turn(session)?;
-        tx.forget_session(session, at)
+        tx.forget_session(session, at)?;
+        let entry = Entry::done(by, Action::SessionForgotten).of(session);
+        audit::record(tx, world, &entry)
     })?;
     let natives = read(ledger, |tx| tx.aliases(session))?;
     for path in leftovers {

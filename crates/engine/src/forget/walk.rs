@@ -4,12 +4,15 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+use siglum_domain::audit::Action;
 use siglum_domain::observation::Fact;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_gitstore::{ObjectAddress, ObjectStore};
 use siglum_ledger::{Durability, Ledger, LedgerError, Payload, Segment, read, write};
 
 use super::needle::Needle;
+use crate::audit::{self, Entry};
 use crate::{EngineError, World};
 
 /// How many payloads are in memory at once.
@@ -106,8 +109,15 @@ pub fn erase(
     ledger: &mut dyn Ledger,
     files: &[PathBuf],
     needle: &Needle,
+    by: &str,
 ) -> Result<Report, EngineError> {
     let report = walk(world, ledger, files, needle, Some(world.now()))?;
+    let places = json!({ "places": report.count });
+    audit::note(
+        world,
+        ledger,
+        &Entry::done(by, Action::TextForgotten).with(places),
+    )?;
     ledger.scrub()?;
     Ok(report)
 }

@@ -1,6 +1,7 @@
 //! The use cases on a ledger of their own, with played agents.
 
 mod access;
+mod audit;
 mod clock;
 mod landing;
 mod launch;

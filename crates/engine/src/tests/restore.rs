@@ -65,7 +65,7 @@ fn drivers_from_before_are_fenced_and_sinks_that_are_ahead_are_filled_again() {
         };
         let mut restored = siglum_ledger::SqliteLedger::open(&part, how).unwrap();
         let epoch = stage.read(|tx| tx.greatest_epoch());
-        let prepared = stage.play(|world, _| restore::prepare(world, &mut restored, epoch));
+        let prepared = stage.play(|world, _| restore::prepare(world, &mut restored, epoch, "Ann"));
         assert_eq!(prepared.unwrap(), restore::Prepared { due: 1, fenced: 1 });
         restored.settle().unwrap();
         drop(restored);

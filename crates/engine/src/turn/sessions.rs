@@ -1,5 +1,7 @@
 //! Driven sessions come to be, fork, and are archived.
 
+use serde_json::json;
+use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, TurnId};
 use siglum_ledger::{
@@ -8,7 +10,8 @@ use siglum_ledger::{
 
 use super::recover::{Recovered, recover};
 use super::{TurnError, attempt, driven, writable};
-use crate::Here;
+use crate::audit::{self, Entry};
+use crate::{Here, access};
 
 /// What a driver says of a session that it creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +45,7 @@ pub fn create(
         }
         let record = record(here, home, &new.agent, &new.conversation, new.cwd.clone());
         put(tx, &record, &native, &new.links, &new.by)?;
+        audit::session_created(tx, here, &new.by, record.id, json!({}))?;
         Ok(record)
     })
 }
@@ -83,6 +87,7 @@ pub fn fork(
             ..record(here, home, &parent.agent, conversation, parent.cwd)
         };
         put(tx, &record, &native, &[], by)?;
+        audit::session_created(tx, here, by, record.id, json!({ "parent_at": at }))?;
         Ok(record)
     })
 }
@@ -142,6 +147,9 @@ pub fn archive(
         }
         tx.archive(session, at)?;
         tx.state(at, by, "api", &Statement::Archived { session })?;
+        access::revoke_of_in(tx, here, session, by)?;
+        let entry = Entry::done(by, Action::SessionArchived).of(session);
+        audit::record(tx, here, &entry)?;
         Ok(())
     })
 }

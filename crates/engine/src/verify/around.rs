@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use siglum_domain::SessionId;
+use siglum_domain::audit::Wrong;
 use siglum_domain::receipt::payload_digest;
 use siglum_gitstore::{GitError, ObjectAddress};
 use siglum_ledger::{Ledger, LedgerError, LogRow, OpenTurn, read};
@@ -153,6 +154,20 @@ pub(super) fn strays(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(),
     for stray in read(ledger, |tx| tx.strays())? {
         let what = format!("{} of {}, which is not there", stray.rows, stray.of);
         report.missing(None, format!("rows in {}", stray.what), what, RESTORE);
+    }
+    Ok(())
+}
+
+/// The chain of the audit.
+pub(super) fn audit(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
+    let found = crate::audit::verify(ledger)?;
+    report.counts.audit = found.entries;
+    for flaw in &found.flaws {
+        let place = format!("audit entry {}", flaw.number);
+        match flaw.wrong {
+            Wrong::Missing { .. } => report.missing(None, place, flaw.to_string(), RESTORE),
+            _ => report.damaged(None, place, flaw.to_string(), RESTORE),
+        }
     }
     Ok(())
 }

@@ -56,6 +56,7 @@ pub fn verify(
     }
     around::strays(ledger, &mut report)?;
     sinks::strangers(ledger, &mut report)?;
+    around::audit(ledger, &mut report)?;
     Ok(report)
 }
 

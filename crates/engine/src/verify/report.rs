@@ -63,6 +63,8 @@ pub struct Counts {
     pub versions: u64,
     /// Cursors of projections.
     pub cursors: u64,
+    /// Entries of the audit.
+    pub audit: u64,
     /// Things that are missing.
     pub missing: u64,
     /// Things that are damaged.

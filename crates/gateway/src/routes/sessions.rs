@@ -378,7 +378,7 @@ fn token(
         by: by.to_owned(),
         expires_at: Some(expires_at),
     };
-    access::issue_in(tx, now, &new)?;
+    access::issue_in(tx, here, &new)?;
     Ok((id, expires_at))
 }
 

@@ -23,6 +23,37 @@ CREATE INDEX tokens_by_session ON tokens (tenant, session, id) WHERE session IS 
 
 -- The audit.
 
+-- Who did what, or was refused what. Rows are added and never changed, each chained to the one before.
+CREATE TABLE audit (
+    tenant      text COLLATE "C" NOT NULL,
+    number      bigint NOT NULL,
+    at          bigint NOT NULL,
+    actor       text COLLATE "C" NOT NULL,
+    action      text COLLATE "C" NOT NULL,
+    outcome     text NOT NULL,
+    reason      text,
+    field       text,
+    session     uuid,
+    pipeline    text COLLATE "C",
+    -- The details in JSON, and the salt of their digest; neither, where they were erased.
+    body        text,
+    salt        bytea,
+    body_digest text NOT NULL,
+    previous    text NOT NULL,
+    digest      text NOT NULL,
+    PRIMARY KEY (tenant, number)
+);
+CREATE INDEX audit_by_session ON audit (tenant, session, number) WHERE session IS NOT NULL;
+CREATE INDEX audit_by_pipeline ON audit (tenant, pipeline, number) WHERE pipeline IS NOT NULL;
+CREATE INDEX audit_by_action ON audit (tenant, action, number);
+
+-- The last entry, so that it is missed where it is taken away. Whoever adds one holds this row.
+CREATE TABLE audit_ends (
+    tenant text COLLATE "C" PRIMARY KEY,
+    number bigint NOT NULL,
+    digest text NOT NULL
+);
+
 -- Pipelines.
 
 -- Replicas of what other ledgers are the home of.

@@ -20,6 +20,35 @@ CREATE INDEX tokens_by_session ON tokens (session, id) WHERE session IS NOT NULL
 
 -- The audit.
 
+-- Who did what, or was refused what. Rows are added and never changed, each chained to the one before.
+CREATE TABLE audit (
+    number      INTEGER PRIMARY KEY,
+    at          INTEGER NOT NULL,
+    actor       TEXT NOT NULL,
+    action      TEXT NOT NULL,
+    outcome     TEXT NOT NULL,
+    reason      TEXT,
+    field       TEXT,
+    session     BLOB,
+    pipeline    TEXT,
+    -- The details in JSON, and the salt of their digest; neither, where they were erased.
+    body        TEXT,
+    salt        BLOB,
+    body_digest TEXT NOT NULL,
+    previous    TEXT NOT NULL,
+    digest      TEXT NOT NULL
+);
+CREATE INDEX audit_by_session ON audit (session, number) WHERE session IS NOT NULL;
+CREATE INDEX audit_by_pipeline ON audit (pipeline, number) WHERE pipeline IS NOT NULL;
+CREATE INDEX audit_by_action ON audit (action, number);
+
+-- The last entry, so that it is missed where it is taken away.
+CREATE TABLE audit_end (
+    one    INTEGER PRIMARY KEY CHECK (one = 1),
+    number INTEGER NOT NULL,
+    digest TEXT NOT NULL
+);
+
 -- Pipelines.
 
 -- Replicas of what other ledgers are the home of.

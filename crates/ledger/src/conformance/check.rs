@@ -3,7 +3,7 @@
 use crate::{Durability, Ledger, LedgerError, Transaction};
 
 use super::{
-    access, checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting,
+    access, audit, checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting,
     integrity, leases, lists, places, projections, queue, receipts, requests, sessions, statements,
     transactions, turns, waits,
 };
@@ -75,6 +75,7 @@ pub fn checks() -> Vec<Check> {
         checkpoints::CHECKS,
         queue::CHECKS,
         access::CHECKS,
+        audit::CHECKS,
         requests::CHECKS,
         transactions::CHECKS,
     ]

@@ -5,6 +5,7 @@
 //! suite itself is tested with stores that each have one fault.
 
 mod access;
+mod audit;
 mod check;
 mod checkpoints;
 mod claims;

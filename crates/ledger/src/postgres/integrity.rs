@@ -72,9 +72,13 @@ fn stored_session(row: &Row) -> Result<StoredSession> {
     })
 }
 
-fn stored<T>(row: &Row, of: impl Fn(&Row) -> Result<T>) -> Result<Stored<T>> {
+pub(super) fn stored<T>(
+    row: &Row,
+    number: usize,
+    of: impl Fn(&Row) -> Result<T>,
+) -> Result<Stored<T>> {
     Ok(Stored {
-        number: count(row, 1)?,
+        number: count(row, number)?,
         row: of(row).map_err(told),
     })
 }
@@ -131,7 +135,7 @@ impl Integrity for Tx<'_> {
              ORDER BY sequence LIMIT $4"
         );
         let of: [Value<'_>; 3] = [&Col(session), &int(after), &int(limit as u64)];
-        self.rows(&sql, &of, |row| stored(row, entry_and_digest))
+        self.rows(&sql, &of, |row| stored(row, 1, entry_and_digest))
     }
 
     fn stored_receipts(
@@ -144,7 +148,7 @@ impl Integrity for Tx<'_> {
             "SELECT {RECEIPT} FROM receipts WHERE tenant = $1 AND session = $2 AND number > $3 ORDER BY number LIMIT $4"
         );
         let of: [Value<'_>; 3] = [&Col(session), &int(after), &int(limit as u64)];
-        self.rows(&sql, &of, |row| stored(row, receipt_row))
+        self.rows(&sql, &of, |row| stored(row, 1, receipt_row))
     }
 
     fn stored_segments(

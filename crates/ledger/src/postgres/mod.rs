@@ -5,6 +5,7 @@
 //! databases that speak its protocol can hold a ledger, too; where there are notifications, they are a hint.
 
 mod access;
+mod audit;
 mod begun;
 mod check;
 mod columns;

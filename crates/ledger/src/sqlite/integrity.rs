@@ -85,10 +85,10 @@ fn stored_session(row: &Row<'_>) -> rusqlite::Result<StoredSession> {
     })
 }
 
-fn stored<T>(
+pub(super) fn stored<T, E: std::fmt::Display>(
     row: &Row<'_>,
     number: usize,
-    of: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    of: impl Fn(&Row<'_>) -> std::result::Result<T, E>,
 ) -> rusqlite::Result<Stored<T>> {
     // A number that is none sorts behind all others: nothing is left out by going to the end.
     let number = row

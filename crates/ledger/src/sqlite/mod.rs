@@ -4,6 +4,7 @@
 //! as long as [`Open`] says.
 
 mod access;
+mod audit;
 mod backup;
 mod columns;
 mod commits;

@@ -1,6 +1,7 @@
 //! What the ledger tells of things that were refused, deferred or lost.
 
 use siglum_domain::{SessionId, Timestamp};
+use siglum_engine::audit;
 use siglum_engine::doctor::{self, Declined, Waiting};
 use siglum_ledger::SqliteLedger;
 
@@ -38,6 +39,7 @@ fn look(ledger: &mut SqliteLedger, since: Timestamp) -> Result<Vec<Check>, Comma
     checks.extend(unfinished(&waiting));
     checks.extend(damaged(&doctor::damaged(ledger)?));
     checks.push(receipts(&doctor::chains(ledger, SESSIONS)?));
+    checks.push(chain(&audit::verify(ledger)?));
     Ok(checks)
 }
 
@@ -62,6 +64,19 @@ fn declined(groups: &[Declined], since: Timestamp) -> Vec<Check> {
         check.details([ui::one_line(&group.example, 300)])
     };
     groups.iter().map(check).collect()
+}
+
+/// The chain of the audit.
+fn chain(report: &audit::Report) -> Check {
+    let entries = ui::count(report.entries);
+    if report.is_sound() {
+        let text = format!("{entries} entries, each chained to the one before");
+        return Check::ok("audit", text);
+    }
+    let places = ui::plural(report.count, "place");
+    Check::problem("audit", format!("not what was recorded, in {places}"))
+        .details(report.flaws.iter().take(SHOWN).map(ToString::to_string))
+        .remedy("`siglum audit verify` tells all; keep a copy of the ledger as it is.")
 }
 
 fn parked(waiting: &Waiting) -> Option<Check> {

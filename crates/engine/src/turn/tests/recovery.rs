@@ -162,11 +162,11 @@ fn what_waits_in_an_open_turn_is_forgotten_with_the_session() {
             use crate::forget;
             if by_pattern {
                 let needle = forget::Needle::literal("marzipan").unwrap();
-                let found = forget::erase(world, ledger, &[], &needle).unwrap();
+                let found = forget::erase(world, ledger, &[], &needle, "Ann").unwrap();
                 assert_eq!(found.count, 1);
             } else {
                 let holding = forget::holding(ledger, session).unwrap().unwrap();
-                forget::forget_session(world, ledger, &holding, &[]).unwrap();
+                forget::forget_session(world, ledger, &holding, &[], "Ann").unwrap();
             }
         });
         assert_eq!(stage.read(|tx| tx.pending(session)), []);

@@ -4,6 +4,7 @@
 //! are listed with their kind, so that every verb gets every fault that its kind can have.
 
 mod access;
+mod audit;
 mod commits;
 mod fault;
 mod forgetting;

@@ -1,8 +1,8 @@
 //! The suite on broken stores.
 
 use super::{
-    Broken, Fault, Kind, access, commits, forgetting, integrity, log, own, projections, queue,
-    requests, sessions, turns,
+    Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, projections,
+    queue, requests, sessions, turns,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -88,6 +88,14 @@ fn broken_credentials_are_caught() {
             .chain(faults(access::ACCESS, access::LIMITED))
             .chain(faults(requests::REQUESTS, requests::LIMITED)),
     );
+}
+
+#[test]
+fn a_broken_audit_is_caught() {
+    let own = audit::FAULTS.iter().copied();
+    let lists = audit::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(own.chain(lists).chain(faults(audit::AUDIT, audit::LIMITED)));
 }
 
 #[test]

@@ -1,0 +1,35 @@
+//! `siglum audit`: who did what, or was refused what. One file per verb.
+
+pub mod export;
+pub mod list;
+pub mod verify;
+
+use siglum_ledger::SqliteLedger;
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// Look through what was done and refused, verify that nobody changed it, and hand it over
+#[derive(clap::Subcommand)]
+pub enum Command {
+    List(list::Args),
+    Verify(verify::Args),
+    Export(export::Args),
+}
+
+pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
+    match command {
+        Command::List(args) => list::run(args, cx),
+        Command::Verify(args) => verify::run(args, cx),
+        Command::Export(args) => export::run(args, cx),
+    }
+}
+
+/// The ledger, which nobody creates to look at its audit.
+fn ledger(cx: &Cx) -> Result<SqliteLedger, CommandError> {
+    if !cx.home.ledger().exists() {
+        return Err(CommandError::not_found("there is no ledger yet")
+            .hint("`siglum init` in a repository creates it."));
+    }
+    cx.open_ledger()
+}

@@ -1,0 +1,71 @@
+//! `siglum audit verify`.
+
+use serde::Serialize;
+use siglum_engine::audit;
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Style};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.audit.verify/1";
+
+/// Verify that no entry of the audit was changed, removed, added in between or put elsewhere
+///
+/// Prints the digest of the last entry. Whoever keeps it can tell later that nothing before it was changed, also by
+/// somebody who made all digests anew. Ends with exit code 4 if the chain is broken.
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    sound: bool,
+    entries: u64,
+    /// The digest of the last entry.
+    digest: Option<String>,
+    /// What is wrong, a thousand at most.
+    problems: Vec<ProblemJson>,
+}
+
+/// One thing that is wrong.
+#[derive(Serialize, schemars::JsonSchema)]
+struct ProblemJson {
+    /// The number of the entry.
+    number: u64,
+    what: String,
+}
+
+pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let report = audit::verify(&mut super::ledger(cx)?)?;
+    if cx.ui.json {
+        let problem = |flaw: &siglum_domain::audit::Flaw| ProblemJson {
+            number: flaw.number,
+            what: flaw.to_string(),
+        };
+        let answer = Json {
+            sound: report.is_sound(),
+            entries: report.entries,
+            digest: report.digest.clone(),
+            problems: report.flaws.iter().map(problem).collect(),
+        };
+        cx.ui.json(SCHEMA, answer)?;
+    } else {
+        for flaw in &report.flaws {
+            cx.ui.line(cx.ui.paint(Style::Warning, flaw.to_string()))?;
+        }
+        let entries = ui::count(report.entries);
+        cx.ui.line(format!("{entries:>12}  entries of the audit"))?;
+        if let Some(digest) = &report.digest {
+            cx.ui.line(format!("last digest   {digest}"))?;
+        }
+    }
+    match report.count {
+        0 => Ok(()),
+        n => Err(CommandError::partly(format!(
+            "the audit is not what was recorded, in {}",
+            ui::plural(n, "place")
+        ))
+        .hint("Keep a copy of the ledger as it is; `siglum restore` brings back one from before.")),
+    }
+}

@@ -1,0 +1,159 @@
+//! `siglum token`: who may call the gateway. One file per verb.
+
+pub mod create;
+pub mod list;
+pub mod revoke;
+pub mod rotate;
+
+use std::time::Duration;
+
+use serde::Serialize;
+use siglum_domain::access::{DEFAULT_TENANT, Secret};
+use siglum_domain::{Tenant, Timestamp, TokenName};
+use siglum_ledger::TokenRecord;
+
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui;
+
+/// Give launchers and sessions access to the gateway, and take it back
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Create(create::Args),
+    List(list::Args),
+    Revoke(revoke::Args),
+    Rotate(rotate::Args),
+}
+
+pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
+    match command {
+        Command::Create(args) => create::run(args, cx),
+        Command::List(args) => list::run(args, cx),
+        Command::Revoke(args) => revoke::run(args, cx),
+        Command::Rotate(args) => rotate::run(args, cx),
+    }
+}
+
+/// When a token ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiry {
+    /// After a while.
+    After(Duration),
+    Never,
+}
+
+impl Expiry {
+    fn from(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::After(time) => {
+                let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+                Some(now.plus_millis(millis))
+            }
+            Self::Never => None,
+        }
+    }
+}
+
+/// Reads `30d` or `never`; for clap.
+fn expiry(text: &str) -> Result<Expiry, String> {
+    match text {
+        "never" => Ok(Expiry::Never),
+        _ => match super::time::duration(text) {
+            Ok(time) if !time.is_zero() => Ok(Expiry::After(time)),
+            _ => Err("expected a span such as `12h`, `30d` or `8w`, or `never`".to_owned()),
+        },
+    }
+}
+
+/// Reads what a token is to be called; for clap.
+fn name(text: &str) -> Result<TokenName, String> {
+    TokenName::new(text).map_err(|e| e.rule.to_owned())
+}
+
+/// A new secret for the tenant of this ledger.
+fn secret() -> Secret {
+    let tenant = Tenant::new(DEFAULT_TENANT).expect("because it keeps to the grammar");
+    Secret::mint(&tenant, &clock::secret())
+}
+
+/// A token as answers show it: all but its secret.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct TokenJson {
+    id: String,
+    name: String,
+    /// `launcher`, which creates, reads and ends sessions, or `session`, which acts for one.
+    scope: String,
+    session: Option<String>,
+    /// `active`, `replaced` (it still holds for a while), `expired` or `revoked`.
+    state: String,
+    by: String,
+    created_at: String,
+    expires_at: Option<String>,
+    revoked_at: Option<String>,
+    replaced_by: Option<String>,
+    /// When its use was last noted, which is done once an hour.
+    last_used_at: Option<String>,
+}
+
+impl TokenJson {
+    fn of(token: &TokenRecord, now: Timestamp) -> Self {
+        let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        Self {
+            id: token.id.to_string(),
+            name: token.name.clone(),
+            scope: token.scope.as_str().to_owned(),
+            session: token.scope.session().map(|s| s.to_string()),
+            state: state(token, now).to_owned(),
+            by: token.by.clone(),
+            created_at: token.created_at.to_string(),
+            expires_at: time(token.expires_at),
+            revoked_at: time(token.revoked_at),
+            replaced_by: token.replaced_by.map(|id| id.to_string()),
+            last_used_at: time(token.last_used_at),
+        }
+    }
+}
+
+fn state(token: &TokenRecord, now: Timestamp) -> &'static str {
+    let expired = token.expires_at.is_some_and(|at| at <= now);
+    match (token.revoked_at, expired, token.replaced_by) {
+        (Some(_), ..) => "revoked",
+        (None, true, _) => "expired",
+        (None, false, Some(_)) => "replaced",
+        (None, false, None) => "active",
+    }
+}
+
+/// Until when a token holds, in words.
+fn until(expires_at: Option<Timestamp>) -> String {
+    expires_at.map_or_else(
+        || "never expires".to_owned(),
+        |at| format!("expires on {}", ui::when(at)),
+    )
+}
+
+/// Prints the text of a token, this once.
+fn reveal(cx: &Cx, secret: &Secret, told: &str) -> Result<(), CommandError> {
+    cx.ui.status(told);
+    cx.ui.line(secret.reveal())?;
+    cx.ui
+        .hint("This is the only time that it is shown; the ledger keeps a digest.");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_ends_after_a_while_or_never() {
+        let days = |n: u64| Ok(Expiry::After(Duration::from_secs(n * 86_400)));
+        assert_eq!(expiry("30d"), days(30));
+        assert_eq!(expiry("2w"), days(14));
+        assert_eq!(expiry("never"), Ok(Expiry::Never));
+        for text in ["", "0d", "-1d", "30", "tomorrow", "Never"] {
+            assert!(expiry(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `siglum token create`.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use siglum_domain::access::Scope;
+use siglum_domain::{TokenId, TokenName};
+use siglum_engine::access::{self, NewToken};
+use siglum_engine::find;
+
+use super::{Expiry, TokenJson};
+use crate::clock::{self, Ids};
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.token.create/1";
+
+/// How long a launcher's token holds, and a session's, unless told.
+const LAUNCHER: Duration = Duration::from_hours(90 * 24);
+const SESSION: Duration = Duration::from_hours(24);
+
+/// Make a token, and print it this once
+///
+/// A launcher's token creates, reads and ends sessions; a session's, with `--session`, acts for that session alone.
+/// Only a digest of it is kept.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to call it
+    #[arg(long, value_parser = super::name)]
+    name: Option<TokenName>,
+    /// How long it holds: `12h`, `30d`, `never`; else 90 days, and 24 hours for a session's
+    #[arg(long, value_name = "SPAN", value_parser = super::expiry)]
+    expires: Option<Expiry>,
+    /// For this session alone: its id, the last digits of it, or the agent's own id
+    #[arg(long)]
+    session: Option<String>,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// The token itself. It is not shown again.
+    secret: String,
+    token: TokenJson,
+}
+
+impl Json {
+    pub fn of(secret: &str, token: TokenJson) -> Self {
+        Self {
+            secret: secret.to_owned(),
+            token,
+        }
+    }
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let scope = match &args.session {
+        Some(text) => Scope::Session(find::session(&mut ledger, text)?),
+        None => Scope::Launcher,
+    };
+    let default = match scope {
+        Scope::Launcher => LAUNCHER,
+        Scope::Session(_) => SESSION,
+    };
+    let named = |word| TokenName::new(word).expect("because it keeps to the grammar");
+    let (now, secret) = (clock::now(), super::secret());
+    let new = NewToken {
+        id: TokenId::mint(&Ids),
+        digest: secret.digest(),
+        scope,
+        name: args.name.clone().unwrap_or_else(|| named(scope.as_str())),
+        by: cx.person(),
+        expires_at: args.expires.unwrap_or(Expiry::After(default)).from(now),
+    };
+    let token = access::issue(&*cx.world()?, &mut ledger, &new)?;
+    if cx.ui.json {
+        let token = TokenJson::of(&token, now);
+        return cx.ui.json(SCHEMA, Json::of(secret.reveal(), token));
+    }
+    let what = match scope {
+        Scope::Launcher => "for launchers".to_owned(),
+        Scope::Session(session) => format!("for session {}", session.short()),
+    };
+    let until = super::until(token.expires_at);
+    let told = format!(
+        "Made token {} ({}) {what}; it {until}.",
+        token.id.short(),
+        token.name
+    );
+    super::reveal(cx, &secret, &told)
+}

@@ -1,0 +1,97 @@
+//! `siglum token list`.
+
+use serde::Serialize;
+use siglum_domain::Timestamp;
+use siglum_engine::{access, find};
+use siglum_ledger::TokenRecord;
+
+use super::TokenJson;
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.token.list/1";
+
+/// List tokens, newest first: whose they are, until when they hold, when they were used
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only those of this session: its id, the last digits of it, or the agent's own id
+    #[arg(long)]
+    session: Option<String>,
+    /// At most this many; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    tokens: Vec<TokenJson>,
+    /// Whether there are more than were asked for.
+    more: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let session = match &args.session {
+        Some(text) => Some(find::session(&mut ledger, text)?),
+        None => None,
+    };
+    let limit = match args.limit {
+        0 => usize::MAX - 1,
+        n => n,
+    };
+    let mut tokens = access::list(&mut ledger, session, None, limit.saturating_add(1))?;
+    let more = tokens.len() > limit;
+    tokens.truncate(limit);
+    let now = clock::now();
+    if cx.ui.json {
+        let tokens = tokens.iter().map(|t| TokenJson::of(t, now)).collect();
+        return cx.ui.json(SCHEMA, Json { tokens, more });
+    }
+    if tokens.is_empty() {
+        cx.ui
+            .status("There is no token; `siglum token create` makes one.");
+        return Ok(());
+    }
+    cx.ui.table(&table(&tokens, now))?;
+    if more {
+        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+    }
+    Ok(())
+}
+
+fn table(tokens: &[TokenRecord], now: Timestamp) -> Table {
+    let mut table = Table::new(vec![
+        "TOKEN", "FOR", "STATE", "EXPIRES", "USED", "BY", "NAME",
+    ]);
+    for token in tokens {
+        let state = super::state(token, now);
+        let style = match state {
+            "active" => Style::Added,
+            "replaced" => Style::Warning,
+            _ => Style::Dim,
+        };
+        let scope = match token.scope.session() {
+            Some(session) => format!("session {}", session.short()),
+            None => token.scope.as_str().to_owned(),
+        };
+        let expires = token
+            .expires_at
+            .map_or_else(|| "never".to_owned(), ui::when);
+        let used = token.last_used_at;
+        let used = used.map_or_else(|| "never".to_owned(), |at| ui::ago(at, now));
+        table.row(vec![
+            Cell::styled(Style::Id, token.id.short()),
+            Cell::plain(scope),
+            Cell::styled(style, state),
+            Cell::styled(Style::Time, expires),
+            Cell::styled(Style::Time, used),
+            Cell::plain(&token.by),
+            Cell::plain(&token.name),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,45 @@
+//! `siglum token revoke`.
+
+use serde::Serialize;
+use siglum_engine::{access, find};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.token.revoke/1";
+
+/// Take a token back: from now on it is worth nothing
+#[derive(clap::Args)]
+pub struct Args {
+    /// The token: its id, or the last digits of it
+    #[arg(value_name = "TOKEN")]
+    token: String,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    token: String,
+    /// Whether it had been revoked before.
+    before: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let id = find::token(&mut ledger, &args.token)?;
+    let revoked = access::revoke(&*cx.world()?, &mut ledger, id, &cx.person())?;
+    if cx.ui.json {
+        let answer = Json {
+            token: id.to_string(),
+            before: !revoked,
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    let short = id.short();
+    cx.ui.status(match revoked {
+        true => format!("Token {short} is worth nothing any more."),
+        false => format!("Token {short} had been revoked before; nothing was changed."),
+    });
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! `siglum token rotate`.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use siglum_domain::access::Scope;
+use siglum_domain::{Timestamp, TokenId, TokenName};
+use siglum_engine::access::{self, NewToken};
+use siglum_engine::find;
+use siglum_ledger::read;
+
+use super::{Expiry, TokenJson};
+use crate::clock::{self, Ids};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.token.rotate/1";
+
+/// Let a new token take the place of an old one, and print the new one this once
+///
+/// The old one holds for the grace, so that whoever uses it can be given the new one. The new one is for the same,
+/// has the same name, and holds as long as the old one was made for.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The token: its id, or the last digits of it
+    #[arg(value_name = "TOKEN")]
+    token: String,
+    /// How long the old one still holds; `0s` ends it at once
+    #[arg(long, value_name = "SPAN", value_parser = crate::commands::time::duration, default_value = "1h")]
+    grace: Duration,
+    /// How long the new one holds: `12h`, `30d`, `never`
+    #[arg(long, value_name = "SPAN", value_parser = super::expiry)]
+    expires: Option<Expiry>,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// The new token itself. It is not shown again.
+    secret: String,
+    token: TokenJson,
+    /// The old one.
+    replaces: String,
+    /// Until when the old one holds.
+    holds_until: Option<String>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let old = find::token(&mut ledger, &args.token)?;
+    let before = read(&mut ledger, |tx| tx.token(old))?;
+    let before = before.ok_or(access::AccessError::Unknown)?;
+    let (now, secret) = (clock::now(), super::secret());
+    let expires_at = match args.expires {
+        Some(expiry) => expiry.from(now),
+        None => before
+            .expires_at
+            .map(|at| again(before.created_at, at, now)),
+    };
+    let new = NewToken {
+        id: TokenId::mint(&Ids),
+        digest: secret.digest(),
+        scope: Scope::Launcher,
+        name: TokenName::new(&*before.name)
+            .map_err(|e| CommandError::failed(format!("the old token's {e}")))?,
+        by: cx.person(),
+        expires_at,
+    };
+    let token = access::rotate(&*cx.world()?, &mut ledger, old, &new, args.grace)?;
+    let holds_until = read(&mut ledger, |tx| tx.token(old))?.and_then(|old| old.expires_at);
+    if cx.ui.json {
+        let answer = Json {
+            secret: secret.reveal().to_owned(),
+            token: TokenJson::of(&token, now),
+            replaces: old.to_string(),
+            holds_until: holds_until.map(|at| at.to_string()),
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    let held = holds_until.map_or_else(String::new, |at| {
+        format!(", which holds until {}", ui::when(at))
+    });
+    let told = format!(
+        "Token {} takes the place of {}{held}; it {}.",
+        token.id.short(),
+        old.short(),
+        super::until(token.expires_at)
+    );
+    super::reveal(cx, &secret, &told)
+}
+
+/// The end of something that lasts from `now` on as long as it lasted before.
+fn again(from: Timestamp, to: Timestamp, now: Timestamp) -> Timestamp {
+    now.plus_millis(to.millis_since(from))
+}

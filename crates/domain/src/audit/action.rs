@@ -1,0 +1,85 @@
+//! What is audited, in words that stay the same.
+
+macro_rules! actions {
+    ($($(#[$doc:meta])* $name:ident = $word:literal;)*) => {
+        /// What was done, or was to be done.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Action {
+            $($(#[$doc])* $name,)*
+            /// What this program does not know by name.
+            Other(String),
+        }
+
+        impl Action {
+            /// The words that this program knows.
+            pub const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// Its word.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$name => $word,)*
+                    Self::Other(word) => word,
+                }
+            }
+        }
+
+        impl From<String> for Action {
+            fn from(word: String) -> Self {
+                match word.as_str() {
+                    $($word => Self::$name,)*
+                    _ => Self::Other(word),
+                }
+            }
+        }
+    };
+}
+
+actions! {
+    /// A session was created: launched, over the API, or as a fork of another one.
+    SessionCreated = "session.created";
+    /// A session was to be created.
+    SessionRefused = "session.refused";
+    /// A session ended.
+    SessionEnded = "session.ended";
+    /// A session was archived.
+    SessionArchived = "session.archived";
+    /// What is stored of a session was erased.
+    SessionForgotten = "session.forgotten";
+    /// Texts were erased wherever they stood.
+    TextForgotten = "text.forgotten";
+    /// A link was attached to a session.
+    LinkAttached = "link.attached";
+    /// A link was detached from a session.
+    LinkDetached = "link.detached";
+    /// A person said whose a commit is.
+    CommitAdopted = "commit.adopted";
+    /// A person took that back.
+    CommitDisowned = "commit.disowned";
+    /// A token was made.
+    TokenCreated = "token.created";
+    /// A token took the place of another one.
+    TokenRotated = "token.rotated";
+    /// A token was taken back.
+    TokenRevoked = "token.revoked";
+    /// A token was used, for the first time or for the first time in an hour.
+    TokenUsed = "token.used";
+    /// A token was shown that is worth nothing.
+    TokenRefused = "token.refused";
+    /// A transcript was read.
+    TranscriptRead = "transcript.read";
+    /// A checkpoint was recorded by the one who made the commit.
+    CheckpointRecorded = "checkpoint.recorded";
+    /// Something was recorded of a pipeline.
+    PipelineRecorded = "pipeline.recorded";
+    /// The ledger was brought back from a backup.
+    LedgerRestored = "ledger.restored";
+    /// The audit was exported.
+    AuditExported = "audit.exported";
+}
+
+impl From<&str> for Action {
+    fn from(word: &str) -> Self {
+        Self::from(word.to_owned())
+    }
+}
