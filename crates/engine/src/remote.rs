@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use siglum_domain::access::Scope;
+use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::{
@@ -17,8 +19,10 @@ use siglum_ledger::{
     SessionOrigin, SessionRecord, Statement, Transaction,
 };
 
+use crate::audit::{self, Entry};
+use crate::links::{self, Change};
 use crate::world::salt;
-use crate::{Here, launch, session, why};
+use crate::{Here, launch, session};
 
 /// The most repositories that one session may name.
 pub const REPOSITORIES_MOST: usize = 32;
@@ -86,7 +90,8 @@ pub enum RemoteError {
     Ledger(#[from] LedgerError),
 }
 
-/// Creates a session, or finds the one that was meant; what is attached to it is attached in either case.
+/// Creates a session, or finds the one that was meant; what is attached to it is attached in either case. That a new one
+/// was created goes into the audit by [`created`], when all else is written.
 ///
 /// # Errors
 /// [`RemoteError::Taken`] where the id or the conversation is that of another session: nothing was written then.
@@ -100,7 +105,7 @@ pub fn create(
     let native = name(new, &record)?;
     if let Some(known) = known(tx, new, &native)? {
         same(&known, new, ledger)?;
-        attach(tx, known.id, &new.links, &new.by, "api", here.now())?;
+        change_links(here, tx, known.id, &new.links, Change::Attach, &new.by)?;
         let already = true;
         return Ok(Created {
             record: known,
@@ -126,11 +131,37 @@ pub fn create(
         };
         tx.state(at, &new.by, "api", &works)?;
     }
-    attach(tx, session, &new.links, &new.by, "api", at)?;
+    let mut links = new.links.clone();
+    links.sort();
+    links.dedup();
+    room(&links)?;
+    for link in links {
+        tx.state(
+            at,
+            &new.by,
+            "api",
+            &Statement::LinkAttached { session, link },
+        )?;
+    }
     Ok(Created {
         record,
         already: false,
     })
+}
+
+/// Writes into the audit that a session was created, with the address that the request came from.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn created(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    new: &NewSession,
+    session: SessionId,
+    from: &str,
+) -> Result<(), LedgerError> {
+    let more = json!({ "repositories": new.repositories, "from": from });
+    audit::session_created(tx, here, &new.by, session, more).map(drop)
 }
 
 fn fresh(here: &Here<'_>, ledger: LedgerId, new: &NewSession) -> SessionRecord {
@@ -235,63 +266,31 @@ fn repository(
     tx.note_place(&place, RepositoryId::mint(here.ids), at)
 }
 
-/// Attaches what is not attached yet, and gives that.
+/// Attaches links to a session, or detaches them; what stands already is not stated again.
 ///
 /// # Errors
-/// [`RemoteError::Invalid`] where there would be too many.
-pub fn attach(
+/// [`RemoteError::NoSession`], and [`RemoteError::Invalid`] where there would be too many.
+pub fn change_links(
+    here: &Here<'_>,
     tx: &mut dyn Transaction,
     session: SessionId,
     links: &[Link],
+    change: Change,
     by: &str,
-    source: &str,
-    at: Timestamp,
-) -> Result<Vec<Link>, RemoteError> {
-    let mut standing = why::links(&tx.statements_of_session(session)?);
-    let mut attached = Vec::new();
-    for link in links {
-        if standing.contains(link) {
-            continue;
-        }
-        standing.push(link.clone());
-        attached.push(link.clone());
-    }
-    if standing.len() > LINKS_MOST {
-        let rule = format!("a session has at most {LINKS_MOST}");
-        return Err(RemoteError::Invalid {
-            field: "links",
-            rule,
-        });
-    }
-    for link in attached.clone() {
-        tx.state(at, by, source, &Statement::LinkAttached { session, link })?;
-    }
-    Ok(attached)
+) -> Result<(), RemoteError> {
+    tx.session(session)?
+        .ok_or(RemoteError::NoSession(session))?;
+    let changed = links::change_in(tx, here, session, links, change, (by, "api"))?;
+    room(&changed.standing)
 }
 
-/// Detaches what is attached, and gives that.
-///
-/// # Errors
-/// Those of the ledger.
-pub fn detach(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    links: &[Link],
-    by: &str,
-    source: &str,
-    at: Timestamp,
-) -> Result<Vec<Link>, LedgerError> {
-    let standing = why::links(&tx.statements_of_session(session)?);
-    let mut detached = Vec::new();
-    for link in links {
-        if standing.contains(link) && !detached.contains(link) {
-            detached.push(link.clone());
-        }
+fn room(standing: &[Link]) -> Result<(), RemoteError> {
+    if standing.len() <= LINKS_MOST {
+        return Ok(());
     }
-    for link in detached.clone() {
-        tx.state(at, by, source, &Statement::LinkDetached { session, link })?;
-    }
-    Ok(detached)
+    let rule = format!("a session has at most {LINKS_MOST}");
+    let field = "links";
+    Err(RemoteError::Invalid { field, rule })
 }
 
 /// Something is heard of a session: it lives. Gives it as it is then.
@@ -334,8 +333,11 @@ pub fn end(
         end: Some(end.clone()),
     };
     let number = tx.state(at, by, "api", &stated)?;
+    let entry = Entry::done(by, Action::SessionEnded).of(session);
+    let entry = entry.with(json!({ "end": launch::words(end) }));
     if record.home != ledger {
         tx.set_ended(session, Some(at))?;
+        audit::record(tx, here, &entry)?;
         return Ok(true);
     }
     if record.mode == Mode::Observed {
@@ -361,6 +363,7 @@ pub fn end(
         })?;
     }
     session::end(tx, here.ids, session, record.repository, at)?;
+    audit::record(tx, here, &entry)?;
     Ok(true)
 }
 
@@ -434,6 +437,7 @@ pub fn checkpoint(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     new: &NewCheckpoint,
+    by: &str,
 ) -> Result<(CheckpointRecord, bool), RemoteError> {
     let session = new.session;
     let record = tx
@@ -471,6 +475,16 @@ pub fn checkpoint(
     }
     tx.put_checkpoint(&wanted)?;
     tx.touch(session, at, None, None)?;
+    let entry = Entry::done(by, Action::CheckpointRecorded).of(session);
+    audit::record(
+        tx,
+        here,
+        &entry.with(json!({
+            "checkpoint": wanted.id.to_string(),
+            "commit": wanted.commit.as_ref().map(Oid::as_str),
+            "repository": new.commit.as_ref().map(|(name, _)| name),
+        })),
+    )?;
     Ok((wanted, false))
 }
 

@@ -109,8 +109,8 @@ async fn told_as_problem(request: Request, next: Next) -> Response {
     if response.status() != StatusCode::METHOD_NOT_ALLOWED {
         return response;
     }
-    let allow = response.headers().get(header::ALLOW).cloned();
-    Problem::method(allow.unwrap_or_else(|| HeaderValue::from_static(""))).into_response()
+    // The router says what can be done, in the header `allow`.
+    Problem::method().into_response()
 }
 
 /// Counts a request and bounds its time. The path that is counted has no ids in it.

@@ -8,15 +8,20 @@ use std::time::{Duration, Instant};
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use siglum_domain::access::{Scope, Secret};
+use serde_json::json;
+use siglum_domain::access::Secret;
+use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Tenant};
 use siglum_engine::access::{self, Caller as Known};
+use siglum_engine::audit::{self, Entry};
 
 use crate::app::App;
 use crate::problem::Problem;
 
 /// How long a token that was let in is not asked for again: so long it may still be let in after it was revoked.
 const REMEMBERED: Duration = Duration::from_secs(1);
+/// The word of the audit for a request that the token does not allow.
+const FORBIDDEN: &str = "request.refused";
 /// How many are remembered.
 const MOST: usize = 10_000;
 
@@ -29,17 +34,15 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 pub(crate) struct Caller {
     /// Whose ledger.
     pub(crate) tenant: Tenant,
+    /// Where the request comes from.
+    pub(crate) from: IpAddr,
     known: Known,
 }
 
 impl Caller {
     /// The name under which things are written down.
     pub(crate) fn by(&self) -> String {
-        let id = self.known.token.short();
-        match self.known.scope {
-            Scope::Launcher => format!("launcher {} (token {id})", self.known.name),
-            Scope::Session(_) => format!("session (token {id})"),
-        }
+        audit::bearer(self.known.token, &self.known.name)
     }
 
     /// What tells callers apart for limits.
@@ -53,13 +56,13 @@ impl Caller {
     }
 
     /// A launcher may act for each session of its tenant, a session for itself alone.
-    pub(crate) fn for_session(&self, session: SessionId) -> Result<(), Problem> {
-        match self.known.may_act_for(session) {
-            true => Ok(()),
-            false => Err(Problem::forbidden(
-                "a session's token acts for that session alone",
-            )),
+    pub(crate) fn for_session(&self, app: &App, session: SessionId) -> Result<(), Problem> {
+        if self.known.may_act_for(session) {
+            return Ok(());
         }
+        let problem = Problem::forbidden("a session's token acts for that session alone");
+        refused(app, self, Action::Other(FORBIDDEN.to_owned()), &problem);
+        Err(problem)
     }
 }
 
@@ -68,9 +71,9 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let secret = token(parts)?;
-        let caller = let_in(app, &secret).await.map_err(|problem| {
-            let peer = parts.extensions.get::<Peer>();
-            let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
+        let peer = parts.extensions.get::<Peer>();
+        let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
+        let caller = let_in(app, &secret, from).await.map_err(|problem| {
             match problem.status().as_u16() {
                 401 => app.rates().stranger(from).err().unwrap_or(problem),
                 _ => problem,
@@ -92,7 +95,11 @@ impl FromRequestParts<App> for Launcher {
         let caller = Caller::from_request_parts(parts, app).await?;
         match caller.own() {
             None => Ok(Self(caller)),
-            Some(_) => Err(Problem::forbidden("this needs a launcher's token")),
+            Some(_) => {
+                let problem = Problem::forbidden("this needs a launcher's token");
+                refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
+                Err(problem)
+            }
         }
     }
 }
@@ -113,10 +120,10 @@ fn token(parts: &Parts) -> Result<Secret, Problem> {
     Secret::parse(secret.trim()).map_err(|_| malformed())
 }
 
-async fn let_in(app: &App, secret: &Secret) -> Result<Caller, Problem> {
+async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Problem> {
     let digest = secret.digest();
     if let Some(caller) = app.remembered().get(&digest) {
-        return Ok(caller);
+        return Ok(Caller { from, ..caller });
     }
     let tenant = secret.tenant();
     if !app.ledgers().serves(tenant) {
@@ -134,6 +141,7 @@ async fn let_in(app: &App, secret: &Secret) -> Result<Caller, Problem> {
         .await??;
     let caller = Caller {
         tenant: tenant.clone(),
+        from,
         known,
     };
     if caller.known.note_due {
@@ -141,6 +149,44 @@ async fn let_in(app: &App, secret: &Secret) -> Result<Caller, Problem> {
     }
     app.remembered().put(digest, &caller);
     Ok(caller)
+}
+
+/// Writes a refusal into the audit; nobody waits for that. Of one that asks again and again the first ones are enough.
+pub(crate) fn refused(app: &App, caller: &Caller, action: Action, problem: &Problem) {
+    if app.rates().refusal(caller).is_err() {
+        return;
+    }
+    let entry = Entry::refused(&caller.by(), action, problem.detail(), problem.field());
+    let mut entry = entry.with(json!({ "code": problem.code(), "from": caller.from.to_string() }));
+    entry.session = caller.own();
+    noted(app, caller, entry);
+}
+
+/// Writes into the audit that somebody read what was said in a session: once in a while, for each who reads.
+pub(crate) fn read(app: &App, caller: &Caller, session: SessionId) {
+    if caller.own() == Some(session) || app.rates().reading(caller, session).is_err() {
+        return;
+    }
+    let entry = Entry::done(&caller.by(), Action::TranscriptRead).of(session);
+    noted(
+        app,
+        caller,
+        entry.with(json!({ "from": caller.from.to_string() })),
+    );
+}
+
+fn noted(app: &App, caller: &Caller, entry: Entry) {
+    let (ledgers, tenant) = (app.ledgers().clone(), caller.tenant.clone());
+    tokio::spawn(async move {
+        let noted = ledgers
+            .write(&tenant, move |here, ledger| {
+                audit::note(here, ledger, &entry)
+            })
+            .await;
+        if !matches!(noted, Ok(Ok(_))) {
+            tracing::warn!("an entry of the audit could not be written");
+        }
+    });
 }
 
 /// Notes the use of a token; nobody waits for that.

@@ -17,7 +17,14 @@ pub(crate) struct Rates {
     creations: DefaultKeyedRateLimiter<String>,
     heartbeats: DefaultKeyedRateLimiter<SessionId>,
     strangers: DefaultKeyedRateLimiter<IpAddr>,
+    refusals: DefaultKeyedRateLimiter<String>,
+    readings: DefaultKeyedRateLimiter<(String, SessionId)>,
 }
+
+/// Refusals of one token that go into the audit in a minute.
+const REFUSALS: u32 = 30;
+/// Readings of one session by one token that go into the audit in an hour.
+const READINGS: u32 = 1;
 
 impl Rates {
     pub(crate) fn new(limits: &Limits) -> Self {
@@ -26,6 +33,8 @@ impl Rates {
             creations: RateLimiter::keyed(Quota::per_minute(some(limits.creations))),
             heartbeats: RateLimiter::keyed(Quota::per_hour(some(limits.heartbeats))),
             strangers: RateLimiter::keyed(Quota::per_minute(some(limits.strangers))),
+            refusals: RateLimiter::keyed(Quota::per_minute(some(REFUSALS))),
+            readings: RateLimiter::keyed(Quota::per_hour(some(READINGS))),
         }
     }
 
@@ -61,12 +70,32 @@ impl Rates {
         )
     }
 
+    /// A refusal that is to go into the audit.
+    pub(crate) fn refusal(&self, caller: &Caller) -> Result<(), Problem> {
+        check(
+            &self.refusals,
+            &caller.key(),
+            "enough of them are written down",
+        )
+    }
+
+    /// A reading that is to go into the audit.
+    pub(crate) fn reading(&self, caller: &Caller, session: SessionId) -> Result<(), Problem> {
+        check(
+            &self.readings,
+            &(caller.key(), session),
+            "it is written down",
+        )
+    }
+
     /// Lets go of what is as if it had never been counted.
     pub(crate) fn tidy(&self) {
         self.requests.retain_recent();
         self.creations.retain_recent();
         self.heartbeats.retain_recent();
         self.strangers.retain_recent();
+        self.refusals.retain_recent();
+        self.readings.retain_recent();
     }
 }
 

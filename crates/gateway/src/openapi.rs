@@ -123,6 +123,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::show))
         .routes(routes!(commits::show))
+        .routes(routes!(audit::list))
+        .routes(routes!(audit::verify))
 }
 
 /// The document in JSON, as it is served and committed.

@@ -23,8 +23,6 @@ pub(crate) struct Problem {
     told: Box<Told>,
     /// After how many seconds it is worth another try.
     retry_after: Option<u64>,
-    /// What may be done with the resource instead.
-    allow: Option<HeaderValue>,
 }
 
 /// A problem as a client sees it.
@@ -65,7 +63,6 @@ impl Problem {
                 fate: None,
             }),
             retry_after: None,
-            allow: None,
         }
     }
 
@@ -134,15 +131,13 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not-found", title, detail.into())
     }
 
-    pub(crate) fn method(allow: HeaderValue) -> Self {
-        let mut problem = Self::new(
+    pub(crate) fn method() -> Self {
+        Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method-not-allowed",
             "this cannot be done with the resource",
             "the header `allow` says what can".to_owned(),
-        );
-        problem.allow = Some(allow);
-        problem
+        )
     }
 
     pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
@@ -209,9 +204,6 @@ impl IntoResponse for Problem {
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        if let Some(allow) = self.allow {
-            headers.insert(header::ALLOW, allow);
         }
         response
     }
@@ -286,12 +278,13 @@ impl From<TurnError> for Problem {
     }
 }
 
-#[cfg(test)]
 impl Problem {
+    /// The word for programs.
     pub(crate) const fn code(&self) -> &'static str {
         self.told.code
     }
 
+    /// The field that is wrong.
     pub(crate) fn field(&self) -> Option<&str> {
         self.told.field.as_deref()
     }

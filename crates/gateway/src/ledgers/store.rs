@@ -16,12 +16,12 @@ use super::server::Server;
 use crate::settings::Limits;
 
 /// The name of the only tenant of a file.
-const LOCAL: &str = "local";
+const LOCAL: &str = siglum_domain::access::DEFAULT_TENANT;
 
 /// Where the sessions are.
 #[derive(Clone)]
 pub enum Store {
-    /// A SQLite file: one tenant, whose name is `local`.
+    /// A SQLite file: one tenant, whose name is `default`.
     File(PathBuf),
     /// A PostgreSQL store, at `postgres://user:password@host/database`: all tenants that have a ledger there.
     #[cfg(feature = "postgres")]

@@ -39,7 +39,7 @@ pub(crate) async fn record(
     Body(new): Body<NewCheckpoint>,
 ) -> Result<(StatusCode, Json<Recorded>), Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(&app, session)?;
     if new.id.is_some_and(|id| id.uuid().get_version_num() != 7) {
         return Err(Problem::invalid("id", "`chk_` and a UUID of version 7"));
     }
@@ -56,9 +56,10 @@ pub(crate) async fn record(
         sequence: new.sequence,
         commit,
     };
+    let by = caller.by();
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
         refusable(ledger, |tx| {
-            let (record, already) = remote::checkpoint(here, tx, &wanted)?;
+            let (record, already) = remote::checkpoint(here, tx, &wanted, &by)?;
             let checkpoint = told::checkpoints(tx, &[record])?.pop();
             let checkpoint = checkpoint.ok_or_else(Problem::internal)?;
             Ok(Recorded {
@@ -90,7 +91,7 @@ pub(crate) async fn of_session(
     query: Query,
 ) -> Result<Json<Checkpoints>, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(&app, session)?;
     listed(&app, &caller, Some(session), query).await
 }
 

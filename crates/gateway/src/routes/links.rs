@@ -2,11 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use siglum_domain::SessionId;
-use siglum_domain::link::Link;
+use siglum_engine::links::Change;
 use siglum_engine::remote;
 use siglum_engine::turn::TurnError;
-use siglum_ledger::{Transaction, read};
+use siglum_ledger::read;
 
 use super::path::Path;
 use super::sessions::refusable;
@@ -28,7 +27,7 @@ pub(crate) async fn list(
     path: Path,
 ) -> Result<Json<LinksTold>, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(&app, session)?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| match tx.session(session)? {
             Some(_) => Ok(Some(LinksTold::of(&tx.statements_of_session(session)?))),
@@ -53,7 +52,7 @@ pub(crate) async fn attach(
     path: Path,
     Body(links): Body<Links>,
 ) -> Result<Json<LinksTold>, Problem> {
-    change(&app, &caller, &path, &links, true).await
+    change(&app, &caller, &path, &links, Change::Attach).await
 }
 
 /// Detaches links from a session; what is not attached stays so
@@ -68,7 +67,7 @@ pub(crate) async fn detach(
     path: Path,
     Body(links): Body<Links>,
 ) -> Result<Json<LinksTold>, Problem> {
-    change(&app, &caller, &path, &links, false).await
+    change(&app, &caller, &path, &links, Change::Detach).await
 }
 
 async fn change(
@@ -76,33 +75,16 @@ async fn change(
     caller: &Caller,
     path: &Path,
     links: &Links,
-    attaches: bool,
+    change: Change,
 ) -> Result<Json<LinksTold>, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(app, session)?;
     let (links, by) = (links.checked()?, caller.by());
     let changed = app.ledgers().write(&caller.tenant, move |here, ledger| {
         refusable(ledger, |tx| {
-            changed(tx, session, &links, &by, here.now(), attaches)
+            remote::change_links(here, tx, session, &links, change, &by)?;
+            Ok(LinksTold::of(&tx.statements_of_session(session)?))
         })
     });
     Ok(Json(changed.await??))
-}
-
-fn changed(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    links: &[Link],
-    by: &str,
-    at: siglum_domain::Timestamp,
-    attaches: bool,
-) -> Result<LinksTold, Problem> {
-    if tx.session(session)?.is_none() {
-        return Err(TurnError::NoSession(session).into());
-    }
-    match attaches {
-        true => remote::attach(tx, session, links, by, "api", at).map(drop)?,
-        false => remote::detach(tx, session, links, by, "api", at).map(drop)?,
-    }
-    Ok(LinksTold::of(&tx.statements_of_session(session)?))
 }

@@ -13,7 +13,7 @@ use siglum_ledger::read;
 
 use super::path::Path;
 use crate::app::App;
-use crate::caller::Caller;
+use crate::caller::{self, Caller};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -42,8 +42,9 @@ pub(crate) async fn read_log(
     query: Query,
 ) -> Result<Json<LogTold>, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(&app, session)?;
     let (after, limit) = part(query)?;
+    caller::read(&app, &caller, session);
     let page = app.ledgers().read(&caller.tenant, move |_, ledger| {
         turn::committed(ledger, session, after, limit)
     });
@@ -66,7 +67,7 @@ pub(crate) async fn receipts(
     query: Query,
 ) -> Result<Json<Receipts>, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(&app, session)?;
     let (after, limit) = part(query)?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| match tx.session(session)? {
@@ -109,7 +110,7 @@ pub(crate) async fn stream(
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(&app, session)?;
     let after = last_id(&headers)?;
     let known = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| Ok(tx.session(session)?.is_some()))
@@ -117,6 +118,7 @@ pub(crate) async fn stream(
     if !known.await?? {
         return Err(TurnError::NoSession(session).into());
     }
+    caller::read(&app, &caller, session);
     let events = stream::sealed(app, caller.tenant, session, after);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)))
 }

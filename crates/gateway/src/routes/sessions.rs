@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use siglum_domain::access::{Scope, Secret};
+use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
 use siglum_domain::{AgentName, ConversationId, SessionId, Timestamp, TokenId, TokenName};
 use siglum_engine::access::{self, NewToken};
@@ -21,7 +22,7 @@ use super::path::Path;
 use super::told;
 use crate::app::App;
 use crate::body::Body;
-use crate::caller::{Caller, Launcher};
+use crate::caller::{Caller, Launcher, refused};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -64,10 +65,21 @@ pub(crate) async fn create(
     State(app): State<App>,
     Launcher(caller): Launcher,
     headers: HeaderMap,
-    Body(new): Body<NewSession>,
+    new: Result<Body<NewSession>, Problem>,
 ) -> Result<(StatusCode, Json<Created>), Problem> {
     app.rates().creation(&caller)?;
-    let wanted = Wanted::of(&caller, &headers, &new)?;
+    let created = created(&app, &caller, &headers, new).await;
+    created.inspect_err(|problem| refused(&app, &caller, Action::SessionRefused, problem))
+}
+
+async fn created(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    new: Result<Body<NewSession>, Problem>,
+) -> Result<(StatusCode, Json<Created>), Problem> {
+    let Body(new) = new?;
+    let wanted = Wanted::of(caller, headers, &new)?;
     let secret = Secret::mint(&caller.tenant, &clock::secret());
     let digest = secret.digest();
     let (named_by, ignored) = (wanted.named_by, wanted.ignored.clone());
@@ -104,6 +116,8 @@ struct Wanted {
     /// What the caller calls the request, and a digest of what it asks for.
     key: Option<(String, String)>,
     token_seconds: u32,
+    /// Where the request came from.
+    from: String,
 }
 
 impl Wanted {
@@ -158,6 +172,7 @@ impl Wanted {
             named_by,
             ignored,
             token_seconds,
+            from: caller.from.to_string(),
         })
     }
 
@@ -180,6 +195,9 @@ impl Wanted {
             let session = created.record.id;
             self.note(here, tx, session)?;
             let token = token(here, tx, session, self.token_seconds, digest, &self.new.by)?;
+            if !created.already {
+                remote::created(here, tx, &new, session, &self.from)?;
+            }
             let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
             Ok((told, created.already, token))
         })
@@ -472,7 +490,7 @@ pub(crate) async fn show(
     path: Path,
 ) -> Result<Json<SessionTold>, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(&app, session)?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| told::session(tx, session))
     });
@@ -493,7 +511,7 @@ pub(crate) async fn heartbeat(
     path: Path,
 ) -> Result<Json<SessionTold>, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(&app, session)?;
     app.rates().heartbeat(session)?;
     let heard = app.ledgers().write(&caller.tenant, move |here, ledger| {
         refusable(ledger, |tx| {
@@ -517,7 +535,7 @@ pub(crate) async fn end(
     Body(new): Body<NewEnd>,
 ) -> Result<Json<Ended>, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(&app, session)?;
     let end = new.checked()?;
     let by = caller.by();
     let ended = app.ledgers().write(&caller.tenant, move |here, ledger| {

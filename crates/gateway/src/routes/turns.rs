@@ -42,9 +42,9 @@ fn text(field: &str, text: &str) -> Result<String, Problem> {
 }
 
 /// The session of a path, if the caller may act for it.
-fn of(caller: &Caller, path: &Path) -> Result<SessionId, Problem> {
+fn of(app: &App, caller: &Caller, path: &Path) -> Result<SessionId, Problem> {
     let session = path.session()?;
-    caller.for_session(session)?;
+    caller.for_session(app, session)?;
     Ok(session)
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn lease(
     path: Path,
     Body(new): Body<NewLease>,
 ) -> Result<Json<LeaseTold>, Problem> {
-    let session = of(&caller, &path)?;
+    let session = of(&app, &caller, &path)?;
     let holder = Holder {
         name: text("holder", &new.holder)?,
         nonce: text("nonce", &new.nonce)?,
@@ -87,7 +87,7 @@ pub(crate) async fn renew(
     path: Path,
     Body(renewal): Body<Renewal>,
 ) -> Result<Json<Epoch>, Problem> {
-    let (session, term) = (of(&caller, &path)?, term(renewal.term_ms)?);
+    let (session, term) = (of(&app, &caller, &path)?, term(renewal.term_ms)?);
     let epoch = renewal.epoch;
     let hold = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::renew(here, ledger, Hold { session, epoch }, term)
@@ -122,7 +122,7 @@ pub(crate) async fn release(
     path: Path,
     Body(held): Body<Held>,
 ) -> Result<Json<Done>, Problem> {
-    let (session, epoch) = (of(&caller, &path)?, held.epoch);
+    let (session, epoch) = (of(&app, &caller, &path)?, held.epoch);
     let released = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::release(here, ledger, Hold { session, epoch })
     });
@@ -139,8 +139,8 @@ struct Write {
 }
 
 impl Write {
-    fn of(caller: &Caller, path: &Path, said: &Said) -> Result<Self, Problem> {
-        let session = of(caller, path)?;
+    fn of(app: &App, caller: &Caller, path: &Path, said: &Said) -> Result<Self, Problem> {
+        let session = of(app, caller, path)?;
         Ok(Self {
             hold: Hold {
                 session,
@@ -171,7 +171,7 @@ pub(crate) async fn commit(
     path: Path,
     Body(said): Body<Said>,
 ) -> Result<Json<CommittedTold>, Problem> {
-    let write = Write::of(&caller, &path, &said)?;
+    let write = Write::of(&app, &caller, &path, &said)?;
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::commit(
             here,
@@ -206,7 +206,7 @@ pub(crate) async fn receipt(
     caller: Caller,
     path: Path,
 ) -> Result<Json<ReceiptTold>, Problem> {
-    let (session, key) = (of(&caller, &path)?, turn_key(path.text("key")?)?);
+    let (session, key) = (of(&app, &caller, &path)?, turn_key(path.text("key")?)?);
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         turn::receipt(ledger, session, &key)
     });
@@ -230,7 +230,7 @@ pub(crate) async fn open(
     path: Path,
     Body(said): Body<Said>,
 ) -> Result<Json<OpenTold>, Problem> {
-    let write = Write::of(&caller, &path, &said)?;
+    let write = Write::of(&app, &caller, &path, &said)?;
     let opened = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::open(
             here,
@@ -268,7 +268,7 @@ pub(crate) async fn append(
     path: Path,
     Body(said): Body<Said>,
 ) -> Result<Json<Done>, Problem> {
-    let write = Write::of(&caller, &path, &said)?;
+    let write = Write::of(&app, &caller, &path, &said)?;
     let added = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::append(here, ledger, write.hold, &write.key, &write.said)
     });
@@ -291,7 +291,7 @@ pub(crate) async fn abort(
     path: Path,
     Body(held): Body<Held>,
 ) -> Result<Json<Done>, Problem> {
-    let (session, key) = (of(&caller, &path)?, turn_key(path.text("key")?)?);
+    let (session, key) = (of(&app, &caller, &path)?, turn_key(path.text("key")?)?);
     let epoch = held.epoch;
     let dropped = app.ledgers().write(&caller.tenant, move |_, ledger| {
         turn::abort(ledger, Hold { session, epoch }, &key)

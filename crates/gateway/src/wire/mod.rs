@@ -1,5 +1,6 @@
 //! Requests and answers as they are sent. What is stored has forms of its own.
 
+mod audit;
 mod checkpoints;
 mod commits;
 mod events;
@@ -7,6 +8,7 @@ mod links;
 mod sessions;
 mod turns;
 
+pub(crate) use audit::*;
 pub(crate) use checkpoints::*;
 pub(crate) use commits::*;
 pub(crate) use events::*;

@@ -1,0 +1,89 @@
+//! The audit: who did what, or was refused what.
+
+use axum::Json;
+use axum::extract::State;
+use siglum_engine::audit;
+use siglum_ledger::AuditFilter;
+
+use crate::app::App;
+use crate::caller::Launcher;
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::wire::{AuditPage, AuditReport, AuditTold};
+
+/// Rows of a page.
+const PAGE: usize = 100;
+const PAGE_MOST: usize = 1_000;
+
+/// Lists the audit, newest first, page by page
+#[utoipa::path(get, path = "/v1/audit", tag = "audit", operation_id = "list_audit",
+    security(("launcher" = [])),
+    params(
+        ("session" = Option<String>, Query, description = "Of this session", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("action" = Option<String>, Query, description = "Of this action, such as `session.created`", pattern = r"^[a-z._]{1,64}$"),
+        ("actor" = Option<String>, Query, description = "By this actor: the whole name, or its first words", pattern = r"^[!-~]{1,200}$"),
+        ("pipeline" = Option<String>, Query, description = "In this pipeline", pattern = r"^[!-~]{1,256}$"),
+        ("outcome" = Option<String>, Query, description = "`done` or `refused`", pattern = r"^(done|refused)$"),
+        ("before" = Option<i64>, Query, description = "Before this number: what a page gives as `next`", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
+    ),
+    responses((status = 200, description = "The entries", body = AuditPage), Problems))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    mut query: Query,
+) -> Result<Json<AuditPage>, Problem> {
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let outcome = query.take("outcome")?;
+    if outcome
+        .as_deref()
+        .is_some_and(|o| o != "done" && o != "refused")
+    {
+        return Err(Problem::invalid("outcome", "`done` or `refused`"));
+    }
+    let before: Option<u64> = query.parsed("before", "a whole number from 1 on")?;
+    if before.is_some_and(|n| !(1..=siglum_domain::link::NUMBER_MAX).contains(&n)) {
+        return Err(Problem::invalid("before", "a whole number from 1 on"));
+    }
+    let filter = AuditFilter {
+        session: query.parsed("session", "`ses_` and 32 hexadecimal digits")?,
+        action: query.take("action")?,
+        actor: query.take("actor")?,
+        pipeline: query.take("pipeline")?,
+        outcome,
+        before,
+        limit: limit + 1,
+        ..AuditFilter::default()
+    };
+    query.end()?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        audit::list(ledger, &filter)
+    });
+    let found = found.await??;
+    let mut entries: Vec<AuditTold> = found.iter().map(AuditTold::from).collect();
+    let more = entries.len() > limit;
+    entries.truncate(limit);
+    let next = entries.last().filter(|_| more).map(AuditTold::number);
+    Ok(Json(AuditPage { entries, next }))
+}
+
+/// Tells whether the audit is whole: nothing of it was changed, taken out, added or moved
+#[utoipa::path(get, path = "/v1/audit/verify", tag = "audit", operation_id = "verify_audit",
+    security(("launcher" = [])),
+    responses((status = 200, description = "Whether it is whole", body = AuditReport), Problems))]
+pub(crate) async fn verify(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+) -> Result<Json<AuditReport>, Problem> {
+    let report = app
+        .ledgers()
+        .read(&caller.tenant, |_, ledger| audit::verify(ledger));
+    let report = report.await??;
+    Ok(Json(AuditReport {
+        sound: report.is_sound(),
+        entries: report.entries,
+        flaws: report.flaws.iter().map(ToString::to_string).collect(),
+        digest: report.digest,
+    }))
+}
