@@ -15,6 +15,7 @@ use siglum_domain::{
 use crate::LedgerError;
 use crate::forgetting::Forgetting;
 use crate::integrity::Integrity;
+use crate::pipelines::Pipelines;
 use crate::projections::Projections;
 use crate::record::*;
 use crate::turns::Turns;
@@ -114,11 +115,11 @@ pub fn write<T>(
 
 /// Everything that can be done inside a transaction.
 pub trait Transaction:
-    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity
+    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Pipelines
 {
 }
-impl<T: Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity> Transaction
-    for T
+impl<T: Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Pipelines>
+    Transaction for T
 {
 }
 

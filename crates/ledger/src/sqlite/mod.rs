@@ -14,6 +14,7 @@ mod listing;
 mod log;
 mod migrate;
 mod open;
+mod pipelines;
 mod projections;
 mod queue;
 mod sessions;

@@ -10,6 +10,7 @@ mod integrity;
 mod ledger;
 mod log;
 mod own;
+mod pipelines;
 mod projections;
 mod queue;
 mod sessions;

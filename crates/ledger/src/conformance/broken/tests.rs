@@ -1,8 +1,8 @@
 //! The suite on broken stores.
 
 use super::{
-    Broken, Fault, Kind, commits, forgetting, integrity, log, own, projections, queue, sessions,
-    turns,
+    Broken, Fault, Kind, commits, forgetting, integrity, log, own, pipelines, projections, queue,
+    sessions, turns,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -76,6 +76,16 @@ fn broken_projections_are_caught() {
     let lists = projections::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     all_caught(own.chain(lists).chain(verbs));
+}
+
+#[test]
+fn broken_pipelines_are_caught() {
+    let verbs = faults(pipelines::PIPELINES, pipelines::LIMITED);
+    let own = pipelines::FAULTS.iter().copied();
+    let lists = pipelines::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    let keyed = Kind::Find.faults("keyed_pipeline_event");
+    all_caught(own.chain(lists).chain(verbs).chain(keyed));
 }
 
 #[test]
