@@ -21,6 +21,7 @@ mod late;
 pub mod launch;
 mod moves;
 pub mod overview;
+pub mod pipeline;
 pub mod project;
 pub mod restore;
 mod rivals;

@@ -1,6 +1,6 @@
 //! From events and sessions to the graph.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Event, Outcome, What};
 use super::graph::{Graph, Member, Phase, State, Totals};
@@ -155,8 +155,9 @@ fn graph(
 }
 
 /// How a pipeline ended of which only that was said.
-fn at_end<'a>(phases: impl Iterator<Item = &'a Phase> + Clone) -> State {
-    let any = |state| phases.clone().any(|p| p.state == state);
+fn at_end<'a>(phases: impl Iterator<Item = &'a Phase>) -> State {
+    let states: BTreeSet<State> = phases.map(|p| p.state).collect();
+    let any = |state| states.contains(&state);
     if any(State::Failed) {
         State::Failed
     } else if any(State::Cancelled) {
