@@ -3,6 +3,8 @@
 use siglum_domain::SessionId;
 use siglum_domain::pipeline::{Check, Instance, Phase, Review, State};
 
+use crate::launch::UNKNOWN_AGENT;
+
 use super::canvas::{Block, Border, FRAME, Line, Style, Tone, beside, boxed};
 use super::measure::{clean, duration, plural, width};
 use super::symbols::{of_activity, of_result, of_state, of_verdict};
@@ -186,7 +188,7 @@ impl<'a> Drawn<'a> {
         let agent = self.clean(member.agent.as_str());
         lines.push(Line::of(
             Tone::Dim,
-            if agent == instance.name {
+            if agent == instance.name || agent == UNKNOWN_AGENT {
                 short
             } else {
                 format!("{short} {agent}")
