@@ -12,6 +12,7 @@ use siglum_engine::pipeline::GraphJson;
 use signal_hook::consts::signal;
 
 use super::show::Look;
+use crate::env;
 use crate::error::CommandError;
 
 /// How often the ledger is asked.
@@ -32,7 +33,8 @@ pub fn watch(
     for one in [signal::SIGINT, signal::SIGTERM, signal::SIGHUP] {
         signal_hook::flag::register(one, Arc::clone(&stop))?;
     }
-    let is_screen = io::stdout().is_terminal() && !look.cx.ui.json;
+    let is_dumb = env::text("TERM").is_some_and(|term| term == "dumb");
+    let is_screen = io::stdout().is_terminal() && !is_dumb && !look.cx.ui.json;
     let last = if is_screen {
         on_screen(look, ask, &stop)?
     } else {
