@@ -17,6 +17,50 @@ fn phases(graph: &Value) -> Vec<String> {
         .collect()
 }
 
+/// A coder fails, and in the next cycle another one, an agent, commits. One check passes, one is skipped.
+fn implement(runner: &Runner<'_>) {
+    runner.start("implement");
+    assert_eq!(runner.runs("implement", "coder", "exit 3").code, Some(3));
+    runner.end("implement", "failed");
+    runner.start("implement");
+    let (mut coder, mut launcher) = runner.agent("implement", "coder", "one");
+    coder.begin("startup");
+    coder.sh(COMMIT).ok();
+    coder.end("other");
+    drop(coder);
+    assert_eq!(launcher.wait().unwrap().code(), Some(0));
+    runner
+        .says(&["check"], &["unit", "passed", "--phase", "implement"])
+        .ok();
+    runner
+        .says(&["check"], &["lint", "skipped", "--phase", "implement"])
+        .ok();
+}
+
+fn is_drawn(runner: &Runner<'_>) {
+    let drawing = runner.drawing(&[]);
+    for part in [
+        "issue-42 · running",
+        "62 % · 2 of 4 phases over",
+        "✓ refine → ✓ plan → [▶ implement] → ○ pr",
+        "│ ✓ architect",
+        "┃ │ ✗ coder",
+        "✓ coder #2",
+        "┃ ┃ ▶ tester",
+        "running · cycle 2",
+        "check ↷ lint skipped",
+        "checks: not all passed: 1 passed, 1 skipped",
+        "cost unknown",
+    ] {
+        assert!(drawing.contains(part), "{part} in\n{drawing}");
+    }
+    let ascii = runner.drawing(&["--ascii"]);
+    assert!(
+        ascii.is_ascii() && ascii.contains("| + architect"),
+        "{ascii}"
+    );
+}
+
 #[test]
 fn four_phases_with_two_roles_at_one_time_a_repeated_role_and_a_skipped_check() {
     let world = World::new();
@@ -44,22 +88,7 @@ fn four_phases_with_two_roles_at_one_time_a_repeated_role_and_a_skipped_check() 
     assert_eq!((architect.end(), analyst.end()), (Some(0), Some(0)));
     runner.end("plan", "completed");
 
-    runner.start("implement");
-    assert_eq!(runner.runs("implement", "coder", "exit 3").code, Some(3));
-    runner.end("implement", "failed");
-    runner.start("implement");
-    let (mut coder, mut launcher) = runner.agent("implement", "coder", "one");
-    coder.begin("startup");
-    coder.sh(COMMIT).ok();
-    coder.end("other");
-    drop(coder);
-    assert_eq!(launcher.wait().unwrap().code(), Some(0));
-    runner
-        .says(&["check"], &["unit", "passed", "--phase", "implement"])
-        .ok();
-    runner
-        .says(&["check"], &["lint", "skipped", "--phase", "implement"])
-        .ok();
+    implement(&runner);
     let tester = runner.launches("implement", "tester");
     let graph = runner.graph();
     assert_eq!(
@@ -87,28 +116,7 @@ fn four_phases_with_two_roles_at_one_time_a_repeated_role_and_a_skipped_check() 
         (&"claude-code".into(), &1.into())
     );
 
-    let drawing = runner.drawing(&[]);
-    for part in [
-        "issue-42 · running",
-        "62 % · 2 of 4 phases over",
-        "✓ refine → ✓ plan → [▶ implement] → ○ pr",
-        "│ ✓ architect",
-        "┃ │ ✗ coder",
-        "✓ coder #2",
-        "┃ ┃ ▶ tester",
-        "running · cycle 2",
-        "check ↷ lint skipped",
-        "checks: not all passed: 1 passed, 1 skipped",
-        "cost unknown",
-    ] {
-        assert!(drawing.contains(part), "{part} in\n{drawing}");
-    }
-    let ascii = runner.drawing(&["--ascii"]);
-    assert!(
-        ascii.is_ascii() && ascii.contains("| + architect"),
-        "{ascii}"
-    );
-
+    is_drawn(&runner);
     assert_eq!(tester.end(), Some(0));
     runner.end("implement", "completed");
     runner.end("pr", "skipped");
