@@ -67,55 +67,59 @@ impl Course {
     }
 }
 
+impl Course {
+    /// Where the phase stands, with what its sessions do.
+    fn stands(&self, own: &[&Member], over: bool) -> State {
+        let mut live = own.iter().filter(|m| m.activity.is_live()).peekable();
+        let is_live = live.peek().is_some();
+        let idle = is_live && live.all(|m| m.activity == Activity::Waiting);
+        match self.state {
+            Some(State::Running | State::Awaiting) if over && !is_live => State::Unknown,
+            Some(State::Running) if idle => State::Awaiting,
+            Some(state) => state,
+            None => of_sessions(own, idle),
+        }
+    }
+
+    /// How long it ran in all cycles; the one that is open, up to `until`.
+    fn spent(&self, until: Option<Timestamp>) -> u64 {
+        let open = self
+            .open
+            .zip(until)
+            .map_or(0, |(open, until)| millis(open, until));
+        self.spent_ms.saturating_add(open)
+    }
+}
+
 impl Parts<'_> {
     /// The phase. Nothing goes on in it any more if the pipeline is `over`.
     pub(super) fn phase(&self, name: Option<String>, over: bool, now: Timestamp) -> Phase {
         let course = Course::of(&self.events);
-        let waves = waves(&self.members, now);
-        let own: Vec<&Member> = self
-            .members
-            .iter()
-            .copied()
-            .filter(|m| !m.detached)
-            .collect();
-        let live: Vec<&&Member> = own.iter().filter(|m| m.activity.is_live()).collect();
-        let idle = !live.is_empty() && live.iter().all(|m| m.activity == Activity::Waiting);
-        let state = match course.state {
-            Some(State::Running | State::Awaiting) if over && live.is_empty() => State::Unknown,
-            Some(State::Running) if idle => State::Awaiting,
-            Some(state) => state,
-            None => of_sessions(&own, idle),
-        };
+        let own = self.members.iter().copied().filter(|m| !m.detached);
+        let own: Vec<&Member> = own.collect();
+        let is_live = own.iter().any(|m| m.activity.is_live());
+        let state = course.stands(&own, over);
         let began = own.iter().map(|m| m.started).chain(course.first).min();
         let last = own.iter().map(|m| m.ended.unwrap_or(now)).max();
-        let goes_on = course.open.is_some() || !live.is_empty();
-        let ended = course
-            .last
-            .or(last.filter(|_| course.state.is_none() && !goes_on));
-        let stated = course.state.is_some();
-        let spent = course.spent_ms
-            + course.open.map_or(0, |open| {
-                millis(
-                    open,
-                    if state == State::Unknown {
-                        last.unwrap_or(open)
-                    } else {
-                        now
-                    },
-                )
-            });
-        let seen = began.map_or(0, |began| {
-            millis(began, ended.unwrap_or_else(|| last.unwrap_or(began)))
-        });
+        let by_sessions = last.filter(|_| course.state.is_none() && !is_live);
+        let until = if state == State::Unknown {
+            last
+        } else {
+            Some(now)
+        };
         Phase {
             name,
             state,
-            stated,
+            stated: course.state.is_some(),
             started: began,
-            ended,
-            duration_ms: if course.cycles > 0 { spent } else { seen },
+            ended: course.last.or(by_sessions),
+            duration_ms: if course.cycles > 0 {
+                course.spent(until)
+            } else {
+                began.zip(last).map_or(0, |(from, to)| millis(from, to))
+            },
             cycles: course.cycles,
-            waves,
+            waves: waves(&self.members, now),
             contracts: contracts(&self.events),
             reviews: reviews(&self.events),
             checks: checks(&self.events),

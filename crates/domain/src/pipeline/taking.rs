@@ -38,6 +38,9 @@ const PLAN_RULE: &str = "1 to 64 phases, each once";
 const URL_RULE: &str = "an address that begins with http:// or https://, up to 2048 characters, without blanks, user name or password";
 const COMMIT_RULE: &str = "a whole commit id, 40 or 64 lower-case hexadecimal digits";
 const KEY_RULE: &str = "1 to 200 printable characters without blanks";
+const CONTRACT_RULE: &str = "1 to 65536 bytes of text without control characters";
+const REVIEW_RULE: &str = "1 to 16384 bytes of text without control characters";
+const SUMMARY_RULE: &str = "1 to 4096 bytes of text without control characters";
 const NEEDED: &str = "needed here";
 const STRANGE: &str = "no part of an event of this kind";
 
@@ -82,7 +85,6 @@ struct Given<'a> {
 
 impl<'a> Given<'a> {
     fn what(&mut self) -> Result<(What, Option<Redacted>)> {
-        let mut text = None;
         let what = match self.new.kind.as_str() {
             "planned" => What::Planned {
                 phases: self.plan()?,
@@ -97,66 +99,53 @@ impl<'a> Given<'a> {
                 phase: self.needed("phase", Self::phase)?,
                 outcome: self.needed("outcome", Self::outcome)?,
             },
-            "contract" => {
-                let (phase, name) = (
-                    self.maybe("phase", Self::phase)?,
-                    self.needed("name", Self::name)?,
-                );
-                let version = self.maybe("version", Self::version)?;
-                let said = self.needed("text", |g, t| {
-                    g.text(
-                        t,
-                        TEXT_MOST,
-                        "1 to 65536 bytes of text without control characters",
-                    )
-                })?;
-                let digest = digest(&said);
-                text = Some(said);
-                What::Contract {
-                    phase,
-                    name,
-                    version,
-                    digest,
-                }
-            }
-            "review" => {
-                let of = What::Review {
-                    phase: self.maybe("phase", Self::phase)?,
-                    verdict: self.needed("verdict", Self::verdict)?,
-                    role: self.maybe("role", Self::role)?,
-                };
-                text = self.maybe("text", |g, t| {
-                    g.text(
-                        t,
-                        REVIEW_MOST,
-                        "1 to 16384 bytes of text without control characters",
-                    )
-                })?;
-                of
-            }
-            "check" => {
-                let of = What::Check {
-                    phase: self.maybe("phase", Self::phase)?,
-                    name: self.needed("name", Self::name)?,
-                    result: self.needed("result", Self::result)?,
-                    url: self.maybe("url", Self::url)?,
-                    commit: self.maybe("commit", Self::commit)?,
-                };
-                text = self.maybe("text", |g, t| {
-                    g.text(
-                        t,
-                        SUMMARY_MOST,
-                        "1 to 4096 bytes of text without control characters",
-                    )
-                })?;
-                of
-            }
+            "contract" => return self.contract(),
+            "review" => return self.review(),
+            "check" => return self.check(),
             "ended" => What::Ended {
                 outcome: self.maybe("outcome", Self::outcome)?,
             },
             other => return Err(refuse("kind", other, KIND_RULE)),
         };
-        Ok((what, text))
+        Ok((what, None))
+    }
+
+    fn contract(&mut self) -> Result<(What, Option<Redacted>)> {
+        let (phase, name) = (
+            self.maybe("phase", Self::phase)?,
+            self.needed("name", Self::name)?,
+        );
+        let version = self.maybe("version", Self::version)?;
+        let text = self.needed("text", |g, t| g.text(t, TEXT_MOST, CONTRACT_RULE))?;
+        let of = What::Contract {
+            phase,
+            name,
+            version,
+            digest: digest(&text),
+        };
+        Ok((of, Some(text)))
+    }
+
+    fn review(&mut self) -> Result<(What, Option<Redacted>)> {
+        let of = What::Review {
+            phase: self.maybe("phase", Self::phase)?,
+            verdict: self.needed("verdict", Self::verdict)?,
+            role: self.maybe("role", Self::role)?,
+        };
+        let text = self.maybe("text", |g, t| g.text(t, REVIEW_MOST, REVIEW_RULE))?;
+        Ok((of, text))
+    }
+
+    fn check(&mut self) -> Result<(What, Option<Redacted>)> {
+        let of = What::Check {
+            phase: self.maybe("phase", Self::phase)?,
+            name: self.needed("name", Self::name)?,
+            result: self.needed("result", Self::result)?,
+            url: self.maybe("url", Self::url)?,
+            commit: self.maybe("commit", Self::commit)?,
+        };
+        let text = self.maybe("text", |g, t| g.text(t, SUMMARY_MOST, SUMMARY_RULE))?;
+        Ok((of, text))
     }
 
     /// The fields with what was given for them.
