@@ -63,6 +63,8 @@ enum Command {
     #[command(subcommand)]
     Audit(commands::audit::Command),
     #[command(subcommand)]
+    Pipeline(commands::pipeline::Command),
+    #[command(subcommand)]
     Projection(commands::projection::Command),
     Rebuild(commands::rebuild::Args),
     Adopt(commands::adopt::Args),
@@ -129,6 +131,7 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
 fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
     let done = match command {
         Command::Run(args) => return commands::run::run(&args, cx),
+        Command::Pipeline(command) => return commands::pipeline::run(&command, cx),
         Command::Demo(args) => commands::demo::run(&args, cx),
         Command::Init(args) => commands::init::run(&args, cx),
         Command::Why(args) => commands::why::run(&args, cx),

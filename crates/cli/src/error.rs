@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use siglum_engine::EngineError;
 use siglum_engine::access::AccessError;
 use siglum_engine::find::FindError;
+use siglum_engine::pipeline::PipelineError;
 use siglum_engine::turn::TurnError;
 use siglum_gitstore::GitError;
 use siglum_ledger::LedgerError;
@@ -193,6 +194,24 @@ impl From<TurnError> for CommandError {
             }
         };
         Self::new(kind, error).hint(hint)
+    }
+}
+
+impl From<PipelineError> for CommandError {
+    fn from(error: PipelineError) -> Self {
+        match error {
+            PipelineError::Ledger(error) => error.into(),
+            PipelineError::Refused(error) => error.into(),
+            PipelineError::NoPipeline(_) => {
+                Self::new(Kind::NotFound, error).hint("`siglum pipeline list` shows what there is.")
+            }
+            PipelineError::NoSession(_) => {
+                Self::new(Kind::NotFound, error).hint("`siglum session list` shows what there is.")
+            }
+            PipelineError::Conflict { .. } => Self::new(Kind::Failed, error)
+                .hint("Use another key for something else that happened."),
+            PipelineError::Full(_) => Self::new(Kind::Failed, error),
+        }
     }
 }
 

@@ -38,6 +38,16 @@ const SCHEMAS: &[Row] = &[
     (link::LIST, of::<link::Json>),
     (link::REMOVE, of::<link::Json>),
     (log::SCHEMA, of::<log::Json>),
+    (
+        pipeline::export::SCHEMA,
+        of::<siglum_engine::pipeline::Bundle>,
+    ),
+    (pipeline::list::SCHEMA, of::<pipeline::list::Json>),
+    (pipeline::record::SCHEMA, of::<pipeline::record::Json>),
+    (
+        pipeline::show::SCHEMA,
+        of::<siglum_engine::pipeline::GraphJson>,
+    ),
     (projection::add::SCHEMA, of::<projection::add::Json>),
     (projection::list::SCHEMA, of::<projection::list::Json>),
     (projection::remove::SCHEMA, of::<projection::remove::Json>),

@@ -16,6 +16,7 @@ pub mod id;
 pub mod intake;
 pub mod link;
 pub mod observation;
+pub mod pipeline;
 pub mod process;
 pub mod provenance;
 pub mod receipt;

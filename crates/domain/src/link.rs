@@ -62,9 +62,9 @@ pub const FIELDS: &[&str] = &[
 
 const NUMBER_RULE: &str = "a whole number from 1 to 9007199254740991, digits only";
 
-const SECRET_RULE: &str = "text without a secret in it";
+pub(crate) const SECRET_RULE: &str = "text without a secret in it";
 
-fn refuse(field: &'static str, value: &str, rule: &'static str) -> LinkError {
+pub(crate) fn refuse(field: &'static str, value: &str, rule: &'static str) -> LinkError {
     // A secret that is cut could not be told any more.
     let told = Redactor::shared().redact(value);
     LinkError {

@@ -9,7 +9,7 @@ use siglum_domain::audit::Action;
 use siglum_domain::intake::{AgentMatter, LaunchClaim, Place, Scene};
 use siglum_domain::link::Stated;
 use siglum_domain::observation::{Fact, Observation, Source};
-use siglum_domain::process::ProcessIdentity;
+use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{
     AgentName, ConversationId, NativeId, ObservationId, RepositoryId, SessionId, Timestamp,
 };
@@ -265,6 +265,29 @@ pub(crate) fn bound_above(
                 .any(|b| b.session == c.to && b.process == c.process)
         })
         .map(|c| c.to))
+}
+
+/// The session that a command speaks for that was handed a claim. None if the claim proves nothing, or if the nearest
+/// agent above the command is another one, which only inherited it.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn speaker(
+    tx: &mut dyn Transaction,
+    claim: &LaunchClaim,
+    chain: &Chain,
+) -> Result<Option<SessionId>, LedgerError> {
+    let Some(standing) = proven(tx, claim)? else {
+        return Ok(None);
+    };
+    let target = target(claim.session, &standing);
+    for above in &chain.ancestors {
+        let bound = tx.bound_to(&above.identity.key())?;
+        if !bound.is_empty() {
+            return Ok(bound.iter().any(|b| b.session == target).then_some(target));
+        }
+    }
+    Ok(Some(target))
 }
 
 /// Writes down how the command of a launched session ended; a second time changes nothing.

@@ -24,6 +24,7 @@ pub mod launch;
 pub mod links;
 mod moves;
 pub mod overview;
+pub mod pipeline;
 pub mod project;
 pub mod remote;
 pub mod restore;

@@ -14,7 +14,7 @@ use siglum_ledger::{
 
 use crate::verify::undamaged;
 use crate::why::{self, Claim};
-use crate::{EngineError, World};
+use crate::{EngineError, Here, World};
 
 /// How many commits a list that leaves some out looks at, at most.
 const LOOK_AT: usize = 10_000;
@@ -274,7 +274,7 @@ pub fn sessions(
 
 /// Where one session stands.
 pub(crate) fn stand(
-    world: &World<'_>,
+    here: &Here<'_>,
     tx: &mut dyn Transaction,
     listing: SessionListing,
 ) -> Result<Listed, LedgerError> {
@@ -287,7 +287,7 @@ pub(crate) fn stand(
     }
     let bindings = undamaged(tx.bindings(listing.record.id))?.unwrap_or_default();
     let process = bindings.into_iter().next();
-    let alive = process.as_ref().and_then(|p| (world.alive)(&p.process));
+    let alive = process.as_ref().and_then(|p| (here.alive)(&p.process));
     let stand = match (&process, alive) {
         (_, Some(false)) => Stand::Ended,
         (None, _) if listing.record.origin == SessionOrigin::Import => Stand::Imported,

@@ -16,7 +16,7 @@ use siglum_domain::{
 };
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, LaunchEnd, LedgerError, Mode, NewEntry, Order, SessionFilter,
-    SessionOrigin, SessionRecord, Statement, Transaction,
+    SessionOrigin, SessionRecord, Statement, StatementRecord, Transaction,
 };
 
 use crate::audit::{self, Entry};
@@ -365,6 +365,14 @@ pub fn end(
     session::end(tx, here.ids, session, record.repository, at)?;
     audit::record(tx, here, &entry)?;
     Ok(true)
+}
+
+/// How a session was said to have ended, and when that was stated.
+pub(crate) fn stated_end(statements: &[StatementRecord]) -> Option<(LaunchEnd, Timestamp)> {
+    statements.iter().rev().find_map(|s| match &s.statement {
+        Statement::Ended { end: Some(end), .. } => Some((end.clone(), s.at)),
+        _ => None,
+    })
 }
 
 /// Ends the sessions of requests that nothing was heard of for `silent` and that nobody can act for any more. Gives

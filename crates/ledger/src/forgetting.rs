@@ -18,8 +18,8 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 pub trait Forgetting {
     /// How much of a session could be forgotten; nothing if there is no such session.
     fn holdings(&mut self, session: SessionId) -> Result<Option<Holdings>>;
-    /// Erases all payloads of a session, the lines of its transcripts, its summary and the addresses of the file
-    /// versions that it saw. What was seen up to `at` and comes late keeps no payload.
+    /// Erases all payloads of a session, the lines of its transcripts, its summary, what it said of pipelines
+    /// and the addresses of the file versions that it saw. What was seen up to `at` and comes late keeps no payload.
     fn forget_session(&mut self, session: SessionId, at: Timestamp) -> Result<()>;
     /// Notes that parts of a session were erased: what was seen up to `at` and comes late keeps no payload. Its
     /// summary is to be folded again.
@@ -41,7 +41,7 @@ pub trait Forgetting {
     /// Takes a file version out of all edits, with the hashes of the lines that they added.
     fn drop_object(&mut self, address: &str) -> Result<()>;
 
-    /// Texts beside the logs: what was declined, and why items were set aside; each text once, in order.
+    /// Texts beside the logs: what was declined, why items were set aside, and what was said of pipelines; each text once, in order.
     fn notes(&mut self) -> Result<Vec<String>>;
     /// Replaces such a text wherever it stands.
     fn replace_note(&mut self, old: &str, new: &str) -> Result<()>;

@@ -17,6 +17,7 @@ use crate::access::Access;
 use crate::audit::Audit;
 use crate::forgetting::Forgetting;
 use crate::integrity::Integrity;
+use crate::pipelines::Pipelines;
 use crate::projections::Projections;
 use crate::record::*;
 use crate::requests::Requests;
@@ -127,6 +128,7 @@ pub trait Transaction:
     + Integrity
     + Access
     + Audit
+    + Pipelines
     + Requests
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written

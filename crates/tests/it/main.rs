@@ -28,6 +28,7 @@ mod integrity;
 mod kills;
 mod launching;
 mod people;
+mod pipelines;
 mod places;
 mod projections;
 mod real_agents;

@@ -4,8 +4,8 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 
 use super::{
     access, audit, checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting,
-    integrity, leases, lists, places, projections, queue, receipts, requests, sessions, statements,
-    transactions, turns, waits,
+    integrity, leases, lists, pipelines, places, projections, queue, receipts, requests, sessions,
+    statements, transactions, turns, waits,
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -71,6 +71,7 @@ pub fn checks() -> Vec<Check> {
         projections::CHECKS,
         claims::CHECKS,
         deliveries::CHECKS,
+        pipelines::CHECKS,
         commits::CHECKS,
         checkpoints::CHECKS,
         queue::CHECKS,

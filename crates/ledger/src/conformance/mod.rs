@@ -18,6 +18,7 @@ mod forgetting;
 mod integrity;
 mod leases;
 mod lists;
+mod pipelines;
 mod places;
 mod projections;
 mod queue;

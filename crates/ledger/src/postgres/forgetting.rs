@@ -15,7 +15,11 @@ use crate::{Forgetting, LedgerError};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const NOTES: [(&str, &str); 2] = [("declines", "detail"), ("parked", "reason")];
+const NOTES: [(&str, &str); 3] = [
+    ("declines", "detail"),
+    ("parked", "reason"),
+    ("pipeline_events", "text"),
+];
 
 impl Tx<'_> {
     /// The addresses in the sightings of files, and in the edits folded from them.
@@ -73,6 +77,7 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
             "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
             "UPDATE edits SET before_object = NULL, after_object = NULL WHERE tenant = $1 AND session = $2",
+            "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
         ];
         self.run_all(&statements, session)
     }
@@ -146,9 +151,10 @@ impl Forgetting for Tx<'_> {
     }
 
     fn notes(&mut self) -> Result<Vec<String>> {
-        let [(a, x), (b, y)] = NOTES;
+        let [(a, x), (b, y), (c, z)] = NOTES;
         let sql = format!(
-            "SELECT {x} FROM {a} WHERE tenant = $1 UNION SELECT {y} FROM {b} WHERE tenant = $1 ORDER BY 1"
+            "SELECT {x} FROM {a} WHERE tenant = $1 UNION SELECT {y} FROM {b} WHERE tenant = $1 \
+             UNION SELECT {z} FROM {c} WHERE tenant = $1 AND {z} IS NOT NULL ORDER BY 1"
         );
         self.rows(&sql, &[], |row| raw(row, 0))
     }

@@ -169,16 +169,28 @@ impl Tx<'_> {
             let linked = "s.id IN (SELECT l.session FROM links l WHERE l.tenant = $1 AND l.field = ? AND l.value = ?)";
             of.add(linked, &[field, value]);
         }
-        let sql = format!(
-            "SELECT {SESSION}, m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, m.cache_read, m.cache_write, \
-             (SELECT count(*) FROM commits c WHERE c.tenant = $1 AND c.session = s.id) \
-             FROM sessions s LEFT JOIN summaries m ON m.tenant = $1 AND m.session = s.id \
-             WHERE {} ORDER BY {order} LIMIT ${}",
+        let picked = format!(
+            "{} ORDER BY {order} LIMIT ${}",
             of.texts.join(" AND "),
             of.values.len() + 2
         );
         of.values.push(&most);
-        self.rows(&sql, &of.values, |row| {
+        self.listings(&picked, &of.values)
+    }
+
+    /// The sessions that a condition picks, in its order, with their summaries.
+    pub(super) fn listings(
+        &mut self,
+        of: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<SessionListing>> {
+        let sql = format!(
+            "SELECT {SESSION}, m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, m.cache_read, m.cache_write, \
+             (SELECT count(*) FROM commits c WHERE c.tenant = $1 AND c.session = s.id) \
+             FROM sessions s LEFT JOIN summaries m ON m.tenant = $1 AND m.session = s.id \
+             WHERE {of}"
+        );
+        self.rows(&sql, values, |row| {
             Ok(SessionListing {
                 record: readable_session(row)?,
                 summary: summary_row(row, SESSION_COLUMNS)?,

@@ -37,13 +37,14 @@ const WAIT: Duration = Duration::from_secs(120);
 const TRIES: u32 = 20;
 
 /// The tables from which something is erased.
-const ERASED: [&str; 6] = [
+const ERASED: [&str; 7] = [
     "observations",
     "segments",
     "edits",
     "summaries",
     "declines",
     "parked",
+    "pipeline_events",
 ];
 
 type Result<T> = std::result::Result<T, LedgerError>;

@@ -19,6 +19,7 @@ mod listing;
 mod log;
 mod migrate;
 mod open;
+mod pipelines;
 mod projections;
 mod queue;
 mod requests;

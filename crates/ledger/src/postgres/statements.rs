@@ -64,6 +64,9 @@ impl Tx<'_> {
             ],
         )?;
         self.fold_link(statement)?;
+        if let Statement::LinkAttached { session, link } = statement {
+            self.note_pipeline(*session, link, at)?;
+        }
         Ok(sequence)
     }
 

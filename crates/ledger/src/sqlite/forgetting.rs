@@ -13,7 +13,11 @@ use crate::{Forgetting, LedgerError};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const NOTES: [(&str, &str); 2] = [("declines", "detail"), ("parked", "reason")];
+const NOTES: [(&str, &str); 3] = [
+    ("declines", "detail"),
+    ("parked", "reason"),
+    ("pipeline_events", "text"),
+];
 
 impl Tx<'_> {
     /// The addresses in the sightings of files, and in the edits folded from them.
@@ -83,6 +87,7 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM segments WHERE stream IN (SELECT stream FROM transcripts WHERE session = ?1)",
             "DELETE FROM summaries WHERE session = ?1",
             "UPDATE edits SET before_object = NULL, after_object = NULL WHERE session = ?1",
+            "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
         ] {
             self.db.prepare_cached(sql)?.execute([&id])?;
         }
@@ -182,8 +187,10 @@ impl Forgetting for Tx<'_> {
     }
 
     fn notes(&mut self) -> Result<Vec<String>> {
-        let [(a, x), (b, y)] = NOTES;
-        let sql = format!("SELECT {x} FROM {a} UNION SELECT {y} FROM {b} ORDER BY 1");
+        let [(a, x), (b, y), (c, z)] = NOTES;
+        let sql = format!(
+            "SELECT {x} FROM {a} UNION SELECT {y} FROM {b} UNION SELECT {z} FROM {c} WHERE {z} IS NOT NULL ORDER BY 1"
+        );
         let mut query = self.db.prepare_cached(&sql)?;
         Ok(query
             .query_map([], |row| row.get(0))?

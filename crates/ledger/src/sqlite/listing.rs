@@ -166,11 +166,24 @@ impl Tx<'_> {
         } else {
             ""
         };
+        let of = format!(
+            "{} ORDER BY {order} LIMIT {limit}",
+            conditions.join(" AND ")
+        );
+        self.listings(index, &of, rusqlite::params_from_iter(values))
+    }
+
+    /// The sessions that a condition picks, in its order, with their summaries.
+    pub(super) fn listings(
+        &mut self,
+        index: &str,
+        of: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<SessionListing>> {
         let sql = format!(
             "SELECT {SESSION}, m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, m.cache_read, m.cache_write, \
              (SELECT count(*) FROM commits c WHERE c.session = s.id) \
-             FROM sessions s {index} LEFT JOIN summaries m ON m.session = s.id WHERE {} ORDER BY {order} LIMIT {limit}",
-            conditions.join(" AND ")
+             FROM sessions s {index} LEFT JOIN summaries m ON m.session = s.id WHERE {of}"
         );
         let mut query = self.db.prepare(&sql)?;
         let listing = |row: &Row<'_>| {
@@ -181,7 +194,7 @@ impl Tx<'_> {
             })
         };
         Ok(query
-            .query_map(rusqlite::params_from_iter(values), listing)?
+            .query_map(values, listing)?
             .collect::<rusqlite::Result<_>>()?)
     }
 }

@@ -99,4 +99,28 @@ mod tests {
         // 0002 is not released yet.
         assert_eq!(hashes[..1], ["6f8324b1a745dd85"]);
     }
+
+    #[test]
+    fn pipelines_of_links_that_were_there_before_are_known() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(MIGRATIONS[0]).unwrap();
+        let put = "INSERT INTO statements (ledger, sequence, at, by, source, kind, body, session) \
+             VALUES (x'01', ?1, ?2, 'Ann', 'cli', ?3, ?4, x'02')";
+        let of = |link: &str| format!("{{\"statement\":\"x\",\"session\":\"x\",\"link\":{link}}}");
+        for (n, at, kind, body) in [
+            (1, 5, "link_attached", of("{\"pipeline_id\":\"p\"}")),
+            (2, 3, "link_attached", of("{\"pipeline_id\":\"p\"}")),
+            (3, 9, "link_detached", of("{\"pipeline_id\":\"q\"}")),
+            (4, 1, "link_attached", of("{\"phase\":\"p\"}")),
+            (5, 1, "ended", "{}".to_owned()),
+        ] {
+            db.execute(put, (n, at, kind, body)).unwrap();
+        }
+        db.execute_batch(MIGRATIONS[1]).unwrap();
+        let found = |sql: &str| -> String { db.query_row(sql, [], |row| row.get(0)).unwrap() };
+        let all = "SELECT group_concat(id || first_at || last_at || events) FROM pipelines";
+        assert_eq!(found(all), "p350");
+        let all = "SELECT group_concat(pipeline || hex(session)) FROM pipeline_sessions";
+        assert_eq!(found(all), "p02");
+    }
 }

@@ -464,6 +464,9 @@ impl Sessions for Tx<'_> {
         {
             self.fold_link(*session, link)?;
         }
+        if let Statement::LinkAttached { session, link } = statement {
+            self.note_pipeline(*session, link, at)?;
+        }
         Ok(u64::try_from(sequence).unwrap_or(0))
     }
 

@@ -12,6 +12,7 @@ mod integrity;
 mod ledger;
 mod log;
 mod own;
+mod pipelines;
 mod projections;
 mod queue;
 mod requests;

@@ -1,8 +1,8 @@
 //! The suite on broken stores.
 
 use super::{
-    Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, projections,
-    queue, requests, sessions, turns,
+    Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, pipelines,
+    projections, queue, requests, sessions, turns,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -96,6 +96,16 @@ fn a_broken_audit_is_caught() {
     let lists = audit::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     all_caught(own.chain(lists).chain(faults(audit::AUDIT, audit::LIMITED)));
+}
+
+#[test]
+fn broken_pipelines_are_caught() {
+    let verbs = faults(pipelines::PIPELINES, pipelines::LIMITED);
+    let own = pipelines::FAULTS.iter().copied();
+    let lists = pipelines::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    let keyed = Kind::Find.faults("keyed_pipeline_event");
+    all_caught(own.chain(lists).chain(verbs).chain(keyed));
 }
 
 #[test]

@@ -1,0 +1,27 @@
+//! `siglum pipeline export`.
+
+use siglum_engine::pipeline;
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// The schema of the answer.
+pub const SCHEMA: &str = "siglum.pipeline.export/1";
+
+/// Write everything that is known of a pipeline as one JSON document
+///
+/// Events, contracts, reviews, checks, sessions with their links, commits with their verdicts; without secrets, and
+/// with a digest of the whole.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The pipeline
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let world = cx.world()?;
+    let bundle = pipeline::bundle(&world, &mut ledger, &args.id)?;
+    cx.ui.json(SCHEMA, bundle)
+}

@@ -1,0 +1,110 @@
+//! `siglum pipeline show`.
+
+use std::process::ExitCode;
+
+use siglum_domain::pipeline::Graph;
+use siglum_engine::pipeline::{self, Drawing, GraphJson, Tone, draw};
+
+use super::watch;
+use crate::cx::Cx;
+use crate::env;
+use crate::error::CommandError;
+use crate::ui::Style;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.pipeline.show/1";
+
+/// Draw a pipeline: phases in order, sessions in waves, checks, reviews, totals
+///
+/// What goes on has a heavy border. Sessions side by side ran at one time; those below an arrow began later.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The pipeline
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Draw with ASCII characters only
+    #[arg(long)]
+    ascii: bool,
+    /// Draw it again when something changed, until the pipeline has ended
+    #[arg(long)]
+    watch: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let look = Look {
+        ascii: args.ascii || !is_unicode(),
+        cx,
+    };
+    let world = cx.world()?;
+    let mut ask = || Ok(pipeline::graph(&world, &mut ledger, &args.id)?);
+    if args.watch {
+        return watch::watch(&look, &mut ask);
+    }
+    look.print(&ask()?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How a graph is shown here.
+pub struct Look<'a> {
+    pub cx: &'a Cx,
+    ascii: bool,
+}
+
+impl Look<'_> {
+    /// Writes it as the answer.
+    pub fn print(&self, graph: &Graph) -> Result<(), CommandError> {
+        if self.cx.ui.json {
+            return self.cx.ui.json(SCHEMA, GraphJson::from(graph));
+        }
+        for line in self.lines(graph) {
+            self.cx.ui.line(line)?;
+        }
+        Ok(())
+    }
+
+    /// The drawing, line by line, in colours if there are any.
+    pub fn lines(&self, graph: &Graph) -> Vec<String> {
+        let style = pipeline::Style {
+            ascii: self.ascii,
+            width: self.cx.ui.width(),
+        };
+        self.painted(&draw(graph, &style))
+    }
+
+    fn painted(&self, drawing: &Drawing) -> Vec<String> {
+        let paint = |piece: &pipeline::Piece| match tone(piece.tone) {
+            Some(style) => self.cx.ui.paint(style, &piece.text),
+            None => piece.text.clone(),
+        };
+        let line = |line: &Vec<pipeline::Piece>| {
+            let whole: String = line.iter().map(paint).collect();
+            whole.trim_end().to_owned()
+        };
+        drawing.lines.iter().map(line).collect()
+    }
+}
+
+/// How a tone looks here.
+pub const fn tone(tone: Tone) -> Option<Style> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Title => Some(Style::Heading),
+        Tone::Good => Some(Style::Added),
+        Tone::Bad => Some(Style::Removed),
+        Tone::Live => Some(Style::Agent),
+        Tone::Warning => Some(Style::Warning),
+        Tone::Dim => Some(Style::Dim),
+    }
+}
+
+/// Whether the language settings name a character set that has more than ASCII; where nothing is set, it has.
+fn is_unicode() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(env::text);
+    set.is_none_or(|set| {
+        let set = set.to_ascii_lowercase();
+        set.contains("utf-8") || set.contains("utf8")
+    })
+}

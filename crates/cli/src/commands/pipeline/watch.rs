@@ -1,0 +1,169 @@
+//! A pipeline that is drawn again when something changed.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use siglum_domain::pipeline::Graph;
+use siglum_engine::pipeline::GraphJson;
+use signal_hook::consts::signal;
+
+use super::show::Look;
+use crate::env;
+use crate::error::CommandError;
+
+/// How often the ledger is asked.
+const POLL: Duration = Duration::from_millis(500);
+/// How often it is looked whether somebody wants to stop.
+const LOOK: Duration = Duration::from_millis(50);
+/// The exit code where somebody stopped it.
+const INTERRUPTED: u8 = 130;
+/// A drawing that is higher than the screen keeps so many lines of its head.
+const HEAD: usize = 4;
+
+/// Shows a pipeline until it has ended, or somebody stops that.
+pub fn watch(
+    look: &Look<'_>,
+    ask: &mut dyn FnMut() -> Result<Graph, CommandError>,
+) -> Result<ExitCode, CommandError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for one in [signal::SIGINT, signal::SIGTERM, signal::SIGHUP] {
+        signal_hook::flag::register(one, Arc::clone(&stop))?;
+    }
+    let is_dumb = env::text("TERM").is_some_and(|term| term == "dumb");
+    let is_screen = io::stdout().is_terminal() && !is_dumb && !look.cx.ui.json;
+    let last = if is_screen {
+        on_screen(look, ask, &stop)?
+    } else {
+        line_by_line(look, ask, &stop)?
+    };
+    Ok(if last.ended_stated {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(INTERRUPTED)
+    })
+}
+
+/// Waits for the next look; `false` if somebody wants to stop.
+fn wait(stop: &AtomicBool) -> bool {
+    let mut left = POLL;
+    while !stop.load(Ordering::Relaxed) && !left.is_zero() {
+        thread::sleep(LOOK);
+        left = left.saturating_sub(LOOK);
+    }
+    !stop.load(Ordering::Relaxed)
+}
+
+/// Prints it once for each change; that time goes by is none.
+fn line_by_line(
+    look: &Look<'_>,
+    ask: &mut dyn FnMut() -> Result<Graph, CommandError>,
+    stop: &AtomicBool,
+) -> Result<Graph, CommandError> {
+    let mut shown = String::new();
+    loop {
+        let graph = ask()?;
+        let now = without_time(&graph)?;
+        if now != shown {
+            if !shown.is_empty() && !look.cx.ui.json {
+                look.cx.ui.line("")?;
+            }
+            look.print(&graph)?;
+            shown = now;
+        }
+        if graph.ended_stated || !wait(stop) {
+            return Ok(graph);
+        }
+    }
+}
+
+/// The graph as text that is the same as long as nothing but time changed.
+fn without_time(graph: &Graph) -> Result<String, CommandError> {
+    let mut graph = graph.clone();
+    graph.duration_ms = 0;
+    for phase in graph.phases.iter_mut().chain([&mut graph.loose]) {
+        phase.duration_ms = 0;
+        for instance in phase.waves.iter_mut().flatten() {
+            instance.duration_ms = 0;
+        }
+    }
+    Ok(serde_json::to_string(&GraphJson::from(&graph))?)
+}
+
+/// Another screen beside what the terminal shows, until this goes.
+struct Screen;
+
+impl Screen {
+    fn open() -> io::Result<Self> {
+        io::stdout().lock().write_all(b"\x1b[?1049h\x1b[?25l")?;
+        Ok(Self)
+    }
+
+    fn show(&self, lines: &[String]) -> io::Result<()> {
+        let mut text = "\x1b[H".to_owned();
+        let (last, before) = lines
+            .split_last()
+            .map_or(("", lines), |(last, before)| (last.as_str(), before));
+        for line in before {
+            text += &format!("{line}\x1b[K\r\n");
+        }
+        text += &format!("{last}\x1b[K\x1b[J");
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(b"\x1b[?25h\x1b[?1049l");
+        let _ = out.flush();
+    }
+}
+
+/// Draws over what was drawn, and leaves the last drawing behind.
+fn on_screen(
+    look: &Look<'_>,
+    ask: &mut dyn FnMut() -> Result<Graph, CommandError>,
+    stop: &AtomicBool,
+) -> Result<Graph, CommandError> {
+    let mut graph = ask()?;
+    let screen = Screen::open()?;
+    let mut shown = Vec::new();
+    loop {
+        let lines = fitting(look.lines(&graph));
+        if lines != shown {
+            screen.show(&lines)?;
+            shown = lines;
+        }
+        if graph.ended_stated || !wait(stop) {
+            break;
+        }
+        graph = ask()?;
+    }
+    drop(screen);
+    look.print(&graph)?;
+    Ok(graph)
+}
+
+/// As much as the screen has room for: the head, and the end.
+fn fitting(mut lines: Vec<String>) -> Vec<String> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let rows = size
+        .map(|s| usize::from(s.ws_row))
+        .filter(|rows| *rows > HEAD + 2);
+    match rows {
+        Some(rows) if lines.len() > rows => {
+            let end = lines.split_off(lines.len() - (rows - HEAD - 1));
+            lines.truncate(HEAD);
+            lines.push("  …".to_owned());
+            lines.extend(end);
+            lines
+        }
+        _ => lines,
+    }
+}

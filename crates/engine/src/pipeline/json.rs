@@ -1,0 +1,273 @@
+//! The graph as it is sent: the same for the command line and the API.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use siglum_domain::observation::Tokens;
+use siglum_domain::pipeline::{Check, CheckCounts, Contract, Graph, Instance, Phase, Review};
+
+use super::graph::sent;
+
+/// A pipeline as it stands.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct GraphJson {
+    pipeline: String,
+    /// `pending`, `running`, `awaiting`, `completed`, `failed`, `cancelled`, `skipped` or `unknown`.
+    state: String,
+    /// Whether it was recorded that it ended.
+    end_recorded: bool,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+    duration_ms: u64,
+    /// As planned, else in the order in which they began.
+    phases: Vec<PhaseJson>,
+    /// The sessions of which no phase is known, and what was recorded for no phase.
+    no_phase: PhaseJson,
+    sessions: u64,
+    /// How many of them go on.
+    live: u64,
+    commits: u64,
+    tokens: TokensJson,
+    /// In US dollars; absent where nobody knows.
+    cost: Option<f64>,
+    checks: CountsJson,
+}
+
+/// A phase as it stands.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct PhaseJson {
+    /// Absent for what belongs to no phase.
+    phase: Option<String>,
+    /// As for the pipeline.
+    state: String,
+    /// Whether the state was recorded; else it follows from the sessions.
+    state_recorded: bool,
+    /// Whether something goes on in it.
+    current: bool,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+    duration_ms: u64,
+    /// How often it began, each but the first after an end; 0 where nobody recorded that it began.
+    cycles: u64,
+    /// Sessions of one wave ran at one time; those of the next began later.
+    waves: Vec<Vec<InstanceJson>>,
+    contracts: Vec<ContractJson>,
+    reviews: Vec<ReviewJson>,
+    checks: Vec<CheckJson>,
+}
+
+/// A session of a pipeline.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct InstanceJson {
+    session: String,
+    /// Its role, else its agent, with its number from the second one on: `coder #2`.
+    name: String,
+    roles: Vec<String>,
+    agent: String,
+    models: Vec<String>,
+    /// `working`, `waiting`, `ended`, `completed`, `failed`, `lost` or `unseen`.
+    state: String,
+    /// How its command ended, in words.
+    end: Option<String>,
+    live: bool,
+    /// Whether it was taken out of the pipeline again. It is not counted then.
+    detached: bool,
+    started_at: String,
+    ended_at: Option<String>,
+    duration_ms: u64,
+    commits: u64,
+    tokens: TokensJson,
+}
+
+/// The last contract of a name.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ContractJson {
+    name: String,
+    version: Option<String>,
+    /// BLAKE3 of its text as it was recorded.
+    digest: String,
+    /// The event.
+    number: u64,
+    at: String,
+    session: Option<String>,
+}
+
+/// A review.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ReviewJson {
+    /// `approved`, `changes_requested` or `commented`.
+    verdict: String,
+    role: Option<String>,
+    text: Option<String>,
+    by: String,
+    /// The event.
+    number: u64,
+    at: String,
+    session: Option<String>,
+}
+
+/// The last result of a check.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CheckJson {
+    name: String,
+    /// `passed`, `failed`, `skipped` or `errored`.
+    result: String,
+    /// How often it has had a result.
+    runs: u64,
+    summary: Option<String>,
+    url: Option<String>,
+    commit: Option<String>,
+    /// The event.
+    number: u64,
+    at: String,
+    session: Option<String>,
+}
+
+/// How many checks came to what.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CountsJson {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    errored: u64,
+    /// Whether there are checks, and each one ran and passed.
+    all_passed: bool,
+}
+
+/// Tokens.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TokensJson {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+}
+
+impl From<Tokens> for TokensJson {
+    fn from(t: Tokens) -> Self {
+        Self {
+            input: t.input,
+            output: t.output,
+            cache_read: t.cache_read,
+            cache_write: t.cache_write,
+        }
+    }
+}
+
+impl From<&CheckCounts> for CountsJson {
+    fn from(of: &CheckCounts) -> Self {
+        Self {
+            passed: of.passed,
+            failed: of.failed,
+            skipped: of.skipped,
+            errored: of.errored,
+            all_passed: of.is_all_passed(),
+        }
+    }
+}
+
+impl From<&Graph> for GraphJson {
+    fn from(graph: &Graph) -> Self {
+        let totals = &graph.totals;
+        Self {
+            pipeline: graph.pipeline.clone(),
+            state: graph.state.to_string(),
+            end_recorded: graph.ended_stated,
+            started_at: graph.started.map(sent),
+            ended_at: graph.ended.map(sent),
+            duration_ms: graph.duration_ms,
+            phases: graph.phases.iter().map(PhaseJson::from).collect(),
+            no_phase: (&graph.loose).into(),
+            sessions: totals.sessions,
+            live: totals.live,
+            commits: totals.commits,
+            tokens: totals.tokens.into(),
+            cost: None,
+            checks: (&totals.checks).into(),
+        }
+    }
+}
+
+impl From<&Phase> for PhaseJson {
+    fn from(phase: &Phase) -> Self {
+        let wave = |wave: &Vec<Instance>| wave.iter().map(InstanceJson::from).collect();
+        Self {
+            phase: phase.name.clone(),
+            state: phase.state.to_string(),
+            state_recorded: phase.stated,
+            current: phase.is_current(),
+            started_at: phase.started.map(sent),
+            ended_at: phase.ended.map(sent),
+            duration_ms: phase.duration_ms,
+            cycles: phase.cycles,
+            waves: phase.waves.iter().map(wave).collect(),
+            contracts: phase.contracts.iter().map(ContractJson::from).collect(),
+            reviews: phase.reviews.iter().map(ReviewJson::from).collect(),
+            checks: phase.checks.iter().map(CheckJson::from).collect(),
+        }
+    }
+}
+
+impl From<&Instance> for InstanceJson {
+    fn from(of: &Instance) -> Self {
+        let member = &of.member;
+        Self {
+            session: member.session.to_string(),
+            name: of.label(),
+            roles: member.roles.clone(),
+            agent: member.agent.to_string(),
+            models: member.models.clone(),
+            state: member.activity.to_string(),
+            end: member.said.clone(),
+            live: member.activity.is_live(),
+            detached: member.detached,
+            started_at: sent(member.started),
+            ended_at: member.ended.map(sent),
+            duration_ms: of.duration_ms,
+            commits: member.commits,
+            tokens: member.tokens.into(),
+        }
+    }
+}
+
+impl From<&Contract> for ContractJson {
+    fn from(of: &Contract) -> Self {
+        Self {
+            name: of.name.clone(),
+            version: of.version.clone(),
+            digest: of.digest.clone(),
+            number: of.number,
+            at: sent(of.at),
+            session: of.session.map(|s| s.to_string()),
+        }
+    }
+}
+
+impl From<&Review> for ReviewJson {
+    fn from(of: &Review) -> Self {
+        Self {
+            verdict: of.verdict.to_string(),
+            role: of.role.clone(),
+            text: of.text.as_ref().map(ToString::to_string),
+            by: of.by.clone(),
+            number: of.number,
+            at: sent(of.at),
+            session: of.session.map(|s| s.to_string()),
+        }
+    }
+}
+
+impl From<&Check> for CheckJson {
+    fn from(of: &Check) -> Self {
+        Self {
+            name: of.name.clone(),
+            result: of.result.to_string(),
+            runs: of.runs,
+            summary: of.summary.as_ref().map(ToString::to_string),
+            url: of.url.clone(),
+            commit: of.commit.as_ref().map(ToString::to_string),
+            number: of.number,
+            at: sent(of.at),
+            session: of.session.map(|s| s.to_string()),
+        }
+    }
+}

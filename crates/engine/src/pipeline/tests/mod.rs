@@ -1,0 +1,4 @@
+//! What is recorded, and what is drawn of it.
+
+mod drawings;
+mod recording;
