@@ -50,6 +50,8 @@ enum Command {
     Check(commands::check::Args),
     Show(commands::show::Args),
     Status(commands::status::Args),
+    #[cfg(feature = "gateway")]
+    Serve(commands::serve::Args),
     #[command(subcommand)]
     Session(commands::session::Command),
     #[command(subcommand)]
@@ -134,6 +136,8 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Check(args) => commands::check::run(&args, cx),
         Command::Show(args) => commands::show::run(&args, cx),
         Command::Status(args) => commands::status::run(&args, cx),
+        #[cfg(feature = "gateway")]
+        Command::Serve(args) => commands::serve::run(&args, cx),
         Command::Session(command) => commands::session::run(&command, cx),
         Command::Checkpoint(command) => commands::checkpoint::run(&command, cx),
         Command::Link(command) => commands::link::run(&command, cx),

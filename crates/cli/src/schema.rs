@@ -47,6 +47,8 @@ const SCHEMAS: &[Row] = &[
     (rebuild::SCHEMA, of::<rebuild::Json>),
     (remove::SCHEMA, of::<remove::Json>),
     (restore::SCHEMA, of::<restore::Json>),
+    #[cfg(feature = "gateway")]
+    (serve::SCHEMA, of::<serve::Json>),
     (session::archive::SCHEMA, of::<session::archive::Json>),
     (session::end::SCHEMA, of::<session::end::Json>),
     (session::fork::SCHEMA, of::<session::fork::Json>),

@@ -121,6 +121,27 @@ impl Link {
         Ok(link)
     }
 
+    /// Takes a field by its name and a value in JSON: numbers are whole numbers there, and nothing but numbers.
+    ///
+    /// # Errors
+    /// The field and the rule it broke.
+    pub fn from_json(field: &str, value: &serde_json::Value) -> Result<Self, LinkError> {
+        use serde_json::Value;
+        let is_number = matches!(field, "issue_number" | "pr_number");
+        let refused = || {
+            let field = FIELDS.iter().find(|f| **f == field).copied();
+            let rule = if is_number { NUMBER_RULE } else { "text" };
+            refuse(field.unwrap_or("link"), &value.to_string(), rule)
+        };
+        match value {
+            Value::Number(number) if is_number && number.is_u64() => {
+                Self::parse(field, &number.to_string())
+            }
+            Value::String(text) if !is_number => Self::parse(field, text),
+            _ => Err(refused()),
+        }
+    }
+
     fn shaped(field: &str, value: &str) -> Result<Self, LinkError> {
         match field {
             "issue_number" => number("issue_number", value).map(Self::IssueNumber),
@@ -252,6 +273,38 @@ mod tests {
             let link = Link::parse(field, value).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!((link.field(), link.value().as_str()), (field, value));
             assert!(FIELDS.contains(&link.field()));
+        }
+    }
+
+    #[test]
+    fn json_has_types() {
+        use serde_json::json;
+        let good = [("issue_number", json!(42)), ("phase", json!("plan"))];
+        for (field, value) in good {
+            assert_eq!(Link::from_json(field, &value).unwrap().field(), field);
+        }
+        let bad = [
+            json!(true),
+            json!(1.0),
+            json!("42"),
+            json!(0),
+            json!(-1),
+            json!([]),
+            json!({}),
+        ];
+        for value in bad {
+            let error = Link::from_json("pr_number", &value).unwrap_err();
+            assert_eq!(
+                (error.field, error.rule),
+                ("pr_number", NUMBER_RULE),
+                "{value}"
+            );
+        }
+        let large: serde_json::Value = serde_json::from_str("9007199254740992").unwrap();
+        assert!(Link::from_json("issue_number", &large).is_err());
+        for value in [json!(7), json!(true), json!(null), json!("")] {
+            let error = Link::from_json("agent_role", &value).unwrap_err();
+            assert_eq!(error.field, "agent_role", "{value}");
         }
     }
 

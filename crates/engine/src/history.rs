@@ -335,7 +335,15 @@ pub fn end(
         if let Some(before) = record.ended_at {
             return Ok(Some(Ended::Before(before)));
         }
-        let number = tx.state(at, by, "cli", &Statement::Ended { session: id })?;
+        let number = tx.state(
+            at,
+            by,
+            "cli",
+            &Statement::Ended {
+                session: id,
+                end: None,
+            },
+        )?;
         let said = Observation {
             source: Source::Siglum,
             key: format!("ended:{number}"),

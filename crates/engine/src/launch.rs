@@ -384,5 +384,6 @@ pub fn words(end: &LaunchEnd) -> String {
         LaunchEnd::NotStarted { code: 127 } => "its command was not found".to_owned(),
         LaunchEnd::NotStarted { .. } => "its command could not be started".to_owned(),
         LaunchEnd::Lost => "lost: the launcher died without a word".to_owned(),
+        LaunchEnd::Expired => "expired: nothing was heard of it for long".to_owned(),
     }
 }

@@ -25,6 +25,7 @@ pub mod links;
 mod moves;
 pub mod overview;
 pub mod project;
+pub mod remote;
 pub mod restore;
 mod rivals;
 mod scene;

@@ -154,6 +154,71 @@ pub fn why(
     })?))
 }
 
+/// Answers from what the ledger has alone, without git: for a commit that nothing is recorded of, nothing.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn recorded(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    commit: &Oid,
+) -> Result<Option<Why>, LedgerError> {
+    let record = tx.commit(repository, commit)?;
+    if record.is_none() && tx.checkpoints_of_commit(repository, commit)?.is_empty() {
+        return Ok(None);
+    }
+    let facts = record.as_ref().and_then(|r| r.facts.clone());
+    let facts = facts.unwrap_or_else(|| bare(commit, record.as_ref()));
+    let files = tx.authors(repository, commit)?.unwrap_or_default();
+    answer(tx, repository, record.as_ref(), facts, &files).map(Some)
+}
+
+/// What is known of a commit that git was not asked about.
+fn bare(commit: &Oid, record: Option<&CommitRecord>) -> CommitFacts {
+    let at = record.map_or_else(Timestamp::default, |r| r.at);
+    CommitFacts {
+        commit: commit.clone(),
+        tree: Oid::new("0".repeat(40)).expect("because it is git's word for no object"),
+        parents: Vec::new(),
+        authored: at,
+        committed: at,
+        author: String::new(),
+        subject: String::new(),
+        named: Vec::new(),
+        changes: Vec::new(),
+    }
+}
+
+/// The sessions that recorded a checkpoint of this commit themselves: what they claim, beside the evidence.
+fn claimed_by_sessions(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    facts: &CommitFacts,
+    record: Option<&CommitRecord>,
+    judgement: &mut Judgement,
+) -> Result<(), LedgerError> {
+    let own = record.and_then(|r| r.checkpoint);
+    for checkpoint in tx.checkpoints_of_commit(repository, &facts.commit)? {
+        if Some(checkpoint.id) == own || facts.named.contains(&checkpoint.id) {
+            continue;
+        }
+        let short = checkpoint.id.short();
+        for (session, _) in checkpoint.pins {
+            judgement.evidence.push(Evidence {
+                session: Some(session),
+                basis: Basis::Claimed,
+                counted: false,
+                text: format!("the session recorded checkpoint {short} of this commit"),
+            });
+            let is_named = judgement.committer == (Committer::Session { session });
+            if !is_named && !judgement.candidates.contains(&session) {
+                judgement.candidates.push(session);
+            }
+        }
+    }
+    Ok(())
+}
+
 fn answer(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
@@ -173,6 +238,7 @@ fn answer(
         )?),
     };
     named_by_message(tx, &facts, record, &mut judgement)?;
+    claimed_by_sessions(tx, repository, &facts, record, &mut judgement)?;
     if judgement.verdict == Verdict::Unknown && facts.named.is_empty() {
         let at = record.map_or(facts.committed, |r| r.at);
         for session in scene::around(tx, repository, at)? {

@@ -55,6 +55,8 @@ pub enum LaunchEnd {
     },
     /// The launcher died before it could say how.
     Lost,
+    /// Nothing was heard of it for long, and nobody can act for it any more.
+    Expired,
 }
 
 /// What became of a checkout that was made for one session.

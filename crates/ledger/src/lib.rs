@@ -3,7 +3,7 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`], [`Audit`]. The engine composes them; nothing here judges or decides. SQL lives in
+//! [`Access`], [`Audit`], [`Requests`]. The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 
@@ -19,6 +19,7 @@ mod launch;
 pub mod postgres;
 mod projections;
 mod record;
+mod requests;
 mod row;
 mod schema;
 mod spool;
@@ -36,10 +37,12 @@ pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredS
 pub use postgres::{PostgresHints, PostgresLedger, PostgresSettings};
 pub use projections::{Delivery, Lag, Projection, Projections};
 pub use record::*;
+pub use requests::{RequestRecord, Requests};
 pub use row::LogRow;
 pub use spool::{Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
 pub use transaction::{
-    Appended, Commits, Durability, Ledger, Log, NewEntry, Queue, Sessions, Transaction, read, write,
+    Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Sessions, Transaction,
+    read, write,
 };
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};

@@ -217,9 +217,24 @@ pub struct SessionListing {
     pub commits: u64,
 }
 
+/// In which order sessions are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Those that something was heard of last come first.
+    #[default]
+    Heard,
+    /// Those that were created last come first, by their ids: an order in which no session moves.
+    Created {
+        /// Only those that come after this one.
+        after: Option<SessionId>,
+    },
+}
+
 /// Which sessions to list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
+    /// Only this one.
+    pub id: Option<SessionId>,
     /// Only of this repository.
     pub repository: Option<RepositoryId>,
     /// Only of this agent.
@@ -234,8 +249,10 @@ pub struct SessionFilter {
     pub seen: bool,
     /// Only that came from this session.
     pub parent: Option<SessionId>,
-    /// Only with this link attached, after all statements by their time.
-    pub link: Option<Link>,
+    /// Only with all of these links attached, after all statements by their time.
+    pub links: Vec<Link>,
+    /// In which order.
+    pub order: Order,
     /// At most this many; 0 means all.
     pub limit: usize,
 }
@@ -473,6 +490,16 @@ pub enum Statement {
     Ended {
         /// The session.
         session: SessionId,
+        /// How, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end: Option<LaunchEnd>,
+    },
+    /// A session works in these repositories, the first of them first of all.
+    WorksIn {
+        /// The session.
+        session: SessionId,
+        /// The repositories.
+        repositories: Vec<RepositoryId>,
     },
     /// A session was archived.
     Archived {

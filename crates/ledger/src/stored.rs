@@ -141,7 +141,8 @@ impl<'a> Subjects<'a> {
         let (session, repository, commit) = match statement {
             Statement::LinkAttached { session, .. }
             | Statement::LinkDetached { session, .. }
-            | Statement::Ended { session }
+            | Statement::Ended { session, .. }
+            | Statement::WorksIn { session, .. }
             | Statement::Archived { session }
             | Statement::Launched { session, .. }
             | Statement::Claimed { session, .. }

@@ -19,6 +19,7 @@ use crate::forgetting::Forgetting;
 use crate::integrity::Integrity;
 use crate::projections::Projections;
 use crate::record::*;
+use crate::requests::Requests;
 use crate::turns::Turns;
 
 /// How safe a write is when the call returns.
@@ -31,7 +32,7 @@ pub enum Durability {
 }
 
 /// A store, opened for one tenant.
-pub trait Ledger: Send {
+pub trait Ledger {
     /// Its id.
     fn id(&self) -> LedgerId;
 
@@ -116,21 +117,87 @@ pub fn write<T>(
 
 /// Everything that can be done inside a transaction.
 pub trait Transaction:
-    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Access + Audit
+    Sessions
+    + Log
+    + Commits
+    + Queue
+    + Forgetting
+    + Turns
+    + Projections
+    + Integrity
+    + Access
+    + Audit
+    + Requests
 {
+    /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
+    /// before it stays. `work` runs once.
+    ///
+    /// # Errors
+    /// Those of `work`, or of the store. Where it is the store's, the whole transaction may be lost: its end says so.
+    fn nested(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError>;
 }
-impl<T> Transaction for T where
-    T: Sessions
-        + Log
-        + Commits
-        + Queue
-        + Forgetting
-        + Turns
-        + Projections
-        + Integrity
-        + Access
-        + Audit
-{
+
+/// A transaction as a ledger of its own: what is read and written in it is a part of that transaction, and stored
+/// with it or not at all. So use cases that know a ledger alone can share one transaction.
+pub struct Joined<'a> {
+    tx: &'a mut dyn Transaction,
+    id: LedgerId,
+    key: [u8; 32],
+}
+
+impl<'a> Joined<'a> {
+    /// The ledger of this id and key, within its transaction.
+    pub fn new(tx: &'a mut dyn Transaction, id: LedgerId, key: [u8; 32]) -> Self {
+        Self { tx, id, key }
+    }
+}
+
+impl Joined<'_> {
+    fn outside<T>() -> Result<T, LedgerError> {
+        let why = "the files of a store are not touched within a transaction";
+        Err(LedgerError::Storage(why.into()))
+    }
+}
+
+impl Ledger for Joined<'_> {
+    fn id(&self) -> LedgerId {
+        self.id
+    }
+
+    fn key(&self) -> [u8; 32] {
+        self.key
+    }
+
+    fn read(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        work(self.tx)
+    }
+
+    /// As a part of the transaction; how safe that is, it says itself.
+    fn write(
+        &mut self,
+        _durability: Durability,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        self.tx.nested(work)
+    }
+
+    fn maintain(&mut self) -> Result<(), LedgerError> {
+        Ok(())
+    }
+
+    fn scrub(&mut self) -> Result<(), LedgerError> {
+        Self::outside()
+    }
+
+    fn check(&mut self) -> Result<Vec<String>, LedgerError> {
+        Self::outside()
+    }
 }
 
 type Result<T, E = LedgerError> = std::result::Result<T, E>;
@@ -444,6 +511,12 @@ pub trait Commits {
     fn withdraw_checkpoint(&mut self, id: CheckpointId) -> Result<()>;
     /// One checkpoint.
     fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<CheckpointRecord>>;
+    /// The checkpoints of a commit, oldest first: each session that had a part in it may have one.
+    fn checkpoints_of_commit(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Vec<CheckpointRecord>>;
     /// Checkpoints, newest first; of a session, of a repository, or of all.
     fn checkpoints(
         &mut self,

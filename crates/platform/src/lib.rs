@@ -43,6 +43,20 @@ fn machine() -> &'static Machine {
     })
 }
 
+/// Lets this process have as many files and connections open as its user may.
+pub fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let most = getrlimit(Resource::Nofile).maximum;
+    // Without it there are fewer.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: most,
+            maximum: most,
+        },
+    );
+}
+
 /// The processes from this one upwards. Where the system does not tell, there are none: no
 /// evidence, never a failure.
 #[must_use]

@@ -109,7 +109,7 @@ fn serve(
 
 fn all(
     place: &Place,
-    ledger: &mut Option<Box<dyn Ledger>>,
+    ledger: &mut Option<Box<dyn Ledger + Send>>,
     work: &mut impl FnMut(&mut dyn Ledger) -> Result<Slice, LedgerError>,
 ) -> Result<(), LedgerError> {
     let open = match ledger {

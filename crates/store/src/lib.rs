@@ -43,7 +43,7 @@
 //! let other = store.drive(session.id, Duration::from_secs(60));
 //! assert!(matches!(other, Err(TurnError::Leased { .. })));
 //!
-//! let of_issue = SessionFilter { link: Some(Link::IssueNumber(42)), ..SessionFilter::default() };
+//! let of_issue = SessionFilter { links: vec![Link::IssueNumber(42)], ..SessionFilter::default() };
 //! assert_eq!(store.sessions(&of_issue)?.len(), 1);
 //! assert_eq!(store.read(session.id, 0, 0)?.entries.len(), 7);
 //! # Ok(())
@@ -58,7 +58,6 @@
 
 mod aside;
 mod drive;
-mod event;
 mod follow;
 #[cfg(feature = "postgres")]
 mod hints;
@@ -67,7 +66,6 @@ mod store;
 mod tests;
 
 pub use drive::{Drive, Opening, Turn};
-pub use event::Event;
 pub use siglum_domain::fold::Entry;
 pub use siglum_domain::link::{Link, LinkError};
 pub use siglum_domain::observation::{Fact, Observation, Outcome, Role, Tokens, ToolClass};
@@ -76,7 +74,7 @@ pub use siglum_domain::tail::Tail;
 pub use siglum_domain::{AgentName, ConversationId, SessionId, Tenant, Timestamp, TurnId};
 pub use siglum_engine::project::{Position, Sealed, Sink, SinkError};
 pub use siglum_engine::turn::{
-    Committed, Decision, Fate, Held, NewSession, Page, Recovered, TurnError,
+    Committed, Decision, Event, Fate, Held, NewSession, Page, Recovered, TurnError,
 };
 pub use siglum_ledger::{Lag, LedgerError, OpenTurn, SessionFilter, SessionListing, SessionRecord};
 pub use store::Store;

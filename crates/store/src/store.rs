@@ -42,7 +42,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    pub(crate) fn connect(&self) -> Result<Box<dyn Ledger>, LedgerError> {
+    pub(crate) fn connect(&self) -> Result<Box<dyn Ledger + Send>, LedgerError> {
         let how = Open::Command {
             id: LedgerId::mint(&Ids),
             key: clock::secret(),
@@ -65,7 +65,7 @@ pub(crate) struct Inner {
     place: Place,
     /// How often sinks look for what other processes committed.
     every: Duration,
-    ledger: Mutex<Box<dyn Ledger>>,
+    ledger: Mutex<Box<dyn Ledger + Send>>,
     keeper: OnceLock<Aside>,
     followers: Mutex<BTreeMap<String, Aside>>,
     /// Something was committed here, and other processes were not told yet.

@@ -41,6 +41,7 @@ const TABLE: &[(&str, Imports)] = &[
             "siglum-ledger",
             "siglum-telemetry",
             "siglum-engine",
+            "siglum-platform",
         ]),
     ),
     (

@@ -19,6 +19,8 @@ pub mod rebuild;
 pub mod remove;
 pub mod restore;
 pub mod run;
+#[cfg(feature = "gateway")]
+pub mod serve;
 pub mod session;
 pub mod show;
 pub mod status;

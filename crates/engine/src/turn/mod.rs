@@ -7,6 +7,7 @@
 
 mod driver;
 mod error;
+mod event;
 mod lease;
 mod read;
 mod recover;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use driver::Driver;
 pub use error::{Fate, TurnError};
+pub use event::Event;
 pub use lease::{Hold, Holder, Leased, lease, release, renew};
 pub use read::{Page, committed, context, history, pending, receipt};
 pub(crate) use recover::recover_all;

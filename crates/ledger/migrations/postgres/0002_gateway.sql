@@ -59,3 +59,14 @@ CREATE TABLE audit_ends (
 -- Replicas of what other ledgers are the home of.
 
 -- Requests over HTTP.
+-- What was asked with a key, and what came of it: asked again, it is not done again.
+CREATE TABLE requests (
+    tenant  text COLLATE "C" NOT NULL,
+    key     text COLLATE "C" NOT NULL,
+    content text NOT NULL,
+    outcome text NOT NULL,
+    at      bigint NOT NULL,
+    PRIMARY KEY (tenant, key)
+);
+CREATE INDEX requests_by_at ON requests (tenant, at);
+CREATE INDEX checkpoints_by_commit ON checkpoints (tenant, "commit") WHERE "commit" IS NOT NULL;

@@ -54,3 +54,12 @@ CREATE TABLE audit_end (
 -- Replicas of what other ledgers are the home of.
 
 -- Requests over HTTP.
+-- What was asked with a key, and what came of it: asked again, it is not done again.
+CREATE TABLE requests (
+    key     TEXT PRIMARY KEY,
+    content TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    at      INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX requests_by_at ON requests (at);
+CREATE INDEX checkpoints_by_commit ON checkpoints ("commit") WHERE "commit" IS NOT NULL;

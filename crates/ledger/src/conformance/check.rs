@@ -4,7 +4,7 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 
 use super::{
     access, audit, checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting,
-    integrity, leases, lists, places, projections, queue, receipts, sessions, statements,
+    integrity, leases, lists, places, projections, queue, receipts, requests, sessions, statements,
     transactions, turns, waits,
 };
 
@@ -14,7 +14,7 @@ pub trait Shelf {
     ///
     /// # Errors
     /// Those of the store.
-    fn open(&self) -> Result<Box<dyn Ledger>, LedgerError>;
+    fn open(&self) -> Result<Box<dyn Ledger + Send>, LedgerError>;
 }
 
 /// What a check found wrong.
@@ -76,6 +76,7 @@ pub fn checks() -> Vec<Check> {
         queue::CHECKS,
         access::CHECKS,
         audit::CHECKS,
+        requests::CHECKS,
         transactions::CHECKS,
     ]
     .concat()
@@ -102,7 +103,7 @@ impl From<LedgerError> for Wrong {
 }
 
 /// A store that a check has open.
-pub(super) struct Desk(pub(super) Box<dyn Ledger>);
+pub(super) struct Desk(pub(super) Box<dyn Ledger + Send>);
 
 impl Desk {
     pub(super) fn open(shelf: &dyn Shelf) -> Outcome<Self> {

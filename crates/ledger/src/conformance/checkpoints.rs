@@ -8,6 +8,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("checkpoints join their pins", checkpoints),
     Check::new("a checkpoint that is taken back is gone alone", withdrawn),
     Check::new("checkpoints are found newest first", checkpoints_found),
+    Check::new("a commit has its checkpoints, oldest first", of_commit),
     Check::new("a tail finds the checkpoints that end in it", tails),
 ];
 
@@ -69,6 +70,29 @@ fn withdrawn(shelf: &dyn Shelf) -> Outcome {
         let found = desk.read(|tx| tx.checkpoint(checkpoint_id(gone)))?;
         same!(found, None, "the checkpoint");
     }
+    Ok(())
+}
+
+fn of_commit(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let record = |n: u8, repository: u128, of: u8| CheckpointRecord {
+        id: checkpoint_id(u128::from(n)),
+        kind: CheckpointKind::Commit,
+        repository: Some(repository_id(repository)),
+        commit: Some(oid(of)),
+        at: at(i64::from(n)),
+        pins: vec![(session_id(1), 0), (session_id(2), 0)],
+    };
+    let (first, second) = (record(3, 1, 7), record(4, 1, 7));
+    desk.write(|tx| {
+        for record in [&second, &first, &record(1, 2, 7), &record(2, 1, 8)] {
+            tx.put_checkpoint(record)?;
+        }
+        Ok(())
+    })?;
+    let found = desk.read(|tx| tx.checkpoints_of_commit(repository_id(1), &oid(7)))?;
+    same!(found, [first, second], "the checkpoints of a commit");
     Ok(())
 }
 

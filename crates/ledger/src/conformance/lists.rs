@@ -12,6 +12,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("every combination of filters lists what it says", filters),
     Check::new("a link lists the sessions that it is attached to", links),
     Check::new("a listing counts the commits of its session", counted),
+    Check::new("sessions are paged in the order of their ids", paged),
+    Check::new("a session is listed that has all links", all_links),
     Check::new("a tail finds the sessions that end in it", tails),
 ];
 
@@ -83,9 +85,10 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
         }
         Ok(())
     })?;
-    for mask in 0..512u32 {
+    for mask in 0..1024u32 {
         let on = |bit: u32| mask & (1 << bit) != 0;
         let filter = SessionFilter {
+            id: on(9).then(|| session_id(17)),
             repository: on(0).then(|| repository_id(2)),
             agent: on(1).then(|| agent("codex")),
             since: on(2).then(|| at(280)),
@@ -93,17 +96,19 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
             open: on(4),
             seen: on(7),
             parent: on(6).then(|| session_id(1)),
-            link: on(8).then(|| link.clone()),
+            links: on(8).then(|| link.clone()).into_iter().collect(),
+            order: crate::Order::Heard,
             limit: if on(5) { 2 } else { 0 },
         };
         let fits = |s: &&SessionRecord| {
-            filter.repository.is_none_or(|r| s.repository == Some(r))
+            filter.id.is_none_or(|id| s.id == id)
+                && filter.repository.is_none_or(|r| s.repository == Some(r))
                 && filter.agent.as_ref().is_none_or(|a| s.agent == *a)
                 && filter.since.is_none_or(|t| s.last_at >= t)
                 && filter.until.is_none_or(|t| s.created_at < t)
                 && (!filter.open || s.ended_at.is_none())
                 && !(filter.seen && unseen.contains(&s.id))
-                && (filter.link.is_none() || linked.contains(&s.id))
+                && (filter.links.is_empty() || linked.contains(&s.id))
                 && filter
                     .parent
                     .is_none_or(|p| s.parent.is_some_and(|(id, _)| id == p))
@@ -114,6 +119,52 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
         let found: Vec<_> = found.into_iter().map(|l| l.record).collect();
         same!(found, wanted, format!("sessions by {filter:?}"));
     }
+    Ok(())
+}
+
+fn paged(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let all = varied(&mut desk)?;
+    let mut wanted: Vec<_> = all.iter().map(|s| s.id).collect();
+    wanted.sort_by(|a, b| b.cmp(a));
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let filter = SessionFilter {
+            order: crate::Order::Created { after },
+            limit: 3,
+            ..SessionFilter::default()
+        };
+        let page = desk.read(|tx| tx.sessions(&filter))?;
+        // What is heard of moves nothing.
+        desk.write(|tx| tx.touch(wanted[wanted.len() - 1], at(9_000), None, None))?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.record.id);
+        found.extend(page.iter().map(|l| l.record.id));
+        holds!(found.len() <= wanted.len(), "the pages do not end");
+    }
+    same!(found, wanted, "sessions page by page");
+    Ok(())
+}
+
+fn all_links(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let (issue, phase) = (Link::IssueNumber(7), Link::Phase("plan".to_owned()));
+    desk.write(|tx| {
+        for (n, link) in [(1, &issue), (1, &phase), (2, &issue), (3, &phase)] {
+            let (session, link) = (session_id(n), link.clone());
+            let statement = Statement::LinkAttached { session, link };
+            tx.state(at(1), "Ann", "api", &statement)?;
+        }
+        Ok(())
+    })?;
+    let filter = SessionFilter {
+        links: vec![issue, phase],
+        ..SessionFilter::default()
+    };
+    let found = desk.read(|tx| tx.sessions(&filter))?;
+    let found: Vec<_> = found.iter().map(|l| l.record.id).collect();
+    same!(found, [session_id(1)], "sessions with both links");
     Ok(())
 }
 
@@ -165,7 +216,7 @@ fn links(shelf: &dyn Shelf) -> Outcome {
             (&Link::Phase("7".to_owned()), vec![]),
         ] {
             let filter = SessionFilter {
-                link: Some(link.clone()),
+                links: vec![link.clone()],
                 ..SessionFilter::default()
             };
             let found = desk.read(|tx| tx.sessions(&filter))?;

@@ -22,6 +22,7 @@ mod places;
 mod projections;
 mod queue;
 mod receipts;
+mod requests;
 mod sample;
 #[cfg(feature = "postgres")]
 mod server;

@@ -136,7 +136,7 @@ impl Drop for Server {
 struct TenantShelf(PostgresSettings);
 
 impl Shelf for TenantShelf {
-    fn open(&self) -> Result<Box<dyn Ledger>, LedgerError> {
+    fn open(&self) -> Result<Box<dyn Ledger + Send>, LedgerError> {
         let how = Open::Command {
             id: LedgerId::from_uuid(uuid::Uuid::from_u128(1)),
             key: [3; 32],

@@ -78,6 +78,15 @@ fn kinds(shelf: &dyn Shelf) -> Outcome {
         adopted(1, 3),
         Statement::Ended {
             session: session_id(1),
+            end: None,
+        },
+        Statement::Ended {
+            session: session_id(1),
+            end: Some(crate::LaunchEnd::Failed { code: 3 }),
+        },
+        Statement::WorksIn {
+            session: session_id(1),
+            repositories: vec![repository_id(1), repository_id(2)],
         },
         Statement::Launched {
             session: session_id(1),

@@ -157,7 +157,7 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         sessions_by_native(&native("native-1"));
         sessions_by_tail(&one.short());
         sessions(&SessionFilter::default());
-        sessions(&SessionFilter { link: Some(Link::PrNumber(7)), ..SessionFilter::default() });
+        sessions(&SessionFilter { links: vec![Link::PrNumber(7)], ..SessionFilter::default() });
         aliases(one);
         unfolded(9);
         bound_to(&process(10).key());

@@ -10,12 +10,12 @@ use super::{Shelf, run};
 struct Sqlite(tempfile::TempDir);
 
 impl Shelf for Sqlite {
-    fn open(&self) -> Result<Box<dyn Ledger>, LedgerError> {
+    fn open(&self) -> Result<Box<dyn Ledger + Send>, LedgerError> {
         open(&self.0.path().join("ledger.db"))
     }
 }
 
-pub(super) fn open(path: &Path) -> Result<Box<dyn Ledger>, LedgerError> {
+pub(super) fn open(path: &Path) -> Result<Box<dyn Ledger + Send>, LedgerError> {
     let how = Open::Command {
         id: siglum_domain::LedgerId::from_uuid(uuid::Uuid::from_u128(1)),
         key: [3; 32],

@@ -2,6 +2,8 @@
 
 use std::sync::Barrier;
 
+use siglum_domain::observation::Source;
+
 use super::check::{Check, Desk, Outcome, Shelf, Wrong, holds, same};
 use super::sample::*;
 use super::survey;
@@ -9,6 +11,7 @@ use crate::{Durability, LedgerError};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new("what fails in the middle leaves nothing", all_or_nothing),
+    Check::new("what fails within a part leaves the rest", parts),
     Check::new(
         "the error of the work is the error of the transaction",
         own_error,
@@ -48,6 +51,49 @@ fn all_or_nothing(shelf: &dyn Shelf) -> Outcome {
     );
     let next = desk.write(|tx| append(tx, session_id(1), 51, None, &prompt("next", "x")))?;
     same!(next, crate::Appended::New(3), "the next place in the log");
+    Ok(())
+}
+
+fn parts(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    survey::fill(&mut desk)?;
+    let part = |tx: &mut dyn crate::Transaction, key: u128, fails: bool| {
+        let mut work = |tx: &mut dyn crate::Transaction| {
+            append(tx, session_id(1), key, None, &prompt(&key.to_string(), "x"))?;
+            match fails {
+                true => Err(LedgerError::Damaged("on purpose".to_owned())),
+                false => Ok(()),
+            }
+        };
+        tx.nested(&mut work).is_ok()
+    };
+    let done = desk.write(|tx| {
+        let first = part(tx, 50, false);
+        let second = part(tx, 51, true);
+        Ok((first, second, part(tx, 52, false)))
+    })?;
+    same!(done, (true, false, true), "which parts are done");
+    // A part may hold parts, and goes with the one that it is in.
+    let outer = desk.write(|tx| {
+        let mut work = |tx: &mut dyn crate::Transaction| {
+            part(tx, 53, false);
+            Err(LedgerError::Damaged("on purpose".to_owned()))
+        };
+        Ok(tx.nested(&mut work).is_err())
+    })?;
+    holds!(outer, "a part whose work failed succeeded");
+    let mut other = Desk::open(shelf)?;
+    let keys = other.read(|tx| {
+        let mut there = Vec::new();
+        for key in 50..54_u128 {
+            let key = key.to_string();
+            if tx.sighted(session_id(1), Source::Hook, &key)?.is_some() {
+                there.push(key);
+            }
+        }
+        Ok(there)
+    })?;
+    same!(keys, ["50", "52"], "what is there of the parts");
     Ok(())
 }
 

@@ -366,6 +366,17 @@ impl Commits for Tx<'_> {
         Ok(self.checkpoint_rows(of, &[&Col(id)])?.pop())
     }
 
+    fn checkpoints_of_commit(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Vec<CheckpointRecord>> {
+        self.checkpoint_rows(
+            "WHERE k.tenant = $1 AND k.\"commit\" = $3 AND k.repository = $2 ORDER BY k.at, k.id",
+            &[&Col(repository), &commit.as_str()],
+        )
+    }
+
     fn checkpoints(
         &mut self,
         session: Option<SessionId>,

@@ -134,16 +134,25 @@ impl Tx<'_> {
     }
 
     pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
-        let repository = filter.repository.map(Col);
+        let (id, repository) = (filter.id.map(Col), filter.repository.map(Col));
         let agent = filter.agent.as_ref().map(ToString::to_string);
         let (since, until) = (filter.since.map(Col), filter.until.map(Col));
         let parent = filter.parent.map(Col);
-        let link = filter.link.as_ref().map(|l| (l.field(), l.value()));
+        let links: Vec<_> = filter
+            .links
+            .iter()
+            .map(|l| (l.field(), l.value()))
+            .collect();
+        let (order, after) = match filter.order {
+            Order::Heard => ("s.last_at DESC, s.id", None),
+            Order::Created { after } => ("s.id DESC", after.map(Col)),
+        };
         let most = limit(filter.limit);
         let mut of = Conditions {
             texts: vec!["s.tenant = $1".to_owned()],
             values: Vec::new(),
         };
+        of.add_if("s.id = ?", id.as_ref().map(|v| v as _));
         of.add_if("s.repository = ?", repository.as_ref().map(|v| v as _));
         of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));
         of.add_if("s.last_at >= ?", since.as_ref().map(|v| v as _));
@@ -155,7 +164,8 @@ impl Tx<'_> {
         if filter.seen {
             of.add("NOT s.unseen", &[]);
         }
-        if let Some((field, value)) = &link {
+        of.add_if("s.id < ?", after.as_ref().map(|v| v as _));
+        for (field, value) in &links {
             let linked = "s.id IN (SELECT l.session FROM links l WHERE l.tenant = $1 AND l.field = ? AND l.value = ?)";
             of.add(linked, &[field, value]);
         }
@@ -163,7 +173,7 @@ impl Tx<'_> {
             "SELECT {SESSION}, m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, m.cache_read, m.cache_write, \
              (SELECT count(*) FROM commits c WHERE c.tenant = $1 AND c.session = s.id) \
              FROM sessions s LEFT JOIN summaries m ON m.tenant = $1 AND m.session = s.id \
-             WHERE {} ORDER BY s.last_at DESC, s.id LIMIT ${}",
+             WHERE {} ORDER BY {order} LIMIT ${}",
             of.texts.join(" AND "),
             of.values.len() + 2
         );

@@ -21,6 +21,7 @@ mod migrate;
 mod open;
 mod projections;
 mod queue;
+mod requests;
 mod sessions;
 mod settings;
 mod statements;

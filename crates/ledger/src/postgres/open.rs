@@ -54,6 +54,16 @@ impl PostgresLedger {
         })
     }
 
+    /// Brings a store to the schema of this program, and makes no ledger there.
+    ///
+    /// # Errors
+    /// As [`PostgresLedger::open`].
+    pub fn prepare(settings: &PostgresSettings) -> Result<(), LedgerError> {
+        let mut link = Link::make(settings)?;
+        migrate::migrate(&mut link)?;
+        migrate::admit(&mut link)
+    }
+
     /// A connection on which a transaction was begun. One that turns out to be lost is made anew.
     fn begun(&mut self, opening: &str) -> Result<Link, LedgerError> {
         if let Some(mut link) = self.link.take().filter(|link| !link.client.is_closed()) {

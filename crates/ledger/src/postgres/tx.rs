@@ -10,7 +10,7 @@ use siglum_domain::LedgerId;
 use super::columns::Clean;
 use super::connection::Link;
 use super::error::{self, Fault};
-use crate::LedgerError;
+use crate::{LedgerError, Transaction};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -136,11 +136,35 @@ impl<'a> Tx<'a> {
         LedgerError::Busy
     }
 
+    fn batch(&mut self, statements: &str) -> Result<()> {
+        let done = self.link.client.batch_execute(statements);
+        self.noted(done)
+    }
+
     fn noted<T>(&mut self, done: std::result::Result<T, postgres::Error>) -> Result<T> {
         done.map_err(|error| {
             self.fault.get_or_insert(error::fault(&error));
             error::refused(error)
         })
+    }
+}
+
+impl Transaction for Tx<'_> {
+    fn nested(&mut self, work: &mut dyn FnMut(&mut dyn Transaction) -> Result<()>) -> Result<()> {
+        self.batch("SAVEPOINT nested")?;
+        match work(self) {
+            Ok(()) => self.batch("RELEASE SAVEPOINT nested"),
+            Err(error) => {
+                // What met another transaction, or lost its connection, ends the whole.
+                if self.fault == Some(Fault::Other) {
+                    self.fault = None;
+                }
+                if self.fault.is_none() {
+                    self.batch("ROLLBACK TO SAVEPOINT nested; RELEASE SAVEPOINT nested")?;
+                }
+                Err(error)
+            }
+        }
     }
 }
 

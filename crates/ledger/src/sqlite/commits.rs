@@ -393,6 +393,17 @@ impl Commits for Tx<'_> {
         Ok(self.checkpoint_rows("WHERE k.id = ?1", [Col(id)])?.pop())
     }
 
+    fn checkpoints_of_commit(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Vec<CheckpointRecord>> {
+        self.checkpoint_rows(
+            "WHERE k.\"commit\" = ?2 AND k.repository = ?1 ORDER BY k.at, k.id",
+            (Col(repository), commit.as_str()),
+        )
+    }
+
     fn checkpoints(
         &mut self,
         session: Option<SessionId>,

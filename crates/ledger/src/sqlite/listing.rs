@@ -117,6 +117,7 @@ impl Tx<'_> {
                 values.push(value);
             }
         };
+        when("s.id = ?", filter.id.map(|id| Box::new(Col(id)) as _));
         when(
             "s.repository = ?",
             filter.repository.map(|r| Box::new(Col(r)) as _),
@@ -142,11 +143,19 @@ impl Tx<'_> {
             filter.seen.then(|| Box::new(1) as _),
         );
         when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
-        if let Some(link) = &filter.link {
+        for link in &filter.links {
             conditions.push("s.id IN (SELECT session FROM links WHERE field = ? AND value = ?)");
             values.push(Box::new(link.field()));
             values.push(Box::new(link.value()));
         }
+        if let Order::Created { after: Some(after) } = filter.order {
+            conditions.push("s.id < ?");
+            values.push(Box::new(Col(after)));
+        }
+        let order = match filter.order {
+            Order::Heard => "s.last_at DESC, s.id",
+            Order::Created { .. } => "s.id DESC",
+        };
         let limit = if filter.limit == 0 {
             -1
         } else {
@@ -160,7 +169,7 @@ impl Tx<'_> {
         let sql = format!(
             "SELECT {SESSION}, m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, m.cache_read, m.cache_write, \
              (SELECT count(*) FROM commits c WHERE c.session = s.id) \
-             FROM sessions s {index} LEFT JOIN summaries m ON m.session = s.id WHERE {} ORDER BY s.last_at DESC, s.id LIMIT {limit}",
+             FROM sessions s {index} LEFT JOIN summaries m ON m.session = s.id WHERE {} ORDER BY {order} LIMIT {limit}",
             conditions.join(" AND ")
         );
         let mut query = self.db.prepare(&sql)?;

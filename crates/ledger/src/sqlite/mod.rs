@@ -18,6 +18,7 @@ mod migrate;
 mod open;
 mod projections;
 mod queue;
+mod requests;
 mod sessions;
 mod turns;
 

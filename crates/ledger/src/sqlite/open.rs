@@ -225,5 +225,36 @@ pub(super) struct Tx<'a> {
     pub(super) ledger: LedgerId,
 }
 
+impl Tx<'_> {
+    /// Within the transaction. A disk that is full, and the like, end it as a whole; what would be done after that
+    /// would be stored at once.
+    fn within(&self, statement: &str) -> Result<(), LedgerError> {
+        if self.db.is_autocommit() {
+            return Err(LedgerError::Storage(
+                "the transaction was taken back".into(),
+            ));
+        }
+        Ok(self.db.execute_batch(statement)?)
+    }
+}
+
+impl Transaction for Tx<'_> {
+    fn nested(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        self.within("SAVEPOINT nested")?;
+        let done = work(self);
+        match done {
+            Ok(()) => self.within("RELEASE nested"),
+            Err(error) => {
+                // Where that cannot be done, the end of the transaction says so.
+                let _ = self.within("ROLLBACK TO nested; RELEASE nested");
+                Err(error)
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -46,6 +46,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, here) = cx.settled()?;
     let repository = scope(cx, args.all, here)?;
     let filter = SessionFilter {
+        id: None,
         repository,
         agent: args.agent.clone(),
         since: args.period.since,
@@ -57,7 +58,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             limit => limit + 1,
         },
         parent: None,
-        link: args.link.clone(),
+        links: args.link.iter().cloned().collect(),
+        order: siglum_ledger::Order::Heard,
     };
     let mut sessions = overview::sessions(&cx.world()?, &mut ledger, &filter)?;
     if args.open {

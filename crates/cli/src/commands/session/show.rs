@@ -167,6 +167,7 @@ impl LaunchJson {
             Some(LaunchEnd::Signalled { signal }) => ("signalled", None, Some(*signal)),
             Some(LaunchEnd::NotStarted { code }) => ("not_started", Some(*code), None),
             Some(LaunchEnd::Lost) => ("lost", None, None),
+            Some(LaunchEnd::Expired) => ("expired", None, None),
         };
         let (kept, because) = match &standing.worktree {
             None => (None, None),

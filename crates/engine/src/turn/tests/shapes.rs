@@ -32,7 +32,7 @@ fn sessions_are_listed_by_link() {
         })
         .collect();
     let filter = SessionFilter {
-        link: Some(link(2)),
+        links: vec![link(2)],
         ..SessionFilter::default()
     };
     let found = stage.read(|tx| tx.sessions(&filter));

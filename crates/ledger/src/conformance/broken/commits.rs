@@ -34,5 +34,6 @@ broken! { Commits, COMMITS, LIMITED;
     Write withdraw_checkpoint(id: CheckpointId) -> ();
     Find checkpoint(id: CheckpointId) -> Option<CheckpointRecord>;
     Own checkpoints(session: Option<SessionId>, repository: Option<RepositoryId>; limit) -> Vec<CheckpointRecord>;
+    List checkpoints_of_commit(repository: RepositoryId, commit: &Oid) -> Vec<CheckpointRecord>;
     List checkpoints_by_tail(tail: &str) -> Vec<CheckpointId>;
 }

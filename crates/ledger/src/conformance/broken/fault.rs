@@ -65,6 +65,8 @@ pub(super) enum Fault {
     DropsPins,
     /// What a failed transaction wrote stays.
     HalfCommits,
+    /// What a part of a transaction wrote before it failed stays.
+    HalfNested,
     /// A transaction that failed says that it succeeded.
     SwallowsErrors,
     /// A failed transaction gives an error of the store.

@@ -60,7 +60,7 @@ impl Broken {
 }
 
 impl crate::conformance::Shelf for Broken {
-    fn open(&self) -> Result<Box<dyn Ledger>, LedgerError> {
+    fn open(&self) -> Result<Box<dyn Ledger + Send>, LedgerError> {
         let path = self.path();
         if !path.exists() {
             std::fs::write(&path, template()).unwrap();
@@ -87,7 +87,7 @@ pub(super) struct State {
 }
 
 struct BrokenLedger {
-    good: Box<dyn Ledger>,
+    good: Box<dyn Ledger + Send>,
     state: State,
 }
 
@@ -95,6 +95,24 @@ struct BrokenLedger {
 pub(super) struct BrokenTx<'a> {
     pub(super) good: &'a mut dyn Transaction,
     pub(super) state: &'a mut State,
+}
+
+impl Transaction for BrokenTx<'_> {
+    fn nested(&mut self, work: Work<'_>) -> Result<(), LedgerError> {
+        let state = &mut *self.state;
+        let fault = state.fault;
+        let mut stopped = None;
+        let done = self
+            .good
+            .nested(&mut |good| match work(&mut BrokenTx { good, state }) {
+                Err(error) if fault == Fault::HalfNested => {
+                    stopped = Some(error);
+                    Ok(())
+                }
+                done => done,
+            });
+        stopped.map_or(done, Err)
+    }
 }
 
 impl Ledger for BrokenLedger {

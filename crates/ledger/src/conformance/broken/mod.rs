@@ -14,6 +14,7 @@ mod log;
 mod own;
 mod projections;
 mod queue;
+mod requests;
 mod sessions;
 mod tests;
 mod turns;

@@ -25,6 +25,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::TakesFresh,
     Fault::DropsPins,
     Fault::HalfCommits,
+    Fault::HalfNested,
     Fault::SwallowsErrors,
     Fault::OtherError,
     Fault::Separate,
@@ -39,6 +40,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Forgets("cursor"),
     Fault::Blind("outbox_end"),
     Fault::Forgets("outbox_end"),
+    Fault::Ignores("sessions", "id"),
     Fault::Ignores("sessions", "repository"),
     Fault::Ignores("sessions", "agent"),
     Fault::Ignores("sessions", "since"),
@@ -46,7 +48,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("sessions", "open"),
     Fault::Ignores("sessions", "seen"),
     Fault::Ignores("sessions", "parent"),
-    Fault::Ignores("sessions", "link"),
+    Fault::Ignores("sessions", "links"),
+    Fault::Ignores("sessions", "order"),
     Fault::Ignores("sessions", "limit"),
     Fault::Ignores("entries", "after"),
     Fault::Ignores("running_calls", "since"),
@@ -113,6 +116,7 @@ impl BrokenTx<'_> {
     pub(super) fn sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
         let mut filter = filter.clone();
         match self.state.fault {
+            Fault::Ignores("sessions", "id") => filter.id = None,
             Fault::Ignores("sessions", "repository") => filter.repository = None,
             Fault::Ignores("sessions", "agent") => filter.agent = None,
             Fault::Ignores("sessions", "since") => filter.since = None,
@@ -120,7 +124,8 @@ impl BrokenTx<'_> {
             Fault::Ignores("sessions", "open") => filter.open = false,
             Fault::Ignores("sessions", "seen") => filter.seen = false,
             Fault::Ignores("sessions", "parent") => filter.parent = None,
-            Fault::Ignores("sessions", "link") => filter.link = None,
+            Fault::Ignores("sessions", "links") => filter.links.clear(),
+            Fault::Ignores("sessions", "order") => filter.order = crate::Order::Heard,
             Fault::Ignores("sessions", "limit") => filter.limit = 0,
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use super::{
     Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, projections,
-    queue, sessions, turns,
+    queue, requests, sessions, turns,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -80,12 +80,13 @@ fn broken_projections_are_caught() {
 
 #[test]
 fn broken_credentials_are_caught() {
-    let own = access::FAULTS.iter().copied();
+    let own = access::FAULTS.iter().chain(requests::FAULTS).copied();
     let lists = access::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     all_caught(
         own.chain(lists)
-            .chain(faults(access::ACCESS, access::LIMITED)),
+            .chain(faults(access::ACCESS, access::LIMITED))
+            .chain(faults(requests::REQUESTS, requests::LIMITED)),
     );
 }
 

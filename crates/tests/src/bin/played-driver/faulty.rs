@@ -53,7 +53,7 @@ pub(crate) fn stop() {
 }
 
 pub(crate) struct Faulty {
-    pub(crate) inner: Box<dyn Ledger>,
+    pub(crate) inner: Box<dyn Ledger + Send>,
     pub(crate) fault: Option<Fault>,
     /// Writing transactions since the fault was named.
     pub(crate) writes: u64,

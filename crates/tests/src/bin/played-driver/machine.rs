@@ -45,7 +45,7 @@ pub(crate) fn world(home: &str) -> World<'static> {
 }
 
 /// Opens a file, or the store at an address.
-pub(crate) fn open(store: &str) -> Result<Box<dyn Ledger>, LedgerError> {
+pub(crate) fn open(store: &str) -> Result<Box<dyn Ledger + Send>, LedgerError> {
     let how = Open::Command {
         id: LedgerId::mint(&Ids),
         key: [7; 32],

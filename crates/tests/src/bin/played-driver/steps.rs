@@ -63,7 +63,7 @@ fn term(step: &Value) -> Duration {
 }
 
 impl Player {
-    pub(crate) fn new(inner: Box<dyn Ledger>, home: &str, remote: bool, name: &str) -> Self {
+    pub(crate) fn new(inner: Box<dyn Ledger + Send>, home: &str, remote: bool, name: &str) -> Self {
         Self {
             world: machine::world(home),
             ledger: Faulty {
@@ -214,7 +214,7 @@ impl Player {
                 let (session, link, at) = (id, link(step).unwrap(), world.now());
                 write(ledger, Durability::Process, |tx| {
                     let listed = tx.sessions(&SessionFilter {
-                        link: Some(link.clone()),
+                        links: vec![link.clone()],
                         ..SessionFilter::default()
                     })?;
                     if !listed.iter().any(|l| l.record.id == session) {
@@ -350,7 +350,7 @@ impl Player {
             }
             "list" => {
                 let filter = SessionFilter {
-                    link: link(step),
+                    links: link(step).into_iter().collect(),
                     ..SessionFilter::default()
                 };
                 let all = read(ledger, |tx| tx.sessions(&filter)).map_err(broken)?;

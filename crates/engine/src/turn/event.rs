@@ -79,7 +79,7 @@ impl Event {
         Self::new(event.clone(), event, fact)
     }
 
-    /// The context was compacted: what is left of it. [`Store::context`](crate::Store::context) begins with it.
+    /// The context was compacted: what is left of it. [`context`](super::context) begins with it.
     #[must_use]
     pub fn compaction(key: &str, summary: &str) -> Self {
         let fact = Fact::Compacted {
@@ -176,7 +176,9 @@ impl Event {
         self
     }
 
-    pub(crate) fn observed(self, now: Timestamp) -> Observation {
+    /// As it is said at `now`, unless it says otherwise.
+    #[must_use]
+    pub fn observed(self, now: Timestamp) -> Observation {
         Observation {
             source: Source::Api,
             key: self.key,

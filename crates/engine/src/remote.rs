@@ -1,0 +1,501 @@
+//! Sessions of programs that are elsewhere: created, linked, kept alive and ended by requests.
+//!
+//! A request is checked as a whole before anything of it is written. The same request twice is one session: by its
+//! own id, or by agent and conversation.
+
+use std::time::Duration;
+
+use siglum_domain::access::Scope;
+use siglum_domain::link::Link;
+use siglum_domain::observation::{Fact, Observation, Source};
+use siglum_domain::{
+    AgentName, CheckpointId, ConversationId, LedgerId, NativeId, ObservationId, Oid, RepositoryId,
+    SessionId, Timestamp,
+};
+use siglum_ledger::{
+    CheckpointKind, CheckpointRecord, LaunchEnd, LedgerError, Mode, NewEntry, Order, SessionFilter,
+    SessionOrigin, SessionRecord, Statement, Transaction,
+};
+
+use crate::world::salt;
+use crate::{Here, launch, session, why};
+
+/// The most repositories that one session may name.
+pub const REPOSITORIES_MOST: usize = 32;
+/// The most links that a session may have.
+pub const LINKS_MOST: usize = 256;
+
+/// What a program says of a session that it wants.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// Its id, where the caller made one.
+    pub id: Option<SessionId>,
+    /// The ledger that alone extends its log, where that is another one.
+    pub home: Option<LedgerId>,
+    /// The product that does the work.
+    pub agent: AgentName,
+    /// What the outside world calls the conversation, if anybody named it.
+    pub conversation: Option<ConversationId>,
+    /// What the agent itself calls it.
+    pub native: Option<NativeId>,
+    /// Who runs it.
+    pub mode: Mode,
+    /// The directory it works in.
+    pub cwd: Option<String>,
+    /// What is attached to it.
+    pub links: Vec<Link>,
+    /// The repositories that it works in, by the names that their owners give them.
+    pub repositories: Vec<String>,
+    /// Who creates it.
+    pub by: String,
+}
+
+/// What creating a session gave.
+#[derive(Debug, Clone)]
+pub struct Created {
+    /// The session.
+    pub record: SessionRecord,
+    /// It was there.
+    pub already: bool,
+}
+
+/// Why a session was not created.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// There is another session of this id, or of this conversation.
+    #[error("{field}: {rule}")]
+    Taken {
+        /// The field.
+        field: &'static str,
+        /// What is there.
+        rule: String,
+    },
+    /// There is no such session.
+    #[error("there is no session {0}")]
+    NoSession(SessionId),
+    /// Something that was given breaks a rule.
+    #[error("{field}: {rule}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// The rule.
+        rule: String,
+    },
+    /// The store.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Creates a session, or finds the one that was meant; what is attached to it is attached in either case.
+///
+/// # Errors
+/// [`RemoteError::Taken`] where the id or the conversation is that of another session: nothing was written then.
+pub fn create(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    ledger: LedgerId,
+    new: &NewSession,
+) -> Result<Created, RemoteError> {
+    let record = fresh(here, ledger, new);
+    let native = name(new, &record)?;
+    if let Some(known) = known(tx, new, &native)? {
+        same(&known, new, ledger)?;
+        attach(tx, known.id, &new.links, &new.by, "api", here.now())?;
+        let already = true;
+        return Ok(Created {
+            record: known,
+            already,
+        });
+    }
+    let mut repositories = Vec::new();
+    for name in &new.repositories {
+        repositories.push(repository(here, tx, name, record.created_at)?);
+    }
+    let record = SessionRecord {
+        repository: repositories.first().copied(),
+        worktree: new.repositories.first().cloned(),
+        ..record
+    };
+    let (session, at) = (record.id, record.created_at);
+    tx.create_session(&record)?;
+    tx.add_alias(&record.agent, &native, session, at)?;
+    if !repositories.is_empty() {
+        let works = Statement::WorksIn {
+            session,
+            repositories,
+        };
+        tx.state(at, &new.by, "api", &works)?;
+    }
+    attach(tx, session, &new.links, &new.by, "api", at)?;
+    Ok(Created {
+        record,
+        already: false,
+    })
+}
+
+fn fresh(here: &Here<'_>, ledger: LedgerId, new: &NewSession) -> SessionRecord {
+    let id = new.id.unwrap_or_else(|| SessionId::mint(here.ids));
+    let named = new.conversation.clone();
+    let own = || NativeId::new(id.to_string()).expect("because ids keep to the grammar");
+    let conversation = named.unwrap_or_else(|| {
+        // Nobody named it: the agent's own name for it, else the session's.
+        ConversationId::from_native(&new.native.clone().unwrap_or_else(own))
+    });
+    let origin = match new.mode {
+        Mode::Driven => SessionOrigin::Api,
+        Mode::Observed => SessionOrigin::Launch,
+    };
+    SessionRecord {
+        cwd: new.cwd.clone(),
+        ..SessionRecord::new(
+            id,
+            new.agent.clone(),
+            conversation,
+            new.home.unwrap_or(ledger),
+            new.mode,
+            origin,
+            here.now(),
+        )
+    }
+}
+
+/// The name under which the session is found again.
+fn name(new: &NewSession, record: &SessionRecord) -> Result<NativeId, RemoteError> {
+    if let Some(native) = &new.native {
+        return Ok(native.clone());
+    }
+    NativeId::new(record.conversation.as_str()).map_err(|e| RemoteError::Invalid {
+        field: "conversation_id",
+        rule: e.rule.to_owned(),
+    })
+}
+
+fn known(
+    tx: &mut dyn Transaction,
+    new: &NewSession,
+    native: &NativeId,
+) -> Result<Option<SessionRecord>, RemoteError> {
+    if let Some(id) = new.id
+        && let Some(known) = tx.session(id)?
+    {
+        return Ok(Some(known));
+    }
+    let Some(of_name) = tx.session_by_alias(&new.agent, native)? else {
+        return Ok(None);
+    };
+    match new.id {
+        Some(id) if id != of_name => Err(RemoteError::Taken {
+            field: "conversation_id",
+            rule: format!("`{native}` is another session: {of_name}"),
+        }),
+        _ => Ok(tx.session(of_name)?),
+    }
+}
+
+/// Refuses another session in place of the one that was meant.
+fn same(known: &SessionRecord, new: &NewSession, ledger: LedgerId) -> Result<(), RemoteError> {
+    let taken = |field, rule: String| Err(RemoteError::Taken { field, rule });
+    if known.agent != new.agent {
+        return taken(
+            "agent",
+            format!("session {} is of {}", known.id, known.agent),
+        );
+    }
+    if new
+        .conversation
+        .as_ref()
+        .is_some_and(|c| *c != known.conversation)
+    {
+        let rule = format!("session {} is called `{}`", known.id, known.conversation);
+        return taken("conversation_id", rule);
+    }
+    if known.mode != new.mode {
+        return taken("mode", format!("session {} has the other mode", known.id));
+    }
+    if known.home != new.home.unwrap_or(ledger) {
+        return taken(
+            "home",
+            format!("session {} is at home in {}", known.id, known.home),
+        );
+    }
+    Ok(())
+}
+
+/// The repository of a name, which others know it by; it has no directory here.
+fn repository(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    name: &str,
+    at: Timestamp,
+) -> Result<RepositoryId, LedgerError> {
+    let place = siglum_domain::intake::Place {
+        common_dir: name.to_owned(),
+        worktree: name.to_owned(),
+    };
+    tx.note_place(&place, RepositoryId::mint(here.ids), at)
+}
+
+/// Attaches what is not attached yet, and gives that.
+///
+/// # Errors
+/// [`RemoteError::Invalid`] where there would be too many.
+pub fn attach(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    links: &[Link],
+    by: &str,
+    source: &str,
+    at: Timestamp,
+) -> Result<Vec<Link>, RemoteError> {
+    let mut standing = why::links(&tx.statements_of_session(session)?);
+    let mut attached = Vec::new();
+    for link in links {
+        if standing.contains(link) {
+            continue;
+        }
+        standing.push(link.clone());
+        attached.push(link.clone());
+    }
+    if standing.len() > LINKS_MOST {
+        let rule = format!("a session has at most {LINKS_MOST}");
+        return Err(RemoteError::Invalid {
+            field: "links",
+            rule,
+        });
+    }
+    for link in attached.clone() {
+        tx.state(at, by, source, &Statement::LinkAttached { session, link })?;
+    }
+    Ok(attached)
+}
+
+/// Detaches what is attached, and gives that.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn detach(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    links: &[Link],
+    by: &str,
+    source: &str,
+    at: Timestamp,
+) -> Result<Vec<Link>, LedgerError> {
+    let standing = why::links(&tx.statements_of_session(session)?);
+    let mut detached = Vec::new();
+    for link in links {
+        if standing.contains(link) && !detached.contains(link) {
+            detached.push(link.clone());
+        }
+    }
+    for link in detached.clone() {
+        tx.state(at, by, source, &Statement::LinkDetached { session, link })?;
+    }
+    Ok(detached)
+}
+
+/// Something is heard of a session: it lives. Gives it as it is then.
+///
+/// # Errors
+/// [`RemoteError::NoSession`].
+pub fn heartbeat(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    at: Timestamp,
+) -> Result<SessionRecord, RemoteError> {
+    tx.session(session)?
+        .ok_or(RemoteError::NoSession(session))?;
+    tx.touch(session, at, None, None)?;
+    tx.session(session)?.ok_or(RemoteError::NoSession(session))
+}
+
+/// Ends a session, with how it ended; a second time changes nothing, and gives `false`. What no commit holds of its work
+/// a checkpoint does. Of one that is at home in another ledger, that one says the rest.
+///
+/// # Errors
+/// [`RemoteError::NoSession`].
+pub fn end(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    ledger: LedgerId,
+    session: SessionId,
+    end: &LaunchEnd,
+    by: &str,
+) -> Result<bool, RemoteError> {
+    let record = tx
+        .session(session)?
+        .ok_or(RemoteError::NoSession(session))?;
+    if record.ended_at.is_some() {
+        return Ok(false);
+    }
+    let at = here.now();
+    let stated = Statement::Ended {
+        session,
+        end: Some(end.clone()),
+    };
+    let number = tx.state(at, by, "api", &stated)?;
+    if record.home != ledger {
+        tx.set_ended(session, Some(at))?;
+        return Ok(true);
+    }
+    if record.mode == Mode::Observed {
+        let key = format!("ended:{number}");
+        let said = Observation {
+            source: Source::Siglum,
+            key: key.clone(),
+            event: key,
+            at,
+            turn: None,
+            subagent: None,
+            fact: Fact::SessionEnded {
+                reason: launch::words(end),
+            },
+        };
+        tx.append(&NewEntry {
+            id: ObservationId::mint(here.ids),
+            session,
+            turn: None,
+            recorded_at: at,
+            salt: salt(here.ids),
+            observation: &said,
+        })?;
+    }
+    session::end(tx, here.ids, session, record.repository, at)?;
+    Ok(true)
+}
+
+/// Ends the sessions of requests that nothing was heard of for `silent` and that nobody can act for any more. Gives
+/// them.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn expire(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    ledger: LedgerId,
+    silent: Duration,
+) -> Result<Vec<SessionId>, LedgerError> {
+    let now = here.now();
+    let heard = now.plus_millis(-i64::try_from(silent.as_millis()).unwrap_or(i64::MAX / 2_000_000));
+    let open = tx.sessions(&SessionFilter {
+        open: true,
+        seen: true,
+        order: Order::Created { after: None },
+        ..SessionFilter::default()
+    })?;
+    let mut expired = Vec::new();
+    for record in open.into_iter().map(|listing| listing.record) {
+        let is_silent = record.last_at < heard && record.home == ledger;
+        if !is_silent || !acts_no_more(tx, record.id, now)? {
+            continue;
+        }
+        match end(here, tx, ledger, record.id, &LaunchEnd::Expired, "siglum") {
+            Ok(_) | Err(RemoteError::NoSession(_)) => expired.push(record.id),
+            Err(RemoteError::Ledger(error)) => return Err(error),
+            Err(other) => return Err(LedgerError::Storage(other.to_string().into())),
+        }
+    }
+    Ok(expired)
+}
+
+/// It had tokens of its own, and none of them holds any more.
+fn acts_no_more(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    now: Timestamp,
+) -> Result<bool, LedgerError> {
+    let tokens = tx.tokens(Some(session), None, 0)?;
+    let over = |t: &siglum_ledger::TokenRecord| {
+        debug_assert_eq!(t.scope, Scope::Session(session));
+        t.revoked_at.is_some() || t.expires_at.is_some_and(|at| at <= now)
+    };
+    Ok(!tokens.is_empty() && tokens.iter().all(over))
+}
+
+/// What a program says of a checkpoint of its session.
+#[derive(Debug, Clone)]
+pub struct NewCheckpoint {
+    /// Its id, where the caller made one.
+    pub id: Option<CheckpointId>,
+    /// The session.
+    pub session: SessionId,
+    /// Up to where of its log; its end where nothing is said.
+    pub sequence: Option<u64>,
+    /// The commit that it is of, by the name of its repository.
+    pub commit: Option<(String, Oid)>,
+}
+
+/// Records a checkpoint; one that is there already stays as it is. That a session made a commit is what it claims, beside
+/// whatever evidence there is.
+///
+/// # Errors
+/// [`RemoteError::Invalid`] for a place behind the end of the log, [`RemoteError::Taken`] for the id of another checkpoint.
+pub fn checkpoint(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    new: &NewCheckpoint,
+) -> Result<(CheckpointRecord, bool), RemoteError> {
+    let session = new.session;
+    let record = tx
+        .session(session)?
+        .ok_or(RemoteError::NoSession(session))?;
+    let sequence = new.sequence.unwrap_or(record.head);
+    if sequence > record.head {
+        let rule = format!("the log ends at {}", record.head);
+        return Err(RemoteError::Invalid {
+            field: "sequence",
+            rule,
+        });
+    }
+    let at = here.now();
+    let repository = match &new.commit {
+        Some((name, _)) => Some(repository(here, tx, name, at)?),
+        None => record.repository,
+    };
+    let wanted = CheckpointRecord {
+        id: new.id.unwrap_or_else(|| CheckpointId::mint(here.ids)),
+        kind: match new.commit {
+            Some(_) => CheckpointKind::Commit,
+            None => CheckpointKind::Manual,
+        },
+        repository,
+        commit: new.commit.as_ref().map(|(_, commit)| commit.clone()),
+        at,
+        pins: vec![(session, sequence)],
+    };
+    if let Some(known) = tx.checkpoint(wanted.id)? {
+        return again(known, &wanted);
+    }
+    if let Some(known) = claimed_before(tx, &wanted)? {
+        return Ok((known, true));
+    }
+    tx.put_checkpoint(&wanted)?;
+    tx.touch(session, at, None, None)?;
+    Ok((wanted, false))
+}
+
+fn again(
+    known: CheckpointRecord,
+    wanted: &CheckpointRecord,
+) -> Result<(CheckpointRecord, bool), RemoteError> {
+    let of = |c: &CheckpointRecord| (c.repository, c.commit.clone(), c.pins.clone());
+    if of(&known) == of(wanted) {
+        return Ok((known, true));
+    }
+    let rule = format!("{} is another checkpoint", known.id);
+    Err(RemoteError::Taken { field: "id", rule })
+}
+
+/// The checkpoint by which the session claimed this commit before.
+fn claimed_before(
+    tx: &mut dyn Transaction,
+    wanted: &CheckpointRecord,
+) -> Result<Option<CheckpointRecord>, LedgerError> {
+    let (Some(repository), Some(commit)) = (wanted.repository, &wanted.commit) else {
+        return Ok(None);
+    };
+    let session = wanted.pins.first().map(|(session, _)| *session);
+    let known = tx.checkpoints_of_commit(repository, commit)?;
+    let own = |c: &CheckpointRecord| c.pins.iter().any(|(of, _)| Some(*of) == session);
+    Ok(known.into_iter().find(own))
+}

@@ -1,0 +1,139 @@
+//! What all requests share, and the way from a request to its handler.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use tokio::sync::watch;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::caller::Remembered;
+use crate::ledgers::Ledgers;
+use crate::limits::Rates;
+use crate::metrics::Metrics;
+use crate::openapi;
+use crate::problem::Problem;
+use crate::settings::Limits;
+
+/// What all requests share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Inner>);
+
+struct Inner {
+    ledgers: Ledgers,
+    limits: Limits,
+    rates: Rates,
+    metrics: Metrics,
+    remembered: Remembered,
+    /// Turned to true when the gateway is told to stop.
+    stopping: watch::Sender<bool>,
+    /// Grows with each turn that is sealed here.
+    sealed: watch::Sender<u64>,
+}
+
+impl App {
+    pub(crate) fn new(ledgers: Ledgers, limits: Limits) -> Self {
+        Self(Arc::new(Inner {
+            rates: Rates::new(&limits),
+            ledgers,
+            limits,
+            metrics: Metrics::default(),
+            remembered: Remembered::default(),
+            stopping: watch::Sender::new(false),
+            sealed: watch::Sender::new(0),
+        }))
+    }
+
+    pub(crate) fn ledgers(&self) -> &Ledgers {
+        &self.0.ledgers
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    pub(crate) fn rates(&self) -> &Rates {
+        &self.0.rates
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn remembered(&self) -> &Remembered {
+        &self.0.remembered
+    }
+
+    /// From now on nothing new is begun.
+    pub(crate) fn stop(&self) {
+        self.0.stopping.send_replace(true);
+    }
+
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.0.stopping.subscribe()
+    }
+
+    /// Tells those who watch that something was sealed.
+    pub(crate) fn sealed(&self) {
+        self.0.sealed.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn news(&self) -> watch::Receiver<u64> {
+        self.0.sealed.subscribe()
+    }
+
+    /// The way from a request to its handler.
+    pub(crate) fn router(&self) -> Router {
+        let (router, _) = openapi::routes().split_for_parts();
+        router
+            .fallback(|| async {
+                Problem::not_found("there is no such route; see /v1/openapi.json")
+            })
+            .layer(from_fn(told_as_problem))
+            .layer(CatchPanicLayer::custom(|_| {
+                tracing::error!("a handler panicked");
+                Problem::internal().into_response()
+            }))
+            .layer(from_fn_with_state(self.clone(), watched))
+            .with_state(self.clone())
+    }
+}
+
+/// What the router itself refuses has no body; it gets one.
+async fn told_as_problem(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    if response.status() != StatusCode::METHOD_NOT_ALLOWED {
+        return response;
+    }
+    let allow = response.headers().get(header::ALLOW).cloned();
+    Problem::method(allow.unwrap_or_else(|| HeaderValue::from_static(""))).into_response()
+}
+
+/// Counts a request and bounds its time. The path that is counted has no ids in it.
+async fn watched(State(app): State<App>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or("none", MatchedPath::as_str).to_owned();
+    let wait = app.limits().request_wait;
+    let answered = tokio::time::timeout(wait, next.run(request)).await;
+    let mut response = answered.unwrap_or_else(|_| Problem::too_slow().into_response());
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    let (status, took) = (response.status().as_u16(), begun.elapsed());
+    app.metrics().request(method.as_str(), &route, status, took);
+    tracing::debug!(
+        http.status = status,
+        duration_ms = took.as_millis(),
+        "{method} {route}: {status}"
+    );
+    response
+}

@@ -1,0 +1,248 @@
+//! JSON bodies, read strictly: one value, UTF-8, no key twice, no deep nesting.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use axum::body::{Body as Raw, Bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::header;
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
+};
+
+use siglum_domain::redact::Redactor;
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// How deep arrays and objects may lie in each other.
+const DEPTH: usize = 32;
+
+/// A body.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        if !is_json(&request) {
+            return Err(Problem::media_type());
+        }
+        let bytes = whole(request.into_body(), app).await?;
+        parse(&bytes).map(Self)
+    }
+}
+
+fn is_json(request: &Request) -> bool {
+    let value = request.headers().get(header::CONTENT_TYPE);
+    let value = value.and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let mut parts = value.split(';').map(str::trim);
+    parts
+        .next()
+        .is_some_and(|t| t.eq_ignore_ascii_case("application/json"))
+        && parts.all(|p| p.is_empty() || p.eq_ignore_ascii_case("charset=utf-8"))
+}
+
+/// All of a body, if it is not too large and comes in time.
+pub(crate) async fn whole(body: Raw, app: &App) -> Result<Bytes, Problem> {
+    let limits = app.limits();
+    let read = axum::body::to_bytes(body, limits.body);
+    match tokio::time::timeout(limits.request_wait, read).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if is_length(&error) => Err(Problem::too_large(limits.body)),
+        Ok(Err(_)) => Err(Problem::body("the body was cut off")),
+        Err(_) => Err(Problem::too_slow()),
+    }
+}
+
+fn is_length(error: &axum::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        if inner.is::<http_body_util::LengthLimitError>() {
+            return true;
+        }
+        source = inner.source();
+    }
+    false
+}
+
+/// Reads a value.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Problem::body("the body is not UTF-8"))?;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    Strict { left: DEPTH }
+        .deserialize(&mut reader)
+        .and_then(|()| reader.end())
+        .map_err(|error| Problem::body(without_content(&error)))?;
+    let reader = &mut serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(reader).map_err(|error| {
+        let field = error.path().to_string();
+        let rule = without_content(error.inner());
+        match field.as_str() {
+            "." => Problem::body(rule),
+            _ => Problem::invalid(field, rule),
+        }
+    })
+}
+
+/// What is wrong, without a word of what was sent: it may be a secret.
+fn without_content(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let speaks_of_content = [
+        "invalid type",
+        "invalid value",
+        "invalid length",
+        "unknown variant",
+    ];
+    let told = match text.rsplit_once(", expected ") {
+        Some((before, expected)) if speaks_of_content.iter().any(|s| before.starts_with(s)) => {
+            format!("expected {expected}")
+        }
+        _ => text,
+    };
+    let told = match told.rsplit_once(" at line ") {
+        Some((told, _)) => told.to_owned(),
+        None => told,
+    };
+    Redactor::shared().redact(&told).into_string()
+}
+
+/// Walks through a value and keeps nothing of it but the keys of one object.
+struct Strict {
+    left: usize,
+}
+
+impl Strict {
+    fn deeper<E: Error>(&self) -> Result<Self, E> {
+        match self.left.checked_sub(1) {
+            Some(left) => Ok(Self { left }),
+            None => Err(E::custom(format_args!("nested deeper than {DEPTH} levels"))),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(self.deeper()?)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if keys.contains(&key) {
+                return Err(A::Error::custom("an object has a key twice"));
+            }
+            keys.insert(key);
+            map.next_value_seed(self.deeper()?)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Inner {
+        number: Option<u64>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Outer {
+        inner: Option<Inner>,
+    }
+
+    #[track_caller]
+    fn refused(text: &str) -> (&'static str, Option<String>, String) {
+        let problem = parse::<Outer>(text.as_bytes()).unwrap_err();
+        let field = problem.field().map(str::to_owned);
+        (problem.code(), field, problem.detail().to_owned())
+    }
+
+    #[test]
+    fn a_key_twice_is_refused_wherever_it_is() {
+        for text in [
+            r#"{"inner":null,"inner":null}"#,
+            r#"{"x":[{"a":1,"a":2}]}"#,
+            r#"{"x":{"a":1,"a":2}}"#,
+        ] {
+            assert_eq!(refused(text).0, "invalid-body", "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_one_json_value_is_refused() {
+        let deep = format!("{}{}", "[".repeat(40), "]".repeat(40));
+        for text in [
+            "",
+            "{",
+            "{} {}",
+            "nul",
+            "\u{feff}{}",
+            r#"{"a":1e999}"#,
+            &deep,
+        ] {
+            assert_eq!(refused(text).0, "invalid-body", "{text}");
+        }
+        let problem = parse::<Outer>(b"{\"a\":\"\xff\"}").unwrap_err();
+        assert_eq!(problem.code(), "invalid-body");
+    }
+
+    #[test]
+    fn a_field_is_named_and_its_value_is_not() {
+        let (code, field, detail) = refused(r#"{"inner":{"number":"hunter2 \" `x`"}}"#);
+        assert_eq!(code, "invalid-field");
+        assert_eq!(field.as_deref(), Some("inner.number"));
+        assert!(!detail.contains("hunter2"), "{detail}");
+        for value in ["true", "1.0", "-1", "[]", "{}", "1e2"] {
+            let (_, field, _) = refused(&format!(r#"{{"inner":{{"number":{value}}}}}"#));
+            assert_eq!(field.as_deref(), Some("inner.number"), "{value}");
+        }
+    }
+
+    #[test]
+    fn null_and_unknown_keys_are_fine() {
+        let outer: Outer = parse(br#"{"inner":{"number":null},"other":{"a":[1]}}"#).unwrap();
+        assert!(outer.inner.unwrap().number.is_none());
+    }
+}

@@ -1,0 +1,135 @@
+//! One SQLite file: a thread that writes, and some that read.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use siglum_ledger::{Durability, Joined, Ledger, LedgerError, SqliteLedger, write};
+
+use super::Unavailable;
+use super::job::Job;
+use super::store::how;
+use crate::settings::Limits;
+
+/// How many jobs are stored with one sync, at most.
+const GROUP: usize = 256;
+/// After this, no further job is taken into a group: hooks of this machine want to write, too.
+const GROUP_TIME: Duration = Duration::from_millis(20);
+/// How often what waits in the store's own log is brought into its file.
+const MAINTAIN: Duration = Duration::from_secs(1);
+
+/// The threads of a file. They end when this is let go and all jobs are done.
+pub(super) struct File {
+    writer: SyncSender<Job>,
+    readers: SyncSender<Job>,
+}
+
+impl File {
+    pub(super) fn open(path: &Path, limits: &Limits) -> Result<Self, LedgerError> {
+        let ledger = SqliteLedger::open(path, how())?;
+        let (writer, jobs) = sync_channel(limits.queue);
+        thread::spawn(move || write_all(ledger, &jobs));
+        let (readers, jobs) = sync_channel(limits.queue);
+        let jobs = Arc::new(Mutex::new(jobs));
+        for _ in 0..limits.readers.max(1) {
+            let (path, jobs) = (path.to_owned(), Arc::clone(&jobs));
+            thread::spawn(move || read_all(&path, &jobs));
+        }
+        Ok(Self { writer, readers })
+    }
+
+    pub(super) fn write(&self, job: Job) -> Result<(), Unavailable> {
+        give(&self.writer, job)
+    }
+
+    pub(super) fn read(&self, job: Job) -> Result<(), Unavailable> {
+        give(&self.readers, job)
+    }
+}
+
+/// Hands a job over; one that finds no room is not done.
+pub(super) fn give(to: &SyncSender<Job>, job: Job) -> Result<(), Unavailable> {
+    to.try_send(job).map_err(|error| match error {
+        TrySendError::Full(_) => Unavailable::Full,
+        TrySendError::Disconnected(_) => Unavailable::Broken,
+    })
+}
+
+fn write_all(mut ledger: SqliteLedger, jobs: &Receiver<Job>) {
+    let mut maintained = Instant::now();
+    while let Ok(first) = jobs.recv() {
+        write_group(&mut ledger, first, jobs);
+        if maintained.elapsed() > MAINTAIN {
+            // Whoever reads may be in the way; then it is done the next time.
+            let _ = ledger.maintain();
+            maintained = Instant::now();
+        }
+    }
+    let _ = ledger.maintain();
+}
+
+/// Does what waits, in one transaction: all who wait are told when it is stored.
+fn write_group(ledger: &mut SqliteLedger, first: Job, jobs: &Receiver<Job>) {
+    let (id, key) = (ledger.id(), ledger.key());
+    let begun = Instant::now();
+    let mut first = Some(first);
+    let (mut done, mut broken) = (Vec::new(), Vec::new());
+    let stored = write(ledger, Durability::Disk, |tx| {
+        while let Some(mut job) = first.take().or_else(|| jobs.try_recv().ok()) {
+            let mut part = |tx: &mut dyn siglum_ledger::Transaction| {
+                let mut joined = Joined::new(tx, id, key);
+                let run = catch_unwind(AssertUnwindSafe(|| job.run(&mut joined)));
+                run.map_err(|_| LedgerError::Storage("a job panicked".into()))
+            };
+            match tx.nested(&mut part) {
+                Ok(()) => done.push(job),
+                Err(_) => broken.push(job),
+            }
+            if done.len() + broken.len() >= GROUP || begun.elapsed() > GROUP_TIME {
+                break;
+            }
+        }
+        Ok(())
+    });
+    match stored {
+        Ok(()) => done.into_iter().for_each(Job::tell),
+        Err(error) => {
+            tracing::error!("what {} requests wrote was not stored: {error}", done.len());
+            for job in done.into_iter().chain(first) {
+                job.fail(&error);
+            }
+        }
+    }
+    // They have no result to tell, and say so.
+    broken.into_iter().for_each(Job::tell);
+}
+
+/// Takes jobs in turn with the other readers.
+pub(super) fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
+    let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
+    jobs.recv().ok()
+}
+
+fn read_all(path: &Path, jobs: &Mutex<Receiver<Job>>) {
+    let mut ledger = None;
+    while let Some(mut job) = next(jobs) {
+        if ledger.is_none() {
+            match SqliteLedger::open(path, how()) {
+                Ok(opened) => ledger = Some(opened),
+                Err(error) => {
+                    job.fail(&error);
+                    continue;
+                }
+            }
+        }
+        let Some(open) = &mut ledger else { continue };
+        // A transaction that was open is rolled back, and the next job gets a ledger of its own.
+        if catch_unwind(AssertUnwindSafe(|| job.run(open))).is_err() {
+            ledger = None;
+        }
+        job.tell();
+    }
+}

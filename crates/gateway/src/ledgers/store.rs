@@ -1,0 +1,153 @@
+//! Where the sessions are, and the way there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use siglum_domain::{LedgerId, Tenant};
+use siglum_engine::Here;
+use siglum_ledger::sqlite::Open;
+use siglum_ledger::{Ledger, LedgerError};
+use siglum_platform::clock::{self, Ids};
+
+use super::file::File;
+use super::job::Job;
+#[cfg(feature = "postgres")]
+use super::server::Server;
+use crate::settings::Limits;
+
+/// The name of the only tenant of a file.
+const LOCAL: &str = "local";
+
+/// Where the sessions are.
+#[derive(Clone)]
+pub enum Store {
+    /// A SQLite file: one tenant, whose name is `local`.
+    File(PathBuf),
+    /// A PostgreSQL store, at `postgres://user:password@host/database`: all tenants that have a ledger there.
+    #[cfg(feature = "postgres")]
+    Server(String),
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            // Its address may hold a password.
+            #[cfg(feature = "postgres")]
+            Self::Server(_) => f.debug_struct("Server").finish_non_exhaustive(),
+        }
+    }
+}
+
+/// Why a ledger did not do what was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum Unavailable {
+    /// More waits than can be done soon. Nothing was begun.
+    #[error("too many requests wait for the store")]
+    Full,
+    /// The store refused. Nothing was written.
+    #[error("{0}")]
+    Refused(String),
+    /// Whether it was written must be asked.
+    #[error("{0}")]
+    Unknown(String),
+    /// There is no such tenant. A file has one, whose name is known.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "a file has one tenant")
+    )]
+    #[error("the store has no ledger for this tenant")]
+    NoTenant,
+    /// The program has a fault there.
+    #[error("the request ended in a fault of this program")]
+    Broken,
+}
+
+impl From<&LedgerError> for Unavailable {
+    fn from(error: &LedgerError) -> Self {
+        let mut text = error.to_string();
+        let mut cause = std::error::Error::source(error);
+        while let Some(inner) = cause {
+            text = format!("{text}: {inner}");
+            cause = inner.source();
+        }
+        match error {
+            LedgerError::Unknown(_) => Self::Unknown(text),
+            _ => Self::Refused(text),
+        }
+    }
+}
+
+/// The threads. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Ledgers(Arc<Threads>);
+
+enum Threads {
+    File(File),
+    #[cfg(feature = "postgres")]
+    Server(Server),
+}
+
+/// How a ledger is opened here.
+pub(super) fn how() -> Open {
+    Open::Command {
+        id: LedgerId::mint(&Ids),
+        key: clock::secret(),
+    }
+}
+
+impl Ledgers {
+    /// Opens the store, so that one that cannot be opened is told at once.
+    pub(crate) fn open(store: &Store, limits: &Limits) -> Result<Self, LedgerError> {
+        let threads = match store {
+            Store::File(path) => Threads::File(File::open(path, limits)?),
+            #[cfg(feature = "postgres")]
+            Store::Server(url) => Threads::Server(Server::open(url, limits)?),
+        };
+        Ok(Self(Arc::new(threads)))
+    }
+
+    /// The tenant of a file.
+    pub(crate) fn local() -> Tenant {
+        Tenant::new(LOCAL).expect("because it keeps to the grammar")
+    }
+
+    /// Whether credentials of this tenant are known here at all.
+    pub(crate) fn serves(&self, tenant: &Tenant) -> bool {
+        match self.0.as_ref() {
+            Threads::File(_) => *tenant == Self::local(),
+            #[cfg(feature = "postgres")]
+            Threads::Server(_) => true,
+        }
+    }
+
+    /// Does something that only reads.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        tenant: &Tenant,
+        work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
+    ) -> Result<T, Unavailable> {
+        let (job, told) = Job::new(tenant, work);
+        match self.0.as_ref() {
+            Threads::File(file) => file.read(job)?,
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.take(job)?,
+        }
+        told.await.unwrap_or(Err(Unavailable::Broken))
+    }
+
+    /// Does something that writes. What it gives is stored by then.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        tenant: &Tenant,
+        work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
+    ) -> Result<T, Unavailable> {
+        let (job, told) = Job::new(tenant, work);
+        match self.0.as_ref() {
+            Threads::File(file) => file.write(job)?,
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.take(job)?,
+        }
+        told.await.unwrap_or(Err(Unavailable::Broken))
+    }
+}

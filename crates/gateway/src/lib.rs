@@ -1,0 +1,26 @@
+//! The gateway: sessions, turns, checkpoints and audit over HTTP.
+//!
+//! It keeps no state of its own beside what may be lost (who was let in a moment ago, how much of a limit is left), so
+//! that several can serve one store. Handlers are async and do nothing but read requests and write answers; what they
+//! ask of the engine runs on threads that have a ledger each ([`ledgers`]).
+#![warn(missing_docs)]
+
+mod app;
+mod body;
+mod caller;
+mod ledgers;
+mod limits;
+mod listen;
+mod metrics;
+mod openapi;
+mod problem;
+mod query;
+mod routes;
+mod settings;
+mod stream;
+mod wire;
+
+pub use ledgers::Store;
+pub use listen::{ServeError, serve};
+pub use openapi::document;
+pub use settings::{Limits, Settings};

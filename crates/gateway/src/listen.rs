@@ -1,0 +1,168 @@
+//! Listening: connections with bounded heads and times, until the gateway is told to stop.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Request;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use siglum_engine::remote;
+use siglum_ledger::{Durability, LedgerError, write};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tower::ServiceExt;
+
+use crate::app::App;
+use crate::caller::Peer;
+use crate::ledgers::Ledgers;
+use crate::settings::Settings;
+
+/// How long to wait after the system had no room for a connection.
+const NO_ROOM: Duration = Duration::from_millis(50);
+/// How often what grew old is let go.
+const TIDY: Duration = Duration::from_secs(60);
+/// So long a session of requests may be silent before it is taken for expired, once its tokens are.
+const SILENT: Duration = Duration::from_secs(60);
+/// How long what came of a request is kept for those who ask again.
+const KEPT: Duration = Duration::from_hours(24);
+
+/// Why the gateway does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Others could reach it, and nobody said that they may.
+    #[error("{0} can be reached by others, and what is sent there is not encrypted")]
+    Plain(SocketAddr),
+    /// The address cannot be used.
+    #[error("cannot listen on {0}")]
+    Listen(SocketAddr, #[source] io::Error),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] LedgerError),
+    /// The system gives no threads.
+    #[error("cannot start")]
+    Start(#[source] io::Error),
+}
+
+/// Serves until SIGTERM or SIGINT comes; then nothing new is begun, and what has begun is finished. `ready` hears the
+/// address.
+///
+/// # Errors
+/// Why it cannot begin.
+pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    if !settings.listen.ip().is_loopback() && !settings.plain {
+        return Err(ServeError::Plain(settings.listen));
+    }
+    siglum_platform::allow_many_files();
+    let ledgers = Ledgers::open(&settings.store, &settings.limits)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(ServeError::Start)?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(settings.listen).await;
+        let failed = |error| ServeError::Listen(settings.listen, error);
+        let listener = listener.map_err(failed)?;
+        let app = App::new(ledgers, settings.limits);
+        ready(listener.local_addr().map_err(failed)?);
+        tokio::spawn(tidy(app.clone()));
+        accept_all(&app, &listener, told_to_stop()).await;
+        Ok(())
+    })
+}
+
+/// Done when somebody wants the gateway to stop.
+async fn told_to_stop() {
+    let (Ok(mut end), Ok(mut interrupt)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = end.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+async fn accept_all(app: &App, listener: &TcpListener, stop: impl Future<Output = ()>) {
+    let router = app.router();
+    let room = Arc::new(Semaphore::new(app.limits().connections));
+    let open = GracefulShutdown::new();
+    tokio::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => break,
+            accepted = async {
+                // Where there is no room, those who come wait in the system's own queue.
+                let permit = Arc::clone(&room).acquire_owned().await;
+                (permit, listener.accept().await)
+            } => accepted,
+        };
+        let (Ok(permit), Ok((stream, peer))) = accepted else {
+            tokio::time::sleep(NO_ROOM).await;
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let router = router.clone();
+        let handle = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+            let mut request: Request = request.map(axum::body::Body::new);
+            request.extensions_mut().insert(Peer(peer.ip()));
+            router.clone().oneshot(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(app.limits().head_wait)
+            .max_buf_size(app.limits().head)
+            .serve_connection(TokioIo::new(stream), handle);
+        let (watched, app) = (open.watch(connection), app.clone());
+        tokio::spawn(async move {
+            app.metrics().connections.inc();
+            if let Err(error) = watched.await {
+                tracing::debug!("a connection broke: {error}");
+            }
+            app.metrics().connections.dec();
+            drop(permit);
+        });
+    }
+    app.stop();
+    let finished = tokio::time::timeout(app.limits().grace, open.shutdown()).await;
+    if finished.is_err() {
+        tracing::warn!("connections were cut off that did not end in time");
+    }
+}
+
+/// Lets go of what grew old, for as long as the gateway runs.
+async fn tidy(app: App) {
+    let mut stopping = app.stopping();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(TIDY) => {}
+            _ = stopping.changed() => return,
+        }
+        app.rates().tidy();
+        for tenant in app.remembered().tenants() {
+            let tidied = app.ledgers().write(&tenant, |here, ledger| {
+                let id = ledger.id();
+                let now = here.now();
+                write(ledger, Durability::Process, |tx| {
+                    let kept = i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
+                    tx.drop_requests(now.plus_millis(-kept))?;
+                    remote::expire(here, tx, id, SILENT)
+                })
+            });
+            match tidied.await {
+                Ok(Ok(expired)) if expired.is_empty() => {}
+                Ok(Ok(expired)) => {
+                    tracing::info!("{} sessions expired", expired.len());
+                }
+                _ => tracing::warn!("what grew old could not be let go"),
+            }
+        }
+    }
+}

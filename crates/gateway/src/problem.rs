@@ -1,0 +1,298 @@
+//! What a client is told when it does not get what it asked for: `application/problem+json` (RFC 9457).
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use siglum_domain::link::LinkError;
+use siglum_engine::access::AccessError;
+use siglum_engine::turn::{Fate, TurnError};
+use siglum_ledger::LedgerError;
+use utoipa::ToSchema;
+
+use crate::ledgers::Unavailable;
+
+/// The form of its body.
+const TYPE: &str = "application/problem+json";
+/// How long a client that came at a bad moment waits before it tries again, in seconds.
+const SOON: u64 = 1;
+
+/// Why a request was refused or failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    told: Box<Told>,
+    /// After how many seconds it is worth another try.
+    retry_after: Option<u64>,
+    /// What may be done with the resource instead.
+    allow: Option<HeaderValue>,
+}
+
+/// A problem as a client sees it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct Told {
+    /// `urn:siglum:problem:` and the code.
+    #[serde(rename = "type")]
+    kind: String,
+    /// What went wrong, in a few words that are the same for each problem of this code.
+    title: &'static str,
+    /// The HTTP status.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// A word for programs, which never changes.
+    code: &'static str,
+    /// What went wrong this time, and what to do.
+    detail: String,
+    /// The field of the request that is wrong, with dots between the parts of its path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    /// Of a write: `not-committed`, or `unknown` where only asking again with the same key tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fate: Option<&'static str>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, code: &'static str, title: &'static str, detail: String) -> Self {
+        Self {
+            status,
+            told: Box::new(Told {
+                kind: format!("urn:siglum:problem:{code}"),
+                title,
+                status: status.as_u16(),
+                code,
+                detail,
+                field: None,
+                fate: None,
+            }),
+            retry_after: None,
+            allow: None,
+        }
+    }
+
+    /// Something that was given breaks a rule.
+    pub(crate) fn invalid(field: impl Into<String>, rule: impl Into<String>) -> Self {
+        let (field, rule) = (field.into(), rule.into());
+        let title = "a field of the request breaks its rule";
+        let detail = format!("{field}: {rule}");
+        let mut problem = Self::new(StatusCode::BAD_REQUEST, "invalid-field", title, detail);
+        problem.told.field = Some(field);
+        problem
+    }
+
+    /// The body cannot be read at all.
+    pub(crate) fn body(detail: impl Into<String>) -> Self {
+        let title = "the body of the request cannot be read";
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid-body",
+            title,
+            detail.into(),
+        )
+    }
+
+    pub(crate) fn media_type() -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported-media-type",
+            "the body has another form than it should",
+            "send JSON, with `content-type: application/json`".to_owned(),
+        )
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body-too-large",
+            "the body of the request is too large",
+            format!("a body has at most {limit} bytes"),
+        )
+    }
+
+    pub(crate) fn too_slow() -> Self {
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "too-slow",
+            "the request took too long",
+            "the body did not come, or the answer was not ready in time".to_owned(),
+        )
+    }
+
+    /// Nobody knows who asks.
+    pub(crate) fn unauthorized(code: &'static str, detail: impl Into<String>) -> Self {
+        let title = "the request has no valid token";
+        Self::new(StatusCode::UNAUTHORIZED, code, title, detail.into())
+    }
+
+    /// Whoever asks may not.
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        let title = "the token does not allow this";
+        Self::new(StatusCode::FORBIDDEN, "forbidden", title, detail.into())
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        let title = "there is no such thing";
+        Self::new(StatusCode::NOT_FOUND, "not-found", title, detail.into())
+    }
+
+    pub(crate) fn method(allow: HeaderValue) -> Self {
+        let mut problem = Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method-not-allowed",
+            "this cannot be done with the resource",
+            "the header `allow` says what can".to_owned(),
+        );
+        problem.allow = Some(allow);
+        problem
+    }
+
+    pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+        let title = "the request does not fit what is there";
+        Self::new(StatusCode::CONFLICT, code, title, detail.into())
+    }
+
+    pub(crate) fn rate_limited(what: &str, seconds: u64) -> Self {
+        let mut problem = Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "rate-limited",
+            "too many requests",
+            format!("{what}; try again in {seconds} s"),
+        );
+        problem.retry_after = Some(seconds.max(1));
+        problem
+    }
+
+    fn unavailable(code: &'static str, detail: String) -> Self {
+        let title = "the store cannot do this now";
+        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, code, title, detail);
+        problem.retry_after = Some(SOON);
+        problem
+    }
+
+    /// A fault of this program. What it was is in the log alone.
+    pub(crate) fn internal() -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "this program has a fault",
+            "the log of the gateway says more".to_owned(),
+        )
+    }
+
+    /// The status.
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What went wrong this time.
+    pub(crate) fn detail(&self) -> &str {
+        &self.told.detail
+    }
+
+    /// The same, of a field that lies within another one.
+    pub(crate) fn within(mut self, outer: &str) -> Self {
+        if let Some(field) = &mut self.told.field {
+            *field = format!("{outer}.{field}");
+            self.told.detail = format!("{outer}.{}", self.told.detail);
+        }
+        self
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&*self.told).unwrap_or_default();
+        let mut response = (self.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(TYPE));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(allow) = self.allow {
+            headers.insert(header::ALLOW, allow);
+        }
+        response
+    }
+}
+
+impl From<Unavailable> for Problem {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::Full => Self::unavailable("busy", error.to_string()),
+            Unavailable::NoTenant => Self::unauthorized("token_unknown", "this token is not known"),
+            Unavailable::Refused(cause) => {
+                tracing::warn!("the store refused: {cause}");
+                let mut problem =
+                    Self::unavailable("store", "the store refused; nothing was written".to_owned());
+                problem.told.fate = Some("not-committed");
+                problem
+            }
+            Unavailable::Unknown(cause) => {
+                tracing::warn!("nobody knows whether a write is stored: {cause}");
+                let detail = "the connection to the store was lost while it wrote; ask again with the same key";
+                let mut problem = Self::unavailable("unknown", detail.to_owned());
+                problem.told.fate = Some("unknown");
+                problem
+            }
+            Unavailable::Broken => Self::internal(),
+        }
+    }
+}
+
+impl From<LedgerError> for Problem {
+    fn from(error: LedgerError) -> Self {
+        Unavailable::from(&error).into()
+    }
+}
+
+impl From<LinkError> for Problem {
+    fn from(error: LinkError) -> Self {
+        Self::invalid(error.field, format!("`{}`: {}", error.value, error.rule))
+    }
+}
+
+impl From<AccessError> for Problem {
+    fn from(error: AccessError) -> Self {
+        let detail = error.to_string();
+        match error {
+            AccessError::Ledger(error) => error.into(),
+            AccessError::NoSession { .. } => Self::not_found(detail),
+            AccessError::Replaced { .. } => Self::conflict(error.code(), detail),
+            AccessError::Unknown | AccessError::Expired { .. } | AccessError::Revoked { .. } => {
+                Self::unauthorized(error.code(), detail)
+            }
+        }
+    }
+}
+
+impl From<TurnError> for Problem {
+    fn from(error: TurnError) -> Self {
+        let detail = error.to_string();
+        let fate = match error.fate() {
+            Fate::NotCommitted => "not-committed",
+            Fate::Unknown => "unknown",
+        };
+        let code = error.code();
+        let mut problem = match error {
+            TurnError::Ledger(error) => return error.into(),
+            TurnError::NoSession(_) => Self::not_found(detail),
+            TurnError::Invalid { field, rule } => Self::invalid(field, rule),
+            _ => Self::conflict(code, detail),
+        };
+        problem.told.fate = Some(fate);
+        problem
+    }
+}
+
+#[cfg(test)]
+impl Problem {
+    pub(crate) const fn code(&self) -> &'static str {
+        self.told.code
+    }
+
+    pub(crate) fn field(&self) -> Option<&str> {
+        self.told.field.as_deref()
+    }
+}

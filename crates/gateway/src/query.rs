@@ -1,0 +1,89 @@
+//! Query strings, read strictly: what is not known, or comes twice, is refused.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// The parameters of a request, in their order.
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl FromRequestParts<App> for Query {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        let text = parts.uri.query().unwrap_or_default();
+        let read: Result<Vec<(String, String)>, _> = serde_urlencoded::from_str(text);
+        let pairs =
+            read.map_err(|_| Problem::invalid("query", "parameters in the form of URLs"))?;
+        Ok(Self(pairs))
+    }
+}
+
+impl Query {
+    /// Takes a parameter that is there once at most. Empty is absent.
+    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        let mut values = self.all(name).into_iter();
+        match (values.next(), values.next()) {
+            (_, Some(_)) => Err(Problem::invalid(name, "a parameter that is given once")),
+            (value, None) => Ok(value.filter(|v| !v.trim().is_empty())),
+        }
+    }
+
+    /// Takes a parameter that may be there several times.
+    pub(crate) fn all(&mut self, name: &str) -> Vec<String> {
+        let (taken, left) = std::mem::take(&mut self.0)
+            .into_iter()
+            .partition(|(key, _)| key == name);
+        self.0 = left;
+        taken.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// Takes a parameter that has a form of its own.
+    pub(crate) fn parsed<T: std::str::FromStr>(
+        &mut self,
+        name: &str,
+        rule: &str,
+    ) -> Result<Option<T>, Problem> {
+        let text = self.take(name)?;
+        text.map(|t| t.parse().map_err(|_| Problem::invalid(name, rule)))
+            .transpose()
+    }
+
+    /// Takes a parameter that is a name of some kind.
+    pub(crate) fn named<T>(
+        &mut self,
+        name: &str,
+        new: impl FnOnce(&str) -> Option<T>,
+        rule: &str,
+    ) -> Result<Option<T>, Problem> {
+        let text = self.take(name)?;
+        text.map(|t| new(&t).ok_or_else(|| Problem::invalid(name, rule)))
+            .transpose()
+    }
+
+    /// Takes the number of rows that are wanted: 1 to `most`, `usual` where nothing is said.
+    pub(crate) fn limit(&mut self, usual: usize, most: usize) -> Result<usize, Problem> {
+        let rule = format!("a whole number from 1 to {most}");
+        let limit = self.parsed("limit", &rule)?.unwrap_or(usual);
+        match (1..=most).contains(&limit) {
+            true => Ok(limit),
+            false => Err(Problem::invalid("limit", rule)),
+        }
+    }
+
+    /// Refuses what was not taken.
+    pub(crate) fn end(self) -> Result<(), Problem> {
+        match self.0.into_iter().next() {
+            Some((name, _)) => {
+                let name: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+                Err(Problem::invalid(
+                    name,
+                    "a parameter that this request does not have",
+                ))
+            }
+            None => Ok(()),
+        }
+    }
+}

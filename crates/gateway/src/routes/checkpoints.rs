@@ -1,0 +1,157 @@
+//! Checkpoints: what pins sessions to a commit, an end, or a point to go back to.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use siglum_domain::SessionId;
+use siglum_engine::remote;
+use siglum_engine::turn::TurnError;
+use siglum_ledger::read;
+
+use super::path::Path;
+use super::sessions::refusable;
+use super::told;
+use crate::app::App;
+use crate::body::Body;
+use crate::caller::{Caller, Launcher};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::wire::{CheckpointTold, Checkpoints, NewCheckpoint, Recorded};
+
+/// Rows of a list.
+const PAGE: usize = 50;
+const PAGE_MOST: usize = 500;
+
+/// Records a checkpoint of a session; with a commit it is what the session claims to have made
+#[utoipa::path(post, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "record_checkpoint",
+    security(("launcher" = []), ("session" = [])),
+    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    request_body = NewCheckpoint,
+    responses(
+        (status = 201, description = "It is recorded", body = Recorded),
+        (status = 200, description = "It was there", body = Recorded),
+        Problems))]
+pub(crate) async fn record(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    Body(new): Body<NewCheckpoint>,
+) -> Result<(StatusCode, Json<Recorded>), Problem> {
+    let session = path.session()?;
+    caller.for_session(session)?;
+    if new.id.is_some_and(|id| id.uuid().get_version_num() != 7) {
+        return Err(Problem::invalid("id", "`chk_` and a UUID of version 7"));
+    }
+    let commit = match &new.commit {
+        Some(of) => {
+            let repository = of.repository.checked("commit.repository")?;
+            Some((repository, of.commit.clone()))
+        }
+        None => None,
+    };
+    let wanted = remote::NewCheckpoint {
+        id: new.id,
+        session,
+        sequence: new.sequence,
+        commit,
+    };
+    let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        refusable(ledger, |tx| {
+            let (record, already) = remote::checkpoint(here, tx, &wanted)?;
+            let checkpoint = told::checkpoints(tx, &[record])?.pop();
+            let checkpoint = checkpoint.ok_or_else(Problem::internal)?;
+            Ok(Recorded {
+                checkpoint,
+                already,
+            })
+        })
+    });
+    let recorded = done.await??;
+    let status = match recorded.already {
+        true => StatusCode::OK,
+        false => StatusCode::CREATED,
+    };
+    Ok((status, Json(recorded)))
+}
+
+/// Lists the checkpoints of a session, newest first
+#[utoipa::path(get, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "list_session_checkpoints",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
+    ),
+    responses((status = 200, description = "The checkpoints", body = Checkpoints), Problems))]
+pub(crate) async fn of_session(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    query: Query,
+) -> Result<Json<Checkpoints>, Problem> {
+    let session = path.session()?;
+    caller.for_session(session)?;
+    listed(&app, &caller, Some(session), query).await
+}
+
+/// Lists checkpoints, newest first
+#[utoipa::path(get, path = "/v1/checkpoints", tag = "checkpoints", operation_id = "list_checkpoints",
+    security(("launcher" = [])),
+    params(("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500)),
+    responses((status = 200, description = "The checkpoints", body = Checkpoints), Problems))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    query: Query,
+) -> Result<Json<Checkpoints>, Problem> {
+    listed(&app, &caller, None, query).await
+}
+
+async fn listed(
+    app: &App,
+    caller: &Caller,
+    session: Option<SessionId>,
+    mut query: Query,
+) -> Result<Json<Checkpoints>, Problem> {
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    query.end()?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| {
+            if let Some(session) = session
+                && tx.session(session)?.is_none()
+            {
+                return Ok(None);
+            }
+            let found = tx.checkpoints(session, None, limit)?;
+            told::checkpoints(tx, &found).map(Some)
+        })
+    });
+    match (found.await??, session) {
+        (Some(checkpoints), _) => Ok(Json(Checkpoints { checkpoints })),
+        (None, Some(session)) => Err(TurnError::NoSession(session).into()),
+        (None, None) => Err(Problem::internal()),
+    }
+}
+
+/// Shows a checkpoint, with what is attached to its sessions now
+#[utoipa::path(get, path = "/v1/checkpoints/{checkpoint}", tag = "checkpoints", operation_id = "show_checkpoint",
+    security(("launcher" = [])),
+    params(("checkpoint" = String, Path, description = "The checkpoint", pattern = r"^chk_[0-9a-f]{32}$")),
+    responses((status = 200, description = "The checkpoint", body = CheckpointTold), Problems))]
+pub(crate) async fn show(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+) -> Result<Json<CheckpointTold>, Problem> {
+    let id = path.checkpoint()?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| match tx.checkpoint(id)? {
+            Some(record) => Ok(told::checkpoints(tx, &[record])?.pop()),
+            None => Ok(None),
+        })
+    });
+    let found = found.await??;
+    found
+        .map(Json)
+        .ok_or_else(|| Problem::not_found(format!("there is no checkpoint {id}")))
+}

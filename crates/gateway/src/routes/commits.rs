@@ -1,0 +1,65 @@
+//! Who made a commit, and how that is known.
+
+use axum::Json;
+use axum::extract::State;
+use siglum_domain::Oid;
+use siglum_engine::why;
+use siglum_ledger::{LedgerError, Transaction, read};
+
+use super::path::Path;
+use crate::app::App;
+use crate::caller::Launcher;
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::wire::{CommitTold, CommitsTold};
+
+/// Tells who made a commit, who wrote its lines, and how that is known, in each repository that has it
+///
+/// The answer is from what is recorded: evidence, verdict, and what is claimed beside them.
+#[utoipa::path(get, path = "/v1/commits/{commit}", tag = "commits", operation_id = "why",
+    security(("launcher" = [])),
+    params(
+        ("commit" = String, Path, description = "The whole id of the commit", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"),
+        ("repository" = Option<String>, Query, description = "In this repository alone", pattern = r"^[A-Za-z0-9._:/~+-]{1,512}$"),
+    ),
+    responses((status = 200, description = "What is known", body = CommitsTold), Problems))]
+pub(crate) async fn show(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+    mut query: Query,
+) -> Result<Json<CommitsTold>, Problem> {
+    let commit = path.text("commit")?;
+    let commit = Oid::new(commit).map_err(|e| Problem::invalid("commit", e.rule))?;
+    let repository = query.take("repository")?;
+    query.end()?;
+    let asked = commit.clone();
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| known(tx, &asked, repository.as_deref()))
+    });
+    let commits = found.await??;
+    match commits.is_empty() {
+        false => Ok(Json(CommitsTold { commits })),
+        true => Err(Problem::not_found(format!(
+            "nothing is recorded of commit {commit}"
+        ))),
+    }
+}
+
+fn known(
+    tx: &mut dyn Transaction,
+    commit: &Oid,
+    repository: Option<&str>,
+) -> Result<Vec<CommitTold>, LedgerError> {
+    let mut told = Vec::new();
+    for known in tx.repositories()? {
+        if repository.is_some_and(|name| name != known.common_dir) {
+            continue;
+        }
+        if let Some(why) = why::recorded(tx, known.id, commit)? {
+            told.push(CommitTold::of(&why, known.common_dir));
+        }
+    }
+    Ok(told)
+}

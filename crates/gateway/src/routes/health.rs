@@ -1,0 +1,65 @@
+//! Whether the gateway lives and can serve, what it counts, and what it can do.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde::Serialize;
+use siglum_ledger::read;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::ledgers::{Ledgers, Unavailable};
+use crate::openapi::{self, Problems};
+use crate::problem::Problem;
+
+/// How it is.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// `ok`.
+    status: &'static str,
+}
+
+/// Tells that the gateway lives
+#[utoipa::path(get, path = "/healthz", tag = "health", operation_id = "alive",
+    responses((status = 200, description = "It lives", body = Health), Problems))]
+pub(crate) async fn alive() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// Tells whether the gateway can serve: its store answers, and nobody told it to stop
+#[utoipa::path(get, path = "/readyz", tag = "health", operation_id = "ready",
+    responses((status = 200, description = "It can serve", body = Health), Problems))]
+pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
+    if *app.stopping().borrow() {
+        return Err(Unavailable::Refused("the gateway stops".to_owned()).into());
+    }
+    let local = Ledgers::local();
+    let asked = app
+        .ledgers()
+        .read(&local, |_, ledger| read(ledger, |tx| tx.parked().map(drop)));
+    match asked.await {
+        // A store of several tenants need not have this one.
+        Ok(Ok(())) | Err(Unavailable::NoTenant) => Ok(Json(Health { status: "ok" })),
+        Ok(Err(error)) => Err(error.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Tells what the gateway counts, in Prometheus' text form
+#[utoipa::path(get, path = "/metrics", tag = "health", operation_id = "metrics",
+    responses((status = 200, description = "The counts", body = String, content_type = "text/plain"), Problems))]
+pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
+    let form = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, form)], app.metrics().text())
+}
+
+/// Tells what the gateway can do: this document
+#[utoipa::path(get, path = "/v1/openapi.json", tag = "health", operation_id = "document",
+    responses((status = 200, description = "The document", body = Object, content_type = "application/json"), Problems))]
+pub(crate) async fn document() -> impl IntoResponse {
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        openapi::document(),
+    )
+}

@@ -1,0 +1,131 @@
+//! What was said in a session: its log, its receipts, and a stream of what is sealed.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::Stream;
+use siglum_engine::turn::{self, TurnError};
+use siglum_ledger::read;
+
+use super::path::Path;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::stream;
+use crate::wire::{LogTold, ReceiptTold, Receipts};
+
+/// Rows of a page.
+const PAGE: usize = 200;
+const PAGE_MOST: usize = 1_000;
+/// How often a stream says that it lives.
+const ALIVE: Duration = Duration::from_secs(15);
+
+/// Reads the log of a session; nothing of a turn that is open is in it
+#[utoipa::path(get, path = "/v1/sessions/{session}/events", tag = "log", operation_id = "read_log",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("after" = Option<i64>, Query, description = "Behind this sequence", minimum = 0, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
+    ),
+    responses((status = 200, description = "The entries", body = LogTold), Problems))]
+pub(crate) async fn read_log(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    query: Query,
+) -> Result<Json<LogTold>, Problem> {
+    let session = path.session()?;
+    caller.for_session(session)?;
+    let (after, limit) = part(query)?;
+    let page = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        turn::committed(ledger, session, after, limit)
+    });
+    Ok(Json(LogTold::from(&page.await??)))
+}
+
+/// Lists the receipts of a session
+#[utoipa::path(get, path = "/v1/sessions/{session}/receipts", tag = "log", operation_id = "list_receipts",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("after" = Option<i64>, Query, description = "Behind this number", minimum = 0, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
+    ),
+    responses((status = 200, description = "The receipts, in order", body = Receipts), Problems))]
+pub(crate) async fn receipts(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    query: Query,
+) -> Result<Json<Receipts>, Problem> {
+    let session = path.session()?;
+    caller.for_session(session)?;
+    let (after, limit) = part(query)?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| match tx.session(session)? {
+            Some(_) => tx.receipts_after(session, after, limit).map(Some),
+            None => Ok(None),
+        })
+    });
+    let found = found.await??.ok_or(TurnError::NoSession(session))?;
+    let receipts = found.iter().map(ReceiptTold::from).collect();
+    Ok(Json(Receipts { receipts }))
+}
+
+/// Behind which one, and how many.
+fn part(mut query: Query) -> Result<(u64, usize), Problem> {
+    let rule = "a whole number from 0 to 9007199254740991";
+    let after: u64 = query.parsed("after", rule)?.unwrap_or(0);
+    if after > siglum_domain::link::NUMBER_MAX {
+        return Err(Problem::invalid("after", rule));
+    }
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    query.end()?;
+    Ok((after, limit))
+}
+
+/// Streams what is sealed in a session, as server-sent events: each is a receipt with its entries, and its id is the
+/// receipt's number
+///
+/// A client that lost the connection goes on behind `last-event-id`. Nothing is left out and nothing comes twice.
+#[utoipa::path(get, path = "/v1/sessions/{session}/stream", tag = "log", operation_id = "stream_session",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("last-event-id" = Option<String>, Header, description = "Behind this receipt", pattern = r"^[0-9]{1,15}$"),
+    ),
+    responses((status = 200, description = "The stream; the data of each event is a `SealedTold`", body = String, content_type = "text/event-stream"), Problems))]
+pub(crate) async fn stream(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let session = path.session()?;
+    caller.for_session(session)?;
+    let after = last_id(&headers)?;
+    let known = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| Ok(tx.session(session)?.is_some()))
+    });
+    if !known.await?? {
+        return Err(TurnError::NoSession(session).into());
+    }
+    let events = stream::sealed(app, caller.tenant, session, after);
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)))
+}
+
+fn last_id(headers: &HeaderMap) -> Result<u64, Problem> {
+    let Some(value) = headers.get("last-event-id") else {
+        return Ok(0);
+    };
+    let text = value.to_str().ok().filter(|t| t.len() <= 15);
+    let number = text.and_then(|t| t.parse().ok());
+    number.ok_or_else(|| Problem::invalid("last-event-id", "the id of an event of this stream"))
+}

@@ -1,0 +1,11 @@
+//! What each route does: checks the request, asks the engine, answers.
+
+pub(crate) mod checkpoints;
+pub(crate) mod commits;
+pub(crate) mod health;
+pub(crate) mod links;
+pub(crate) mod log;
+mod path;
+pub(crate) mod sessions;
+mod told;
+pub(crate) mod turns;

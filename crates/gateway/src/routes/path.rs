@@ -1,0 +1,48 @@
+//! What stands in paths.
+
+use std::str::FromStr;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use siglum_domain::{CheckpointId, SessionId};
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// The parameters of a path, decoded.
+pub(crate) struct Path(Vec<(String, String)>);
+
+impl FromRequestParts<App> for Path {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, app).await;
+        let params = params.map_err(|_| Problem::invalid("path", "UTF-8 in percent encoding"))?;
+        let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Ok(Self(params.iter().map(own).collect()))
+    }
+}
+
+impl Path {
+    /// A parameter as text.
+    pub(crate) fn text(&self, name: &str) -> Result<&str, Problem> {
+        let found = self.0.iter().find(|(key, _)| key == name);
+        let found = found.map(|(_, value)| value.as_str());
+        found.ok_or_else(|| Problem::invalid(name, "a part of the path"))
+    }
+
+    fn id<T: FromStr>(&self, name: &str, rule: &str) -> Result<T, Problem> {
+        let text = self.text(name)?;
+        text.parse().map_err(|_| Problem::invalid(name, rule))
+    }
+
+    /// The session.
+    pub(crate) fn session(&self) -> Result<SessionId, Problem> {
+        self.id("session", "`ses_` and 32 hexadecimal digits")
+    }
+
+    /// The checkpoint.
+    pub(crate) fn checkpoint(&self) -> Result<CheckpointId, Problem> {
+        self.id("checkpoint", "`chk_` and 32 hexadecimal digits")
+    }
+}

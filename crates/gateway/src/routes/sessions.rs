@@ -1,0 +1,565 @@
+//! Sessions: created, listed, shown, kept alive, ended.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use siglum_domain::access::{Scope, Secret};
+use siglum_domain::link::Link;
+use siglum_domain::{AgentName, ConversationId, SessionId, Timestamp, TokenId, TokenName};
+use siglum_engine::access::{self, NewToken};
+use siglum_engine::remote::{self, RemoteError};
+use siglum_engine::{Here, turn::TurnError};
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, Mode, Order, RequestRecord, SessionFilter, Transaction, read,
+    write,
+};
+use siglum_platform::clock;
+
+use super::path::Path;
+use super::told;
+use crate::app::App;
+use crate::body::Body;
+use crate::caller::{Caller, Launcher};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::wire::{
+    Created, Ended, Ignored, NamedBy, NewEnd, NewSession, SessionTold, Sessions, TokenTold,
+    conversation,
+};
+
+/// The header that names the conversation.
+const CONVERSATION: &str = "siglum-conversation-id";
+/// The header with the key of a request that may be made twice.
+const KEY: &str = "idempotency-key";
+/// How long a session's token holds, in seconds.
+const TOKEN_SECONDS: u32 = 24 * 60 * 60;
+const TOKEN_RULE: &str = "60 to 2592000 seconds";
+/// How long the token before stays valid when another one is asked for.
+const GRACE: Duration = Duration::from_secs(60);
+/// Rows of a page.
+const PAGE: usize = 50;
+const PAGE_MOST: usize = 500;
+
+/// Creates a session, or finds the one that was meant, and gives it a token of its own
+///
+/// All of the request is checked before anything is written. The same `id`, the same `idempotency-key` or the same agent
+/// and conversation twice is one session; its links are attached in either case.
+#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", operation_id = "create_session",
+    security(("launcher" = [])),
+    params(
+        ("siglum-conversation-id" = Option<String>, Header, description = "What the outside world calls the conversation, where the body does not say it",
+            pattern = r"^(\s*|[A-Za-z0-9._:-]{1,128})$"),
+        ("idempotency-key" = Option<String>, Header, description = "The same request with the same key is done once; kept for a day",
+            pattern = r"^[!-~]{1,200}$"),
+    ),
+    request_body = NewSession,
+    responses(
+        (status = 201, description = "The session was created", body = Created),
+        (status = 200, description = "It was there", body = Created),
+        Problems))]
+pub(crate) async fn create(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    headers: HeaderMap,
+    Body(new): Body<NewSession>,
+) -> Result<(StatusCode, Json<Created>), Problem> {
+    app.rates().creation(&caller)?;
+    let wanted = Wanted::of(&caller, &headers, &new)?;
+    let secret = Secret::mint(&caller.tenant, &clock::secret());
+    let digest = secret.digest();
+    let (named_by, ignored) = (wanted.named_by, wanted.ignored.clone());
+    let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        wanted.create(here, ledger, &digest)
+    });
+    let (session, already, token) = done.await??;
+    if !already {
+        app.metrics().sessions.inc();
+    }
+    let status = match already {
+        true => StatusCode::OK,
+        false => StatusCode::CREATED,
+    };
+    let created = Created {
+        session,
+        already,
+        token: TokenTold {
+            id: token.0,
+            secret: secret.reveal().to_owned(),
+            expires_at: token.1.to_string(),
+        },
+        named_by,
+        ignored,
+    };
+    Ok((status, Json(created)))
+}
+
+/// A request for a session, checked.
+struct Wanted {
+    new: remote::NewSession,
+    named_by: NamedBy,
+    ignored: Vec<Ignored>,
+    /// What the caller calls the request, and a digest of what it asks for.
+    key: Option<(String, String)>,
+    token_seconds: u32,
+}
+
+impl Wanted {
+    fn of(caller: &Caller, headers: &HeaderMap, new: &NewSession) -> Result<Self, Problem> {
+        let (named, named_by, ignored) = name(headers, new)?;
+        let links = new.links.as_ref().map(|l| l.checked());
+        let links = links
+            .transpose()
+            .map_err(|problem| problem.within("links"))?
+            .unwrap_or_default();
+        let names = new.repositories.iter().flatten();
+        if new.repositories.as_ref().map_or(0, Vec::len) > remote::REPOSITORIES_MOST {
+            return Err(Problem::invalid("repositories", "at most 32"));
+        }
+        let mut repositories: Vec<String> = Vec::new();
+        for (at, name) in names.enumerate() {
+            let name = name.checked(&format!("repositories.{at}"))?;
+            if !repositories.contains(&name) {
+                repositories.push(name);
+            }
+        }
+        if let Some(id) = new.id
+            && id.uuid().get_version_num() != 7
+        {
+            return Err(Problem::invalid("id", "`ses_` and a UUID of version 7"));
+        }
+        let token_seconds = new.token_seconds.unwrap_or(TOKEN_SECONDS);
+        if !(60..=2_592_000).contains(&token_seconds) {
+            return Err(Problem::invalid("token_seconds", TOKEN_RULE));
+        }
+        let mode: Mode = new.mode.unwrap_or_default().into();
+        if new.home.is_some() && mode == Mode::Driven {
+            return Err(Problem::invalid(
+                "home",
+                "a session that is driven here is at home here",
+            ));
+        }
+        Ok(Self {
+            key: key(headers, &links, new)?,
+            new: remote::NewSession {
+                id: new.id,
+                home: new.home,
+                agent: new.agent.clone(),
+                conversation: named,
+                native: new.native_id.clone(),
+                mode,
+                cwd: new.cwd.as_deref().map(directory).transpose()?,
+                links,
+                repositories,
+                by: caller.by(),
+            },
+            named_by,
+            ignored,
+            token_seconds,
+        })
+    }
+
+    fn create(
+        &self,
+        here: &Here<'_>,
+        ledger: &mut dyn Ledger,
+        digest: &str,
+    ) -> Result<(SessionTold, bool, (TokenId, Timestamp)), Problem> {
+        let id = ledger.id();
+        refusable(ledger, |tx| {
+            let new = match self.known(tx)? {
+                Some(known) => remote::NewSession {
+                    id: Some(known),
+                    ..self.new.clone()
+                },
+                None => self.new.clone(),
+            };
+            let created = remote::create(here, tx, id, &new)?;
+            let session = created.record.id;
+            self.note(here, tx, session)?;
+            let token = token(here, tx, session, self.token_seconds, digest, &self.new.by)?;
+            let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
+            Ok((told, created.already, token))
+        })
+    }
+
+    /// The session that the same request gave before.
+    fn known(&self, tx: &mut dyn Transaction) -> Result<Option<SessionId>, Problem> {
+        let Some((key, content)) = &self.key else {
+            return Ok(None);
+        };
+        let Some(before) = tx.request(key)? else {
+            return Ok(None);
+        };
+        if before.content != *content {
+            let detail = "the key was used for another request";
+            return Err(Problem::conflict("key-reused", detail));
+        }
+        let session = before.outcome.parse();
+        session.map(Some).map_err(|_| Problem::internal())
+    }
+
+    fn note(
+        &self,
+        here: &Here<'_>,
+        tx: &mut dyn Transaction,
+        session: SessionId,
+    ) -> Result<(), Problem> {
+        let Some((key, content)) = &self.key else {
+            return Ok(());
+        };
+        tx.put_request(&RequestRecord {
+            key: key.clone(),
+            content: content.clone(),
+            outcome: session.to_string(),
+            at: here.now(),
+        })?;
+        Ok(())
+    }
+}
+
+/// Runs what may be refused in one transaction: then nothing of it is written.
+pub(super) fn refusable<T>(
+    ledger: &mut dyn Ledger,
+    mut work: impl FnMut(&mut dyn Transaction) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    let mut refusal = None;
+    let done = write(ledger, Durability::Disk, |tx| {
+        work(tx).map_err(|problem| {
+            let text = problem.detail().to_owned();
+            refusal = Some(problem);
+            LedgerError::Storage(text.into())
+        })
+    });
+    match (done, refusal) {
+        (Ok(done), _) => Ok(done),
+        (Err(_), Some(refusal)) => Err(refusal),
+        (Err(error), None) => Err(error.into()),
+    }
+}
+
+impl From<RemoteError> for Problem {
+    fn from(error: RemoteError) -> Self {
+        let detail = error.to_string();
+        match error {
+            RemoteError::Taken { .. } => Self::conflict("taken", detail),
+            RemoteError::NoSession(session) => TurnError::NoSession(session).into(),
+            RemoteError::Invalid { field, rule } => Self::invalid(field, rule),
+            RemoteError::Ledger(error) => error.into(),
+        }
+    }
+}
+
+/// The name of the conversation: the body's comes first, then the header's, then the baggage's.
+fn name(
+    headers: &HeaderMap,
+    new: &NewSession,
+) -> Result<(Option<ConversationId>, NamedBy, Vec<Ignored>), Problem> {
+    let header = one(headers, CONVERSATION)?;
+    let baggage = baggage(headers);
+    let named = [
+        (
+            NamedBy::Body,
+            conversation("conversation_id", new.conversation_id.as_deref())?,
+        ),
+        (
+            NamedBy::Header,
+            conversation(CONVERSATION, header.as_deref())?,
+        ),
+        (
+            NamedBy::Baggage,
+            conversation("baggage", baggage.as_deref())?,
+        ),
+    ];
+    let mut present = named.into_iter().filter_map(|(by, name)| Some((by, name?)));
+    let first = present.next();
+    let ignored = |(named_by, name): (NamedBy, ConversationId)| Ignored {
+        named_by,
+        value: name.to_string(),
+    };
+    let ignored = present.map(ignored).collect();
+    Ok(match (first, &new.native_id) {
+        (Some((by, name)), _) => (Some(name), by, ignored),
+        (None, Some(_)) => (None, NamedBy::Agent, ignored),
+        (None, None) => (None, NamedBy::Nobody, ignored),
+    })
+}
+
+/// The value of a header that is there once at most.
+fn one(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    let (first, second) = (values.next(), values.next());
+    if second.is_some() {
+        return Err(Problem::invalid(name, "a header that is given once"));
+    }
+    let text = first.map(|value| value.to_str().map(str::to_owned));
+    text.transpose()
+        .map_err(|_| Problem::invalid(name, "printable ASCII characters"))
+}
+
+/// The member `session.id` of the baggage of a trace (W3C Baggage). What is no baggage names nothing.
+fn baggage(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all("baggage").iter();
+    let members = values
+        .filter_map(|v| v.to_str().ok())
+        .flat_map(|v| v.split(','));
+    let member = |member: &str| {
+        let pair = member.split(';').next().unwrap_or_default();
+        let (key, value) = pair.split_once('=')?;
+        (key.trim() == "session.id").then(|| value.trim().to_owned())
+    };
+    members.filter_map(member).next()
+}
+
+fn key(
+    headers: &HeaderMap,
+    links: &[Link],
+    new: &NewSession,
+) -> Result<Option<(String, String)>, Problem> {
+    let Some(key) = one(headers, KEY)? else {
+        return Ok(None);
+    };
+    let plain = (1..=200).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic());
+    if !plain {
+        let rule = "1 to 200 printable ASCII characters without blanks";
+        return Err(Problem::invalid(KEY, rule));
+    }
+    let asked = format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {links:?} {:?}",
+        new.id,
+        new.home,
+        new.agent,
+        new.conversation_id,
+        new.native_id,
+        new.mode,
+        new.cwd,
+        new.repositories
+    );
+    let content = blake3::hash(asked.as_bytes()).to_hex().to_string();
+    Ok(Some((format!("session:{key}"), content)))
+}
+
+fn directory(text: &str) -> Result<String, Problem> {
+    let length = text.chars().count();
+    let plain = (1..=4096).contains(&length) && !text.chars().any(char::is_control);
+    match plain {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::invalid(
+            "cwd",
+            "1 to 4096 characters, no control characters",
+        )),
+    }
+}
+
+/// Gives a session a token, and lets go of those it had.
+fn token(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    seconds: u32,
+    digest: &str,
+    by: &str,
+) -> Result<(TokenId, Timestamp), Problem> {
+    let now = here.now();
+    let expires_at = now.plus_millis(i64::from(seconds) * 1000);
+    let id = TokenId::mint(here.ids);
+    for before in tx.tokens(Some(session), None, 0)? {
+        let grace = i64::try_from(GRACE.as_millis()).unwrap_or(i64::MAX);
+        tx.replace_token(before.id, id, now.plus_millis(grace))?;
+    }
+    let name = format!("session {}", session.short());
+    let new = NewToken {
+        id,
+        digest: digest.to_owned(),
+        scope: Scope::Session(session),
+        name: TokenName::new(name).map_err(|_| Problem::internal())?,
+        by: by.to_owned(),
+        expires_at: Some(expires_at),
+    };
+    access::issue_in(tx, here, &new)?;
+    Ok((id, expires_at))
+}
+
+/// Lists sessions by what is attached to them, page by page
+#[utoipa::path(get, path = "/v1/sessions", tag = "sessions", operation_id = "list_sessions",
+    security(("launcher" = [])),
+    params(
+        ("issue_number" = Option<i64>, Query, description = "With this issue", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pr_number" = Option<i64>, Query, description = "With this pull request", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pipeline_id" = Option<String>, Query, description = "Of this pipeline", pattern = r"^[!-~]{1,64}$"),
+        ("agent_role" = Option<String>, Query, description = "With this role", pattern = r"^[!-~]{1,64}$"),
+        ("phase" = Option<String>, Query, description = "Of this phase", pattern = r"^[!-~]{1,64}$"),
+        ("label" = Option<Vec<String>>, Query, description = "With this label, `key=value`; may be given several times"),
+        ("agent" = Option<String>, Query, description = "Of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("repository" = Option<String>, Query, description = "Whose own repository has this name", pattern = r"^[A-Za-z0-9._:/~+-]{1,512}$"),
+        ("state" = Option<String>, Query, description = "`open` or `all`", pattern = r"^(open|all)$"),
+        ("cursor" = Option<String>, Query, description = "Behind this one: what a page gives as `next`", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
+    ),
+    responses((status = 200, description = "The sessions", body = Sessions), Problems))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    mut query: Query,
+) -> Result<Json<Sessions>, Problem> {
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let repository = query.take("repository")?;
+    let filter = SessionFilter {
+        agent: query.named(
+            "agent",
+            |t| AgentName::new(t).ok(),
+            "1 to 64 of the characters a-z 0-9 -",
+        )?,
+        open: match query.take("state")?.as_deref() {
+            None | Some("all") => false,
+            Some("open") => true,
+            Some(_) => return Err(Problem::invalid("state", "`open` or `all`")),
+        },
+        links: wanted_links(&mut query)?,
+        order: Order::Created {
+            after: query.parsed("cursor", "what a page gives as `next`")?,
+        },
+        limit: limit + 1,
+        ..SessionFilter::default()
+    };
+    query.end()?;
+    let listed = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| {
+            let mut filter = filter.clone();
+            if let Some(name) = &repository {
+                let known = tx.repository(name)?;
+                let Some(known) = known else {
+                    return Ok(Vec::new());
+                };
+                filter.repository = Some(known.id);
+            }
+            let found = tx.sessions(&filter)?;
+            told::sessions(tx, &found)
+        })
+    });
+    let mut sessions = listed.await??;
+    let more = sessions.len() > limit;
+    sessions.truncate(limit);
+    let next = sessions.last().filter(|_| more).map(|s| s.id().to_owned());
+    Ok(Json(Sessions { sessions, next }))
+}
+
+/// The links that a query asks for.
+fn wanted_links(query: &mut Query) -> Result<Vec<Link>, Problem> {
+    let mut links = Vec::new();
+    for field in siglum_domain::link::FIELDS {
+        let values = match *field {
+            "label" => query.all(field),
+            _ => query.take(field)?.into_iter().collect(),
+        };
+        for value in values {
+            links.push(Link::parse(field, &value)?);
+        }
+    }
+    Ok(links)
+}
+
+/// Shows a session
+#[utoipa::path(get, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "show_session",
+    security(("launcher" = []), ("session" = [])),
+    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    responses((status = 200, description = "The session", body = SessionTold), Problems))]
+pub(crate) async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+) -> Result<Json<SessionTold>, Problem> {
+    let session = path.session()?;
+    caller.for_session(session)?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| told::session(tx, session))
+    });
+    let found = found.await??;
+    found
+        .map(Json)
+        .ok_or_else(|| TurnError::NoSession(session).into())
+}
+
+/// Says that a session lives
+#[utoipa::path(post, path = "/v1/sessions/{session}/heartbeat", tag = "sessions", operation_id = "heartbeat",
+    security(("launcher" = []), ("session" = [])),
+    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    responses((status = 200, description = "The session as it is now", body = SessionTold), Problems))]
+pub(crate) async fn heartbeat(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+) -> Result<Json<SessionTold>, Problem> {
+    let session = path.session()?;
+    caller.for_session(session)?;
+    app.rates().heartbeat(session)?;
+    let heard = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        refusable(ledger, |tx| {
+            remote::heartbeat(tx, session, here.now())?;
+            told::session(tx, session)?.ok_or_else(Problem::internal)
+        })
+    });
+    Ok(Json(heard.await??))
+}
+
+/// Ends a session, with how its work ended; a second time changes nothing
+#[utoipa::path(post, path = "/v1/sessions/{session}/end", tag = "sessions", operation_id = "end_session",
+    security(("launcher" = []), ("session" = [])),
+    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    request_body = NewEnd,
+    responses((status = 200, description = "It has ended", body = Ended), Problems))]
+pub(crate) async fn end(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    Body(new): Body<NewEnd>,
+) -> Result<Json<Ended>, Problem> {
+    let session = path.session()?;
+    caller.for_session(session)?;
+    let end = new.checked()?;
+    let by = caller.by();
+    let ended = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        let id = ledger.id();
+        refusable(ledger, |tx| {
+            let now = remote::end(here, tx, id, session, &end, &by)?;
+            let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
+            Ok(Ended {
+                session: told,
+                already: !now,
+            })
+        })
+    });
+    Ok(Json(ended.await??))
+}
+
+/// Gives a session another token; the one before holds for a minute more
+#[utoipa::path(post, path = "/v1/sessions/{session}/token", tag = "sessions", operation_id = "rotate_session_token",
+    security(("launcher" = [])),
+    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    responses((status = 201, description = "The token", body = TokenTold), Problems))]
+pub(crate) async fn token_of(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+) -> Result<(StatusCode, Json<TokenTold>), Problem> {
+    let session = path.session()?;
+    let secret = Secret::mint(&caller.tenant, &clock::secret());
+    let (digest, by) = (secret.digest(), caller.by());
+    let made = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        refusable(ledger, |tx| {
+            if tx.session(session)?.is_none() {
+                return Err(TurnError::NoSession(session).into());
+            }
+            token(here, tx, session, TOKEN_SECONDS, &digest, &by)
+        })
+    });
+    let (id, expires_at) = made.await??;
+    let token = TokenTold {
+        id,
+        secret: secret.reveal().to_owned(),
+        expires_at: expires_at.to_string(),
+    };
+    Ok((StatusCode::CREATED, Json(token)))
+}

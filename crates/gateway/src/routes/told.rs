@@ -1,0 +1,71 @@
+//! Answers that several routes give.
+
+use siglum_domain::SessionId;
+use siglum_ledger::{
+    CheckpointRecord, LedgerError, SessionFilter, SessionListing, SessionRecord, Summary,
+    Transaction,
+};
+
+use crate::wire::{CheckpointTold, LinkTold, PinTold, SessionTold};
+
+/// A session as it is now.
+pub(super) fn session(
+    tx: &mut dyn Transaction,
+    id: SessionId,
+) -> Result<Option<SessionTold>, LedgerError> {
+    let Some(record) = tx.session(id)? else {
+        return Ok(None);
+    };
+    let listing = listing(tx, record)?;
+    sessions(tx, &[listing]).map(|mut told| told.pop())
+}
+
+/// A session with what it amounts to.
+fn listing(tx: &mut dyn Transaction, record: SessionRecord) -> Result<SessionListing, LedgerError> {
+    let filter = SessionFilter {
+        id: Some(record.id),
+        ..SessionFilter::default()
+    };
+    let found = tx.sessions(&filter)?.pop();
+    Ok(found.unwrap_or_else(|| SessionListing {
+        record,
+        summary: Summary::default(),
+        commits: 0,
+    }))
+}
+
+/// Sessions with what is attached to them.
+pub(super) fn sessions(
+    tx: &mut dyn Transaction,
+    listings: &[SessionListing],
+) -> Result<Vec<SessionTold>, LedgerError> {
+    let repositories = tx.repositories()?;
+    let mut told = Vec::with_capacity(listings.len());
+    for listing in listings {
+        let statements = tx.statements_of_session(listing.record.id)?;
+        told.push(SessionTold::of(listing, &statements, &repositories));
+    }
+    Ok(told)
+}
+
+/// Checkpoints with what is attached to their sessions.
+pub(super) fn checkpoints(
+    tx: &mut dyn Transaction,
+    records: &[CheckpointRecord],
+) -> Result<Vec<CheckpointTold>, LedgerError> {
+    let repositories = tx.repositories()?;
+    let mut told = Vec::with_capacity(records.len());
+    for record in records {
+        let mut pins = Vec::new();
+        for (session, sequence) in &record.pins {
+            let links = siglum_engine::why::links(&tx.statements_of_session(*session)?);
+            pins.push(PinTold {
+                session: session.to_string(),
+                sequence: *sequence,
+                links: links.iter().map(LinkTold::from).collect(),
+            });
+        }
+        told.push(CheckpointTold::of(record, pins, &repositories));
+    }
+    Ok(told)
+}

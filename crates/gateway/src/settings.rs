@@ -1,0 +1,68 @@
+//! What the gateway is told when it starts.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::ledgers::Store;
+
+/// How to serve.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where to listen. An address that others can reach needs `plain`.
+    pub listen: SocketAddr,
+    /// Listen on an address that others can reach, though what is sent there is not encrypted: something before this
+    /// program does that.
+    pub plain: bool,
+    /// Where the sessions are.
+    pub store: Store,
+    /// How much of everything.
+    pub limits: Limits,
+}
+
+/// How much the gateway takes and does at once. What is above is refused with a word about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of a body.
+    pub body: usize,
+    /// Bytes of the head of a request.
+    pub head: usize,
+    /// Connections at once.
+    pub connections: usize,
+    /// How long a head may take, and how long a connection may be silent between two requests.
+    pub head_wait: Duration,
+    /// How long a body may take, and an answer.
+    pub request_wait: Duration,
+    /// How long what has begun may take when the gateway is told to stop.
+    pub grace: Duration,
+    /// Requests of one credential in a second, in bursts of so many.
+    pub rate: u32,
+    /// Sessions that one credential may create in a minute.
+    pub creations: u32,
+    /// Heartbeats of one session in an hour.
+    pub heartbeats: u32,
+    /// Wrong credentials from one address in a minute.
+    pub strangers: u32,
+    /// Threads that read.
+    pub readers: usize,
+    /// Requests that wait for a ledger.
+    pub queue: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 8 << 20,
+            head: 64 << 10,
+            connections: 16_384,
+            head_wait: Duration::from_secs(15),
+            request_wait: Duration::from_secs(30),
+            grace: Duration::from_secs(20),
+            rate: 5_000,
+            creations: 600,
+            heartbeats: 100,
+            strangers: 60,
+            readers: 4,
+            queue: 4_096,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Checkpoints.
+
+use serde::{Deserialize, Serialize};
+use siglum_domain::{CheckpointId, Oid};
+use siglum_ledger::{CheckpointKind, CheckpointRecord, RepositoryRecord};
+use utoipa::ToSchema;
+
+use super::{LinkTold, RepositoryName};
+
+/// A checkpoint that is wanted.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub(crate) struct NewCheckpoint {
+    /// Its id, where the caller made one; the same one twice is one checkpoint.
+    #[schema(value_type = Option<String>, pattern = r"^chk_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
+    pub(crate) id: Option<CheckpointId>,
+    /// Up to where of the session's log; its end where nothing is said.
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    pub(crate) sequence: Option<u64>,
+    /// The commit that it is of: what the session claims to have made.
+    pub(crate) commit: Option<NewCommit>,
+}
+
+/// A commit that a session claims.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub(crate) struct NewCommit {
+    /// Its repository.
+    pub(crate) repository: RepositoryName,
+    /// Its id.
+    #[schema(value_type = String, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+    pub(crate) commit: Oid,
+}
+
+/// A session up to a place in its log.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct PinTold {
+    pub(crate) session: String,
+    pub(crate) sequence: u64,
+    /// What is attached to the session now, also what was attached after the checkpoint was made.
+    pub(crate) links: Vec<LinkTold>,
+}
+
+/// A checkpoint.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct CheckpointTold {
+    id: String,
+    /// `commit`, `end` or `manual`.
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<String>,
+    #[schema(format = DateTime)]
+    at: String,
+    pins: Vec<PinTold>,
+}
+
+impl CheckpointTold {
+    pub(crate) fn of(
+        record: &CheckpointRecord,
+        pins: Vec<PinTold>,
+        known: &[RepositoryRecord],
+    ) -> Self {
+        let name = |id| {
+            known
+                .iter()
+                .find(|r| r.id == id)
+                .map(|r| r.common_dir.clone())
+        };
+        Self {
+            id: record.id.to_string(),
+            kind: match record.kind {
+                CheckpointKind::Commit => "commit",
+                CheckpointKind::End => "end",
+                CheckpointKind::Manual => "manual",
+            },
+            repository: record.repository.and_then(name),
+            commit: record.commit.as_ref().map(Oid::to_string),
+            at: record.at.to_string(),
+            pins,
+        }
+    }
+}
+
+/// A checkpoint that was recorded, or found.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Recorded {
+    pub(crate) checkpoint: CheckpointTold,
+    /// Whether it was there before.
+    pub(crate) already: bool,
+}
+
+/// Checkpoints, newest first.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Checkpoints {
+    pub(crate) checkpoints: Vec<CheckpointTold>,
+}

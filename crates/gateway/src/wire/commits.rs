@@ -1,0 +1,179 @@
+//! Who made a commit, who wrote its lines, and how that is known.
+
+use serde::Serialize;
+use siglum_domain::evidence::{Committer, Evidence, Verdict};
+use siglum_domain::{Oid, SessionId};
+use siglum_engine::why::{Author, SessionCard, Why};
+use utoipa::ToSchema;
+
+use super::LinkTold;
+
+/// One sign and what became of it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct EvidenceTold {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    /// `observed`, `derived`, `inferred` or `claimed`.
+    basis: String,
+    /// Whether it counted for the answer.
+    counted: bool,
+    text: String,
+}
+
+impl From<&Evidence> for EvidenceTold {
+    fn from(evidence: &Evidence) -> Self {
+        Self {
+            session: evidence.session.map(|s| s.to_string()),
+            basis: evidence.basis.to_string(),
+            counted: evidence.counted,
+            text: evidence.text.clone(),
+        }
+    }
+}
+
+/// Who wrote lines of a commit.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct AuthorTold {
+    /// Absent for lines that nobody was seen writing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    verdict: &'static str,
+    lines: u64,
+    files: Vec<String>,
+}
+
+impl From<&Author> for AuthorTold {
+    fn from(author: &Author) -> Self {
+        Self {
+            session: author.session.map(|s| s.to_string()),
+            verdict: word(author.verdict),
+            lines: author.lines(),
+            files: author.files.iter().map(|(path, _)| path.clone()).collect(),
+        }
+    }
+}
+
+/// A session that an answer names.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct NamedSession {
+    id: String,
+    agent: String,
+    conversation_id: String,
+    /// What the agent itself calls it, oldest first.
+    native_ids: Vec<String>,
+    /// The ledger that alone extends its log.
+    home: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// What is attached to it now.
+    links: Vec<LinkTold>,
+    /// The command that resumes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume: Option<String>,
+}
+
+impl From<&SessionCard> for NamedSession {
+    fn from(card: &SessionCard) -> Self {
+        Self {
+            id: card.record.id.to_string(),
+            agent: card.agent().to_string(),
+            conversation_id: card.conversation().to_string(),
+            native_ids: card.natives.iter().map(ToString::to_string).collect(),
+            home: card.record.home.to_string(),
+            title: card.title.clone(),
+            links: card.links.iter().map(LinkTold::from).collect(),
+            resume: card.resume.clone(),
+        }
+    }
+}
+
+/// What somebody states beside the evidence.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ClaimTold {
+    session: String,
+    by: String,
+    #[schema(format = DateTime)]
+    at: String,
+}
+
+/// What is known of a commit in one repository.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct CommitTold {
+    commit: String,
+    repository: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    /// `session`, `human` or `unknown`.
+    committer: &'static str,
+    /// The session that ran `git commit`, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    /// `certain`, `likely`, `ambiguous` or `unknown`.
+    verdict: &'static str,
+    evidence: Vec<EvidenceTold>,
+    /// Sessions that it could also have been; the order says nothing about which.
+    candidates: Vec<String>,
+    authors: Vec<AuthorTold>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<ClaimTold>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<String>,
+    rewritten_from: Vec<String>,
+    /// All sessions that the answer names, with what is attached to them.
+    sessions: Vec<NamedSession>,
+}
+
+/// What is known of a commit, repository by repository.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct CommitsTold {
+    pub(crate) commits: Vec<CommitTold>,
+}
+
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Unknown => "unknown",
+        Verdict::Ambiguous => "ambiguous",
+        Verdict::Likely => "likely",
+        Verdict::Certain => "certain",
+    }
+}
+
+impl CommitTold {
+    pub(crate) fn of(why: &Why, repository: String) -> Self {
+        let (committer, session) = match why.judgement.committer {
+            Committer::Session { session } => ("session", Some(session)),
+            Committer::Human => ("human", None),
+            Committer::Unknown => ("unknown", None),
+        };
+        let subject = Some(why.facts.subject.clone()).filter(|s| !s.is_empty());
+        Self {
+            commit: why.facts.commit.to_string(),
+            repository,
+            subject,
+            committer,
+            session: session.map(|s| s.to_string()),
+            verdict: word(why.judgement.verdict),
+            evidence: why
+                .judgement
+                .evidence
+                .iter()
+                .map(EvidenceTold::from)
+                .collect(),
+            candidates: why
+                .judgement
+                .candidates
+                .iter()
+                .map(SessionId::to_string)
+                .collect(),
+            authors: why.authors.iter().map(AuthorTold::from).collect(),
+            claim: why.claim.as_ref().map(|claim| ClaimTold {
+                session: claim.session.to_string(),
+                by: claim.by.clone(),
+                at: claim.at.to_string(),
+            }),
+            checkpoint: why.checkpoint.map(|c| c.to_string()),
+            rewritten_from: why.rewritten_from.iter().map(Oid::to_string).collect(),
+            sessions: why.sessions.values().map(NamedSession::from).collect(),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Links.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use siglum_domain::link::Link;
+use siglum_ledger::{Statement, StatementRecord};
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+
+/// What a session works for. A field that is absent or null is not there; no other fields are taken.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Links {
+    /// The issue that asks for the work.
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+    issue_number: Option<Value>,
+    /// The pull request that carries it.
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+    pr_number: Option<Value>,
+    /// The pipeline that starts it: 1 to 256 characters, no control characters, no blank at an end.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
+    pipeline_id: Option<Value>,
+    /// The role that the agent plays there: 1 to 64 characters, as above.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
+    agent_role: Option<Value>,
+    /// The phase of the pipeline: 1 to 64 characters, as above.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
+    phase: Option<Value>,
+    /// Labels: keys of 1 to 64 characters without `=`, values of up to 256.
+    #[schema(value_type = Option<BTreeMap<String, String>>)]
+    labels: Option<BTreeMap<String, Value>>,
+}
+
+impl Links {
+    /// The links, checked by the one validator.
+    pub(crate) fn checked(&self) -> Result<Vec<Link>, Problem> {
+        let single = [
+            ("issue_number", &self.issue_number),
+            ("pr_number", &self.pr_number),
+            ("pipeline_id", &self.pipeline_id),
+            ("agent_role", &self.agent_role),
+            ("phase", &self.phase),
+        ];
+        let mut links = Vec::new();
+        for (field, value) in single {
+            if let Some(value) = value {
+                links.push(Link::from_json(field, value)?);
+            }
+        }
+        for (key, value) in self.labels.iter().flatten() {
+            links.push(label(key, value)?);
+        }
+        Ok(links)
+    }
+}
+
+fn label(key: &str, value: &Value) -> Result<Link, Problem> {
+    let Value::String(value) = value else {
+        return Err(Problem::invalid("labels", "the value of a label is text"));
+    };
+    if key.contains('=') {
+        return Err(Problem::invalid("labels", "the key of a label has no `=`"));
+    }
+    let whole = Value::String(format!("{key}={value}"));
+    Ok(Link::from_json("label", &whole)?)
+}
+
+/// A fact attached to a session.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct LinkTold {
+    /// The field.
+    field: String,
+    /// Its value as text; of a label `key=value`.
+    value: String,
+}
+
+impl From<&Link> for LinkTold {
+    fn from(link: &Link) -> Self {
+        Self {
+            field: link.field().to_owned(),
+            value: link.value(),
+        }
+    }
+}
+
+/// A link was attached or detached.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct LinkEvent {
+    /// The field.
+    field: String,
+    /// Its value as text.
+    value: String,
+    /// `attached` or `detached`.
+    change: &'static str,
+    /// When.
+    #[schema(format = DateTime)]
+    at: String,
+    /// By whom.
+    by: String,
+    /// Through what: `cli`, `api`, a variable, a flag, a launch.
+    source: String,
+}
+
+/// The links of a session, and how they came to be.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct LinksTold {
+    /// What is attached now.
+    pub(crate) links: Vec<LinkTold>,
+    /// Everything that was ever attached or detached, oldest first.
+    pub(crate) events: Vec<LinkEvent>,
+}
+
+impl LinksTold {
+    pub(crate) fn of(statements: &[StatementRecord]) -> Self {
+        let event = |s: &StatementRecord| {
+            let (link, change) = match &s.statement {
+                Statement::LinkAttached { link, .. } => (link, "attached"),
+                Statement::LinkDetached { link, .. } => (link, "detached"),
+                _ => return None,
+            };
+            Some(LinkEvent {
+                field: link.field().to_owned(),
+                value: link.value(),
+                change,
+                at: s.at.to_string(),
+                by: s.by.clone(),
+                source: s.source.clone(),
+            })
+        };
+        let standing = siglum_engine::why::links(statements);
+        Self {
+            links: standing.iter().map(LinkTold::from).collect(),
+            events: statements.iter().filter_map(event).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use siglum_domain::link::FIELDS;
+
+    use super::*;
+
+    /// A field that is forgotten here could not be sent.
+    #[test]
+    fn every_field_can_be_sent() {
+        let all = r#"{"issue_number":1,"pr_number":2,"pipeline_id":"p","agent_role":"r","phase":"f","labels":{"a":"b"}}"#;
+        let links: Links = serde_json::from_str(all).unwrap();
+        let fields: Vec<&str> = links.checked().unwrap().iter().map(Link::field).collect();
+        assert_eq!(fields, FIELDS);
+    }
+
+    #[test]
+    fn null_is_absent_and_others_are_refused() {
+        let none: Links = serde_json::from_str(r#"{"issue_number":null,"labels":null}"#).unwrap();
+        assert!(none.checked().unwrap().is_empty());
+        assert!(serde_json::from_str::<Links>(r#"{"isue_number":1}"#).is_err());
+        for (text, field) in [
+            (r#"{"issue_number":true}"#, "issue_number"),
+            (r#"{"pr_number":"9"}"#, "pr_number"),
+            (r#"{"agent_role":""}"#, "agent_role"),
+            (r#"{"labels":{"a=b":"c"}}"#, "labels"),
+            (r#"{"labels":{"":"c"}}"#, "label"),
+        ] {
+            let links: Links = serde_json::from_str(text).unwrap();
+            assert_eq!(links.checked().unwrap_err().field(), Some(field), "{text}");
+        }
+    }
+}

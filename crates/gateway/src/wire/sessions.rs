@@ -1,0 +1,363 @@
+//! Sessions.
+
+use serde::{Deserialize, Serialize};
+use siglum_domain::grammar::present;
+use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
+use siglum_ledger::{
+    LaunchEnd, Mode, RepositoryRecord, SessionListing, SessionOrigin, Statement, StatementRecord,
+};
+use utoipa::ToSchema;
+
+use super::{LinkTold, Links};
+use crate::problem::Problem;
+
+/// Who runs a session.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ModeTold {
+    /// One driver opens and commits its turns under a lease.
+    #[default]
+    Driven,
+    /// It runs by itself, and is watched.
+    Observed,
+}
+
+impl From<ModeTold> for Mode {
+    fn from(mode: ModeTold) -> Self {
+        match mode {
+            ModeTold::Driven => Self::Driven,
+            ModeTold::Observed => Self::Observed,
+        }
+    }
+}
+
+impl From<Mode> for ModeTold {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Driven => Self::Driven,
+            Mode::Observed => Self::Observed,
+        }
+    }
+}
+
+/// A session that is wanted. Fields that are not known are left out of account.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub(crate) struct NewSession {
+    /// Its id, where the caller made one: a UUID of version 7. The same one twice is one session.
+    #[schema(value_type = Option<String>, pattern = r"^ses_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
+    pub(crate) id: Option<SessionId>,
+    /// The ledger that alone extends its log, where that is not the one of the gateway.
+    #[schema(value_type = Option<String>, pattern = r"^led_[0-9a-f]{32}$")]
+    pub(crate) home: Option<LedgerId>,
+    /// The product that does the work.
+    #[schema(value_type = String, pattern = r"^[a-z0-9-]{1,64}$")]
+    pub(crate) agent: AgentName,
+    /// What the outside world calls the conversation. Blank is absent; then the header `siglum-conversation-id` names it,
+    /// else the baggage member `session.id`, else the agent's own id, else nobody does. With the same agent the same one
+    /// twice is one session.
+    #[schema(pattern = r"^(\s*|[A-Za-z0-9._:-]{1,128})$")]
+    pub(crate) conversation_id: Option<String>,
+    /// What the agent itself calls it.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[A-Za-z0-9._:-]+$")]
+    pub(crate) native_id: Option<NativeId>,
+    /// Who runs it; `driven` where nothing is said.
+    pub(crate) mode: Option<ModeTold>,
+    /// The directory it works in.
+    #[schema(min_length = 1, max_length = 4096)]
+    pub(crate) cwd: Option<String>,
+    /// What it works for.
+    pub(crate) links: Option<Links>,
+    /// The repositories that it works in, such as `github.com/owner/name`; the first is its own. Without a user or a
+    /// password in them.
+    #[schema(max_items = 32)]
+    pub(crate) repositories: Option<Vec<RepositoryName>>,
+    /// How long its token holds, in seconds: a day where nothing is said.
+    #[schema(minimum = 60, maximum = 2_592_000)]
+    pub(crate) token_seconds: Option<u32>,
+}
+
+/// The name of a repository, such as `github.com/owner/name`: no path, and no room for credentials.
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
+#[schema(value_type = String, pattern = r"^[A-Za-z0-9._:~+-][A-Za-z0-9._:/~+-]{0,511}$")]
+pub(crate) struct RepositoryName(String);
+
+impl RepositoryName {
+    /// The name, if it keeps to the rule: no room for credentials.
+    pub(crate) fn checked(&self, field: &str) -> Result<String, Problem> {
+        let allowed = |b: u8| {
+            b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'/' | b'~' | b'+' | b'-')
+        };
+        let is_short = (1..=512).contains(&self.0.len());
+        // It is a name and never a path of this machine.
+        if is_short && !self.0.starts_with('/') && self.0.bytes().all(allowed) {
+            return Ok(self.0.clone());
+        }
+        let rule = "1 to 512 of the characters A-Z a-z 0-9 . _ : / ~ + -, and no `/` at the start";
+        Err(Problem::invalid(field, rule))
+    }
+}
+
+/// Where the name of a conversation came from.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NamedBy {
+    /// The body of the request.
+    Body,
+    /// The header `siglum-conversation-id`.
+    Header,
+    /// The baggage of the trace.
+    Baggage,
+    /// The agent's own id.
+    Agent,
+    /// Nobody named it: it is the id of the session.
+    Nobody,
+}
+
+/// A name for the conversation that another one came before.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Ignored {
+    /// Where it came from.
+    pub(crate) named_by: NamedBy,
+    /// The name.
+    pub(crate) value: String,
+}
+
+/// Takes a name for a conversation, which blank is not.
+pub(crate) fn conversation(
+    field: &str,
+    text: Option<&str>,
+) -> Result<Option<ConversationId>, Problem> {
+    let named = text.and_then(present).map(ConversationId::new);
+    let named = named.transpose();
+    named.map_err(|e| Problem::invalid(field, e.rule))
+}
+
+/// A token, told once.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TokenTold {
+    /// Its id, which is no secret.
+    #[schema(value_type = String)]
+    pub(crate) id: TokenId,
+    /// The token itself. Nobody can tell it again.
+    pub(crate) secret: String,
+    /// From then on it is worth nothing.
+    #[schema(format = DateTime)]
+    pub(crate) expires_at: String,
+}
+
+/// A session that was created, or found.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Created {
+    /// The session.
+    pub(crate) session: SessionTold,
+    /// Whether it was there before.
+    pub(crate) already: bool,
+    /// A token that acts for this session alone.
+    pub(crate) token: TokenTold,
+    /// Where the name of the conversation came from.
+    pub(crate) named_by: NamedBy,
+    /// Names that another one came before.
+    pub(crate) ignored: Vec<Ignored>,
+}
+
+/// How the work of a session ended.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub(crate) enum NewEnd {
+    /// It came to its end.
+    Completed,
+    /// It failed.
+    Failed {
+        /// The exit code.
+        #[schema(minimum = -2_147_483_648_i64, maximum = 2_147_483_647_i64)]
+        code: i32,
+    },
+    /// A signal ended it.
+    Signalled {
+        /// The number of the signal.
+        #[schema(minimum = 1, maximum = 64)]
+        signal: i32,
+    },
+    /// It could not be started.
+    NotStarted {
+        /// The exit code of the launcher.
+        #[schema(minimum = -2_147_483_648_i64, maximum = 2_147_483_647_i64)]
+        code: i32,
+    },
+    /// Whoever launched it died, or does not know.
+    Lost,
+}
+
+impl NewEnd {
+    pub(crate) fn checked(&self) -> Result<LaunchEnd, Problem> {
+        Ok(match *self {
+            Self::Completed => LaunchEnd::Completed,
+            Self::Failed { code } => LaunchEnd::Failed { code },
+            Self::Signalled { signal } if (1..=64).contains(&signal) => {
+                LaunchEnd::Signalled { signal }
+            }
+            Self::Signalled { .. } => {
+                return Err(Problem::invalid("signal", "a number from 1 to 64"));
+            }
+            Self::NotStarted { code } => LaunchEnd::NotStarted { code },
+            Self::Lost => LaunchEnd::Lost,
+        })
+    }
+}
+
+/// What became of a request that may be made twice.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Ended {
+    /// The session.
+    pub(crate) session: SessionTold,
+    /// Whether it had ended before.
+    pub(crate) already: bool,
+}
+
+/// What a session used.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct TokensTold {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+}
+
+/// A session.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct SessionTold {
+    id: String,
+    agent: String,
+    conversation_id: String,
+    mode: ModeTold,
+    /// How it came here: `live`, `import`, `api`, `launch`.
+    origin: &'static str,
+    /// The ledger that alone extends its log.
+    home: String,
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// When anything was last heard of it.
+    #[schema(format = DateTime)]
+    last_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    ended_at: Option<String>,
+    /// How it ended, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    archived_at: Option<String>,
+    /// What is damaged of it; nothing is written then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quarantined: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    /// The repositories that it works in, its own first.
+    repositories: Vec<String>,
+    links: Vec<LinkTold>,
+    /// The first line of its first prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// The last sequence of its log.
+    head: u64,
+    /// The last sealed sequence.
+    sealed: u64,
+    turns: u64,
+    tokens: TokensTold,
+    /// How many commits name it as committer.
+    commits: u64,
+}
+
+impl SessionTold {
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn of(
+        listing: &SessionListing,
+        statements: &[StatementRecord],
+        repositories: &[RepositoryRecord],
+    ) -> Self {
+        let record = &listing.record;
+        let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        let used = listing.summary.tokens;
+        Self {
+            id: record.id.to_string(),
+            agent: record.agent.to_string(),
+            conversation_id: record.conversation.to_string(),
+            mode: record.mode.into(),
+            origin: match record.origin {
+                SessionOrigin::Live => "live",
+                SessionOrigin::Import => "import",
+                SessionOrigin::Api => "api",
+                SessionOrigin::Launch => "launch",
+            },
+            home: record.home.to_string(),
+            created_at: record.created_at.to_string(),
+            last_at: record.last_at.to_string(),
+            ended_at: text(record.ended_at),
+            end: end(statements),
+            archived_at: text(record.archived_at),
+            quarantined: record.quarantined.clone(),
+            parent: record.parent.map(|(id, _)| id.to_string()),
+            cwd: record.cwd.clone(),
+            repositories: named(listing, statements, repositories),
+            links: siglum_engine::why::links(statements)
+                .iter()
+                .map(LinkTold::from)
+                .collect(),
+            title: listing.summary.title.clone(),
+            head: record.head,
+            sealed: record.sealed,
+            turns: listing.summary.turns,
+            tokens: TokensTold {
+                input: used.input,
+                output: used.output,
+                cache_read: used.cache_read,
+                cache_write: used.cache_write,
+            },
+            commits: listing.commits,
+        }
+    }
+}
+
+fn end(statements: &[StatementRecord]) -> Option<String> {
+    statements.iter().rev().find_map(|s| match &s.statement {
+        Statement::Ended { end: Some(end), .. } | Statement::LaunchEnded { end, .. } => {
+            Some(siglum_engine::launch::words(end))
+        }
+        _ => None,
+    })
+}
+
+fn named(
+    listing: &SessionListing,
+    statements: &[StatementRecord],
+    known: &[RepositoryRecord],
+) -> Vec<String> {
+    let stated = statements.iter().find_map(|s| match &s.statement {
+        Statement::WorksIn { repositories, .. } => Some(repositories.clone()),
+        _ => None,
+    });
+    let ids = stated.unwrap_or_else(|| listing.record.repository.into_iter().collect());
+    let name = |id| {
+        known
+            .iter()
+            .find(|r| r.id == id)
+            .map(|r| r.common_dir.clone())
+    };
+    ids.into_iter().filter_map(name).collect()
+}
+
+/// A page of sessions.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Sessions {
+    /// The sessions, those that were created last first.
+    pub(crate) sessions: Vec<SessionTold>,
+    /// Give it as `cursor` to get the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
