@@ -21,7 +21,7 @@ pub(super) fn created(stage: &mut Stage, name: &str, links: Vec<Link>) -> Sessio
     let new = NewSession {
         agent: AgentName::new("codex").unwrap(),
         conversation: ConversationId::new(name).unwrap(),
-        cwd: Some("/work".to_owned()),
+        cwd: Some("/home/dev".to_owned()),
         links,
         by: "Ann".to_owned(),
     };
