@@ -1,5 +1,7 @@
 //! What a runtime may count on.
 
+mod at_once;
+
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 

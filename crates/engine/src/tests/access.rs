@@ -5,6 +5,7 @@ use std::time::Duration;
 use siglum_domain::access::Scope;
 use siglum_domain::observation::StartKind;
 use siglum_domain::{SessionId, TokenId, TokenName};
+use siglum_ledger::AuditFilter;
 use uuid::Uuid;
 
 use super::stage::{Stage, at, says, started};
@@ -129,4 +130,84 @@ fn use_is_noted_once_an_hour() {
         assert_eq!(last, noted.last().map(|s| at(1000 + s)));
     }
     assert_eq!(noted, [0, HOUR, 2 * HOUR]);
+}
+
+/// The entries of the audit as `action outcome actor`, oldest first.
+fn audited(stage: &mut Stage) -> Vec<String> {
+    let all = AuditFilter::default();
+    let entries = stage.play(|_, ledger| crate::audit::list(ledger, &all).unwrap());
+    let told = |e: &siglum_domain::audit::Entry| {
+        let h = &e.header;
+        format!("{} {} {}", h.action.as_str(), h.outcome.as_str(), h.actor)
+    };
+    entries.iter().rev().map(told).collect()
+}
+
+#[test]
+fn the_life_of_a_token_is_in_the_audit() {
+    let mut stage = Stage::new();
+    issued(&mut stage, &new(1, None));
+    let caller = told(&mut stage, 1).unwrap();
+    stage.play(|here, ledger| {
+        for _ in 0..3 {
+            note_use(here, ledger, &caller).unwrap();
+        }
+        rotate(here, ledger, id(1), &new(2, None), Duration::ZERO).unwrap();
+        rotate(here, ledger, id(1), &new(3, None), Duration::ZERO).unwrap_err();
+        for _ in 0..2 {
+            revoke(here, ledger, id(2), "Bob").unwrap();
+        }
+    });
+    let bearer = format!("token {} token 1", id(1));
+    assert_eq!(
+        audited(&mut stage),
+        [
+            "token.created done Ann".to_owned(),
+            format!("token.used done {bearer}"),
+            "token.rotated done Ann".to_owned(),
+            "token.revoked done Bob".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn a_token_that_is_worth_nothing_is_audited_once_an_hour_and_an_unknown_one_each_time() {
+    let mut stage = Stage::new();
+    issued(&mut stage, &new(1, Some(900)));
+    for seconds in [0, 1, HOUR - 1, HOUR + 1] {
+        stage.now.set(1000 + seconds);
+        for digest in ["digest 1", "digest 9"] {
+            stage.play(|here, ledger| {
+                let refusal = authenticate(here, ledger, digest).unwrap_err();
+                let more = serde_json::json!({ "address": "192.0.2.7" });
+                note_refusal(here, ledger, digest, &refusal, &more).unwrap();
+            });
+        }
+    }
+    let told = audited(&mut stage);
+    let known = format!("token.refused refused token {} token 1", id(1));
+    assert_eq!(told.iter().filter(|t| **t == known).count(), 2, "{told:?}");
+    let unknown = "token.refused refused unknown";
+    assert_eq!(told.iter().filter(|t| *t == unknown).count(), 4);
+    let told = format!("{:?}", stage.read(|tx| tx.audit(&AuditFilter::default())));
+    assert!(told.contains("192.0.2.7") && !told.contains("digest 9"));
+}
+
+#[test]
+fn the_tokens_of_a_session_end_when_it_is_archived() {
+    let mut stage = Stage::new();
+    let session = super::audit::created(&mut stage, "one", vec![]);
+    let other = super::audit::created(&mut stage, "two", vec![]);
+    for (n, session) in [(1, session), (2, session), (3, other)] {
+        let scope = Scope::Session(session);
+        let token = NewToken {
+            scope,
+            ..new(n, None)
+        };
+        issued(&mut stage, &token);
+    }
+    stage.play(|here, ledger| crate::turn::archive(here, ledger, session, "Ann").unwrap());
+    assert_eq!(told(&mut stage, 1), Err("token_revoked"));
+    assert_eq!(told(&mut stage, 2), Err("token_revoked"));
+    assert!(told(&mut stage, 3).is_ok());
 }

@@ -17,11 +17,11 @@ use crate::turn::{self, NewSession};
 const SECRET: &str =
     "siglum_default_3f786850e387550fdab836ed7e6dc8819f86d081884c7d659a2feaa0c55ad015";
 
-fn created(stage: &mut Stage, name: &str, links: Vec<Link>) -> SessionId {
+pub(super) fn created(stage: &mut Stage, name: &str, links: Vec<Link>) -> SessionId {
     let new = NewSession {
         agent: AgentName::new("codex").unwrap(),
         conversation: ConversationId::new(name).unwrap(),
-        cwd: Some("/work".to_owned()),
+        cwd: Some("/home/dev".to_owned()),
         links,
         by: "Ann".to_owned(),
     };
