@@ -125,6 +125,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(commits::show))
         .routes(routes!(audit::list))
         .routes(routes!(audit::verify))
+        .routes(routes!(pipelines::list))
+        .routes(routes!(pipelines::show))
+        .routes(routes!(pipelines::draw))
+        .routes(routes!(pipelines::bundle))
+        .routes(routes!(pipelines::record))
 }
 
 /// The document in JSON, as it is served and committed.

@@ -5,6 +5,7 @@ mod checkpoints;
 mod commits;
 mod events;
 mod links;
+mod pipelines;
 mod sessions;
 mod turns;
 
@@ -13,5 +14,6 @@ pub(crate) use checkpoints::*;
 pub(crate) use commits::*;
 pub(crate) use events::*;
 pub(crate) use links::*;
+pub(crate) use pipelines::*;
 pub(crate) use sessions::*;
 pub(crate) use turns::*;
