@@ -21,6 +21,7 @@ mod hook;
 mod platform;
 #[cfg(test)]
 mod schema;
+mod store;
 mod ui;
 
 use std::process::ExitCode;
