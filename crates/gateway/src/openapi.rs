@@ -162,6 +162,7 @@ mod tests {
 
     /// The committed document is the one that is served. `SIGLUM_UPDATE_SCHEMAS=1` writes it anew.
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test is told to write")]
     fn the_committed_document_is_the_served_one() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
         let served = document();
