@@ -2,7 +2,8 @@
 //!
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
-//! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`]. The engine composes them; nothing here judges or decides. SQL lives in
+//! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
+//! [`Replicas`]. The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 
@@ -16,6 +17,7 @@ mod launch;
 pub mod postgres;
 mod projections;
 mod record;
+mod replicas;
 mod row;
 mod schema;
 mod spool;
@@ -31,6 +33,10 @@ pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredS
 pub use postgres::{PostgresHints, PostgresLedger, PostgresSettings};
 pub use projections::{Delivery, Lag, Projection, Projections};
 pub use record::*;
+pub use replicas::{
+    DESTINATION, Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, Replicas,
+    RewriteRecord,
+};
 pub use row::LogRow;
 pub use spool::{Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;

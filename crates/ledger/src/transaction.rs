@@ -17,6 +17,7 @@ use crate::forgetting::Forgetting;
 use crate::integrity::Integrity;
 use crate::projections::Projections;
 use crate::record::*;
+use crate::replicas::Replicas;
 use crate::turns::Turns;
 
 /// How safe a write is when the call returns.
@@ -114,11 +115,11 @@ pub fn write<T>(
 
 /// Everything that can be done inside a transaction.
 pub trait Transaction:
-    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity
+    Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Replicas
 {
 }
-impl<T: Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity> Transaction
-    for T
+impl<T> Transaction for T where
+    T: Sessions + Log + Commits + Queue + Forgetting + Turns + Projections + Integrity + Replicas
 {
 }
 

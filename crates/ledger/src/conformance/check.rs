@@ -4,8 +4,8 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 
 use super::{
     checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting, integrity,
-    leases, lists, places, projections, queue, receipts, sessions, statements, transactions, turns,
-    waits,
+    leases, lists, places, projections, queue, receipts, replicas, sessions, statements,
+    transactions, turns, waits,
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -74,6 +74,7 @@ pub fn checks() -> Vec<Check> {
         commits::CHECKS,
         checkpoints::CHECKS,
         queue::CHECKS,
+        replicas::CHECKS,
         transactions::CHECKS,
     ]
     .concat()

@@ -20,6 +20,7 @@ mod places;
 mod projections;
 mod queue;
 mod receipts;
+mod replicas;
 mod sample;
 #[cfg(feature = "postgres")]
 mod server;

@@ -19,6 +19,7 @@ mod migrate;
 mod open;
 mod projections;
 mod queue;
+mod replicas;
 mod sessions;
 mod settings;
 mod statements;

@@ -16,6 +16,7 @@ mod migrate;
 mod open;
 mod projections;
 mod queue;
+mod replicas;
 mod sessions;
 mod turns;
 

@@ -12,6 +12,7 @@ mod log;
 mod own;
 mod projections;
 mod queue;
+mod replicas;
 mod sessions;
 mod tests;
 mod turns;
