@@ -58,6 +58,7 @@ enum Command {
     Link(commands::link::Command),
     #[command(subcommand)]
     Projection(commands::projection::Command),
+    Sync(commands::sync::Args),
     Rebuild(commands::rebuild::Args),
     Adopt(commands::adopt::Args),
     Import(commands::import::Args),
@@ -134,6 +135,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Checkpoint(command) => commands::checkpoint::run(&command, cx),
         Command::Link(command) => commands::link::run(&command, cx),
         Command::Projection(command) => commands::projection::run(&command, cx),
+        Command::Sync(args) => commands::sync::run(&args, cx),
         Command::Rebuild(args) => commands::rebuild::run(&args, cx),
         Command::Adopt(args) => commands::adopt::run(&args, cx),
         Command::Import(args) => commands::import::run(&args, cx),

@@ -51,6 +51,7 @@ const SCHEMAS: &[Row] = &[
     (session::recover::SCHEMA, of::<session::recover::Json>),
     (session::show::SCHEMA, of::<session::show::Json>),
     (status::json::SCHEMA, of::<status::json::Json>),
+    (sync::SCHEMA, of::<sync::Json>),
     (verify::SCHEMA, of::<verify::Json>),
     (why::SCHEMA, of::<why::Json>),
 ];

@@ -22,6 +22,7 @@ pub mod launch;
 mod moves;
 pub mod overview;
 pub mod project;
+pub mod replica;
 pub mod restore;
 mod rivals;
 mod scene;

@@ -21,6 +21,7 @@ pub mod run;
 pub mod session;
 pub mod show;
 pub mod status;
+pub mod sync;
 pub mod time;
 pub mod verify;
 pub mod why;

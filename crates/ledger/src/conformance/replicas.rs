@@ -606,8 +606,8 @@ fn replica(shelf: &dyn Shelf) -> Outcome {
         tx.put_replica_repository(&repository(), at(1))?;
         tx.put_replica_repository(&repository(), at(2))?;
         tx.put_replica_session(&replicated(9), &[native("old")])?;
-        tx.put_replica_rows(session_id(9), &[turn.clone()], &rows[..1])?;
-        tx.put_replica_rows(session_id(9), &[turn.clone()], &rows[1..])?;
+        tx.put_replica_rows(session_id(9), std::slice::from_ref(&turn), &rows[..1])?;
+        tx.put_replica_rows(session_id(9), std::slice::from_ref(&turn), &rows[1..])?;
         tx.put_replica_session(&replicated(9), &natives)
     })?;
     let mut later = Desk::open(shelf)?;
