@@ -146,6 +146,12 @@ impl GatewayClient {
         self.token == other.token
     }
 
+    /// By which token the gateway knows us, if by any.
+    #[must_use]
+    pub const fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
     /// The address.
     #[must_use]
     pub const fn address(&self) -> &Address {

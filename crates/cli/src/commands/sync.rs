@@ -11,6 +11,7 @@ use siglum_engine::replica::{self, Destined, Due, GateError, Sender, Sent};
 use siglum_engine::worker::{self, Run, Slice};
 use siglum_ledger::{Durability, Ledger as _, Projection, SqliteLedger, read, write};
 
+#[cfg(test)]
 pub use self::told::Json;
 use self::told::Outcome;
 use crate::cx::Cx;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use siglum_engine::find;
 use siglum_engine::history::{self, Ended};
-use siglum_ledger::read;
+use siglum_ledger::{Ledger as _, read};
 
 use crate::clock::{self, Ids};
 use crate::cx::Cx;

@@ -94,6 +94,9 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
         field(ui, "Native ids", natives.join(", "))?;
     }
     state(ui, history)?;
+    if history.replica {
+        field(ui, "Replica", format!("its home is {}", record.home))?;
+    }
     if let Some(at) = record.archived_at {
         field(ui, "Archived", ui::when(at))?;
     }

@@ -106,6 +106,10 @@ pub struct Json {
     state: String,
     /// `live`, `import`, `api` or `launch`.
     origin: String,
+    /// The ledger that alone extends it.
+    home: String,
+    /// Whether that is another one, and here is a replica.
+    replica: bool,
     created_at: String,
     last_at: String,
     ended_at: Option<String>,
@@ -315,6 +319,8 @@ impl Json {
             title: card.title.clone(),
             state: history.stand.word().to_owned(),
             origin: origin(record.origin).to_owned(),
+            home: record.home.to_string(),
+            replica: history.replica,
             created_at: record.created_at.to_string(),
             last_at: record.last_at.to_string(),
             ended_at: record.ended_at.map(|t| t.to_string()),
