@@ -107,6 +107,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
             gateway.end(cx, session, &LaunchEnd::NotStarted { code: 1 });
         }
     })?;
+    let checkout = launched.tree.as_ref().map(|tree| tree.path.clone());
+    let checkout = checkout.or_else(|| cx.find_repo().map(|r| r.worktree().to_owned()));
+    if let Some(checkout) = &checkout {
+        Tree::tell_left(cx, checkout);
+    }
     let mut command = child::command(&args.command[0], &args.command[1..]);
     let dir = launched.tree.as_ref().map_or(&cx.dir, |tree| &tree.dir);
     start_in(&mut command, dir);
@@ -288,12 +293,19 @@ impl Launched {
     fn end(&self, cx: &Cx, end: &LaunchEnd) {
         let short = self.session.short();
         let worktree = self.tree.as_ref().map(|tree| {
-            let settled = tree.settle(self.busy(cx));
-            if let OwnWorktree::Kept { reason } = &settled {
+            let settled = tree.settle(self.session, self.busy(cx));
+            if let OwnWorktree::Kept { reason, snapshot } = &settled {
                 let path = tree.path.display();
                 cx.ui
                     .warning(format!("the worktree of session {short} is kept: {reason}"));
                 cx.ui.warning(format!("it is at {path}"));
+                if let Some(kept) = snapshot {
+                    cx.ui.warning(format!(
+                        "what is not committed in it is kept as {} ({})",
+                        kept.reference,
+                        kept.commit.short()
+                    ));
+                }
             }
             settled
         });

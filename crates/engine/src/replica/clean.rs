@@ -81,12 +81,13 @@ pub(super) fn statement(redactor: &Redactor, statement: Statement) -> Statement 
         Statement::LaunchEnded {
             session,
             end,
-            worktree: Some(OwnWorktree::Kept { reason }),
+            worktree: Some(OwnWorktree::Kept { reason, snapshot }),
         } => Statement::LaunchEnded {
             session,
             end,
             worktree: Some(OwnWorktree::Kept {
                 reason: text(redactor, reason),
+                snapshot,
             }),
         },
         other => other,

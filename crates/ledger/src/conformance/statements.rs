@@ -103,6 +103,10 @@ fn kinds(shelf: &dyn Shelf) -> Outcome {
             end: LaunchEnd::Failed { code: 3 },
             worktree: Some(OwnWorktree::Kept {
                 reason: "it holds work".to_owned(),
+                snapshot: Some(Snapshot {
+                    reference: "refs/siglum/snapshots/x".to_owned(),
+                    commit: oid(4),
+                }),
             }),
         },
     ];

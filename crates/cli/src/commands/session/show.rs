@@ -160,6 +160,8 @@ struct LaunchJson {
     worktree_state: Option<String>,
     /// Why the checkout was kept.
     kept_because: Option<String>,
+    /// The reference that keeps what was not committed in it.
+    snapshot: Option<String>,
 }
 
 impl LaunchJson {
@@ -172,10 +174,13 @@ impl LaunchJson {
             Some(LaunchEnd::NotStarted { code }) => ("not_started", Some(*code), None),
             Some(LaunchEnd::Lost) => ("lost", None, None),
         };
-        let (kept, because) = match &standing.worktree {
-            None => (None, None),
-            Some(OwnWorktree::Removed) => (Some("removed"), None),
-            Some(OwnWorktree::Kept { reason }) => (Some("kept"), Some(reason.clone())),
+        let (kept, because, snapshot) = match &standing.worktree {
+            None => (None, None, None),
+            Some(OwnWorktree::Removed) => (Some("removed"), None, None),
+            Some(OwnWorktree::Kept { reason, snapshot }) => {
+                let snapshot = snapshot.as_ref().map(|s| s.reference.clone());
+                (Some("kept"), Some(reason.clone()), snapshot)
+            }
         };
         Self {
             program: standing.launch.program.clone(),
@@ -188,6 +193,7 @@ impl LaunchJson {
             worktree: standing.launch.worktree.clone(),
             worktree_state: kept.map(str::to_owned),
             kept_because: because,
+            snapshot,
         }
     }
 }
