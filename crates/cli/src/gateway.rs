@@ -39,14 +39,14 @@ impl Gate for Way {
         let strange = |e: serde_json::Error| GateError::Unavailable(format!("its positions: {e}"));
         match self.0.send_replica(batch, &Once) {
             Ok(positions) => serde_json::from_value(positions).map_err(strange),
-            Err(error) => Err(gate_error(error)),
+            Err(error) => Err(gate_error(&error)),
         }
     }
 }
 
 /// What is said of the batch is told from what is said of us or of the server.
-fn gate_error(error: EgressError) -> GateError {
-    match &error {
+fn gate_error(error: &EgressError) -> GateError {
+    match error {
         EgressError::Refused { problem, .. } if matches!(problem.status, 400 | 409 | 413 | 422) => {
             let field = problem.field.as_deref();
             let document: Option<DocumentName> = field.and_then(|f| f.parse().ok());

@@ -52,7 +52,7 @@ pub enum EgressError {
         /// Where.
         address: String,
         /// What it says.
-        problem: Problem,
+        problem: Box<Problem>,
     },
     /// The server cannot now: it may be asked again.
     #[error("{address} cannot take it now: {problem}")]
@@ -60,7 +60,7 @@ pub enum EgressError {
         /// Where.
         address: String,
         /// What it says.
-        problem: Problem,
+        problem: Box<Problem>,
         /// It wants to be left alone for so long.
         after: Option<Duration>,
     },
@@ -283,7 +283,7 @@ impl GatewayClient {
         if status.is_redirection() {
             return Err(self.strange("it sends to another address, and no other is asked"));
         }
-        let problem = Problem::read(code, body);
+        let problem = Box::new(Problem::read(code, body));
         let address = self.address.to_string();
         Err(match code {
             408 | 425 | 429 | 500..=599 => EgressError::Busy {
@@ -300,5 +300,146 @@ impl GatewayClient {
             address: self.address.to_string(),
             why: why.to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::address::Plain;
+    use crate::retry::Once;
+
+    /// A server that gives these answers, one for each request, and then what it was asked.
+    fn server(answers: Vec<String>) -> (Address, thread::JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!("http://{}/base/", listener.local_addr().unwrap());
+        let serving = thread::spawn(move || {
+            let mut asked = Vec::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") {
+                    assert!(reader.read_line(&mut head).unwrap() > 0);
+                }
+                let lower = head.to_ascii_lowercase();
+                let length = lower.split("content-length: ").nth(1).unwrap();
+                let length = length.lines().next().unwrap().parse().unwrap();
+                let mut body = vec![0; length];
+                reader.read_exact(&mut body).unwrap();
+                asked.push(head + &String::from_utf8_lossy(&body));
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+            asked
+        });
+        (Address::parse(&text, Plain::Loopback).unwrap(), serving)
+    }
+
+    fn answer(status: &str, more: &str, body: &str) -> String {
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{more}\r\n{body}"
+        )
+    }
+
+    fn client(address: Address) -> GatewayClient {
+        let token = Token::new("sgl_secret").unwrap();
+        GatewayClient::new(address, Some(token), Timeouts::default())
+    }
+
+    struct Counted(Cell<u32>, Cell<Option<Duration>>);
+
+    impl Waits for Counted {
+        fn wait(&self, after: u32, least: Option<Duration>) -> bool {
+            self.0.set(after);
+            self.1.set(least.or(self.1.get()));
+            after < 3
+        }
+    }
+
+    #[test]
+    fn the_token_is_in_one_header_and_told_nowhere() {
+        let (address, serving) = server(vec![answer("200 OK", "", r#"{"positions": {"n": 1}}"#)]);
+        let client = client(address);
+        let positions = client.send_replica(b"xyz", &Once).unwrap();
+        assert_eq!(positions, json!({"n": 1}));
+        let asked = serving.join().unwrap().remove(0);
+        assert!(
+            asked.starts_with("POST /base/v1/replicas HTTP/1.1"),
+            "{asked}"
+        );
+        assert_eq!(asked.matches("sgl_secret").count(), 1);
+        assert!(
+            asked
+                .to_ascii_lowercase()
+                .contains("authorization: bearer sgl_secret"),
+            "{asked}"
+        );
+        assert!(asked.ends_with("xyz"));
+        assert!(!format!("{client:?}").contains("sgl_secret"));
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_reason_and_is_not_tried_again() {
+        let body = r#"{"title":"bad","detail":"no","code":"c","field":"links.phase"}"#;
+        let (address, serving) = server(vec![answer("422 X", "", body)]);
+        let error =
+            client(address).create_session(&json!({}), &Counted(Cell::new(0), Cell::new(None)));
+        let Err(EgressError::Refused { problem, .. }) = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(
+            (problem.field.as_deref(), problem.code.as_deref()),
+            (Some("links.phase"), Some("c"))
+        );
+        assert_eq!(serving.join().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_may_pass_is_tried_again_as_the_caller_waits() {
+        let busy = answer("503 X", "retry-after: 2\r\n", "later");
+        let (address, serving) = server(vec![busy.clone(), busy, answer("201 X", "", "")]);
+        let waits = Counted(Cell::new(0), Cell::new(None));
+        let done = client(address)
+            .end_session("ses_x", &json!({}), &waits)
+            .unwrap();
+        assert_eq!((done.status, done.body), (201, Value::Null));
+        assert_eq!(
+            (waits.0.get(), waits.1.get()),
+            (2, Some(Duration::from_secs(2)))
+        );
+        assert_eq!(serving.join().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn nobody_else_is_asked() {
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        other.set_nonblocking(true).unwrap();
+        let location = format!("location: http://{}/\r\n", other.local_addr().unwrap());
+        let (address, serving) = server(vec![answer("307 X", &location, "")]);
+        let error = client(address).heartbeat("ses_x", &Once);
+        assert!(
+            matches!(error, Err(EgressError::Strange { .. })),
+            "{error:?}"
+        );
+        assert!(other.accept().is_err());
+        assert_eq!(serving.join().unwrap().len(), 1);
+        let free = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let nobody = Address::parse(&format!("http://{free}"), Plain::Loopback).unwrap();
+        let error = client(nobody).heartbeat("ses_x", &Once);
+        assert!(
+            matches!(error, Err(EgressError::Unreachable { .. })),
+            "{error:?}"
+        );
     }
 }

@@ -38,6 +38,7 @@ pub fn prepare(
         let mut due = 0;
         for projection in tx.projections()? {
             due += tx.restart(&projection.name, None, now)?;
+            tx.restart_documents(&projection.name)?;
         }
         Ok(Prepared {
             due,

@@ -346,6 +346,7 @@ fn refused(to: &mut Stage, batch: &Batch) -> (DocumentName, String) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one row for each rule")]
 fn what_breaks_a_rule_is_refused_with_its_name_and_nothing_is_written() {
     let (mut from, mut to) = (sender(), receiver());
     let session = turn(&mut from, "a", 1);
@@ -364,7 +365,7 @@ fn what_breaks_a_rule_is_refused_with_its_name_and_nothing_is_written() {
         (
             |b| {
                 b.receipts[0].entries[0].fact =
-                    Some("{\"fact\":\"other\",\"name\":\"n\"}".to_owned())
+                    Some("{\"fact\":\"other\",\"name\":\"n\"}".to_owned());
             },
             receipt(1),
         ),

@@ -104,11 +104,63 @@ fn a_sync_that_is_killed_or_not_answered_goes_on() {
     }
 }
 
-#[test]
-fn a_thousand_sessions_are_killed_through() {
+/// A session that prompts and stops.
+fn said(n: i64) -> siglum_domain::intake::Intake {
     use siglum_domain::intake::{AgentMatter, Intake, Matter, VERSION};
     use siglum_domain::observation::{Body, Fact, Observation, Source};
-    use siglum_domain::{AgentName, IdSource, NativeId, Redacted, Timestamp};
+    use siglum_domain::{AgentName, NativeId, Redacted, Timestamp};
+    let at = Timestamp::from_seconds(1_795_000_000 + n * 10);
+    let said = |key: &str, fact| Observation {
+        source: Source::Hook,
+        key: key.to_owned(),
+        event: key.to_owned(),
+        at,
+        turn: Some("t".to_owned()),
+        subagent: None,
+        fact,
+    };
+    let text = Redacted::from_stored(format!("do number {n}"));
+    let matter = AgentMatter {
+        agent: AgentName::new("claude-code").unwrap(),
+        native: NativeId::new(format!("native-{n}")).unwrap(),
+        parent: None,
+        explicit: None,
+        process: None,
+        above: Vec::new(),
+        carried: None,
+        claim: None,
+        cwd: None,
+        place: None,
+        transcript: None,
+        transcript_of: None,
+        observations: vec![
+            said(
+                "prompt",
+                Fact::Prompt {
+                    text: Body::Text(text),
+                    synthetic: false,
+                },
+            ),
+            said(
+                "stop",
+                Fact::Stopped {
+                    last_message: None,
+                    background: Vec::new(),
+                },
+            ),
+        ],
+    };
+    Intake {
+        version: VERSION,
+        key: format!("k{n}"),
+        at,
+        matter: Matter::Agent(matter),
+    }
+}
+
+#[test]
+fn a_thousand_sessions_are_killed_through() {
+    use siglum_domain::IdSource;
     struct Ids(std::cell::Cell<u128>);
     impl IdSource for Ids {
         fn fresh(&self) -> uuid::Uuid {
@@ -122,53 +174,7 @@ fn a_thousand_sessions_are_killed_through() {
     let ids = Ids(std::cell::Cell::new(0));
     let mut ledger = here(&world);
     for n in 0..1_000_i64 {
-        let at = Timestamp::from_seconds(1_795_000_000 + n * 10);
-        let said = |key: &str, fact| Observation {
-            source: Source::Hook,
-            key: key.to_owned(),
-            event: key.to_owned(),
-            at,
-            turn: Some("t".to_owned()),
-            subagent: None,
-            fact,
-        };
-        let text = Redacted::from_stored(format!("do number {n}"));
-        let matter = AgentMatter {
-            agent: AgentName::new("claude-code").unwrap(),
-            native: NativeId::new(format!("native-{n}")).unwrap(),
-            parent: None,
-            explicit: None,
-            process: None,
-            above: Vec::new(),
-            carried: None,
-            claim: None,
-            cwd: None,
-            place: None,
-            transcript: None,
-            transcript_of: None,
-            observations: vec![
-                said(
-                    "prompt",
-                    Fact::Prompt {
-                        text: Body::Text(text),
-                        synthetic: false,
-                    },
-                ),
-                said(
-                    "stop",
-                    Fact::Stopped {
-                        last_message: None,
-                        background: Vec::new(),
-                    },
-                ),
-            ],
-        };
-        let intake = Intake {
-            version: VERSION,
-            key: format!("k{n}"),
-            at,
-            matter: Matter::Agent(matter),
-        };
+        let intake = said(n);
         siglum_engine::deliver::deliver(&mut ledger, &ids, &intake).unwrap();
     }
     let gateway = Gateway::start(&world);
