@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde_json::Value;
 
 /// How much of each word of a server is kept, in characters.
 const MOST: usize = 1_000;
@@ -22,37 +22,28 @@ pub struct Problem {
     pub field: Option<String>,
 }
 
-/// The members that are read; a word of another type is left out.
-#[derive(Debug, Default, Deserialize)]
-struct Body {
-    #[serde(default)]
-    title: serde_json::Value,
-    #[serde(default)]
-    detail: serde_json::Value,
-    #[serde(default)]
-    code: serde_json::Value,
-    #[serde(default)]
-    field: serde_json::Value,
-}
-
 impl Problem {
     /// Reads the body of an answer. Whatever it is, its reason is not lost.
     #[must_use]
     pub fn read(status: u16, body: &[u8]) -> Self {
-        let word = |value: serde_json::Value| value.as_str().map(shown).filter(|w| !w.is_empty());
-        match serde_json::from_slice::<Body>(body) {
-            Ok(body) => Self {
+        let Ok(Value::Object(members)) = serde_json::from_slice(body) else {
+            let text = shown(&String::from_utf8_lossy(body));
+            return Self {
                 status,
-                title: word(body.title),
-                detail: word(body.detail),
-                code: word(body.code),
-                field: word(body.field),
-            },
-            Err(_) => Self {
-                status,
-                detail: Some(shown(&String::from_utf8_lossy(body))).filter(|w| !w.is_empty()),
+                detail: Some(text).filter(|text| !text.is_empty()),
                 ..Self::default()
-            },
+            };
+        };
+        let word = |name: &str| {
+            let value = members.get(name).and_then(Value::as_str);
+            value.map(shown).filter(|text| !text.is_empty())
+        };
+        Self {
+            status,
+            title: word("title"),
+            detail: word("detail"),
+            code: word("code"),
+            field: word("field"),
         }
     }
 }
