@@ -8,8 +8,8 @@ use siglum_domain::receipt::GENESIS;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
 use siglum_ledger::{
-    CheckpointKind, CheckpointRecord, CommitRecord, DESTINATION, Durability, SeenBy, SessionFilter,
-    Statement, Transaction, write,
+    CheckpointKind, CheckpointRecord, CommitRecord, DESTINATION, Durability, Ledger, SeenBy,
+    SessionFilter, Statement, Transaction, read, write,
 };
 use uuid::Uuid;
 
@@ -201,7 +201,11 @@ fn feed(from: &mut Stage, gate: &mut dyn Gate) -> Sent {
 
 /// Everything that a ledger answers with, in words.
 fn told(stage: &mut Stage, home: LedgerId) -> Vec<String> {
-    let sessions = stage.read(|tx| tx.sessions(&SessionFilter::default()));
+    told_by(&mut stage.ledger, home)
+}
+
+fn told_by(ledger: &mut dyn Ledger, home: LedgerId) -> Vec<String> {
+    let sessions = read(ledger, |tx| tx.sessions(&SessionFilter::default())).unwrap();
     let mut lines = Vec::new();
     for listing in sessions {
         let record = listing.record;
@@ -209,7 +213,7 @@ fn told(stage: &mut Stage, home: LedgerId) -> Vec<String> {
             continue;
         }
         let id = record.id;
-        lines.push(stage.read(|tx| {
+        let line = read(ledger, |tx| {
             Ok(format!(
                 "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 (
@@ -229,10 +233,11 @@ fn told(stage: &mut Stage, home: LedgerId) -> Vec<String> {
                 tx.statements_of_session(id)?,
                 tx.commits_of_session(id, 99)?,
             ))
-        }));
+        });
+        lines.push(line.unwrap());
     }
     lines.sort();
-    let mut checkpoints = stage.read(|tx| tx.checkpoints(None, None, 99));
+    let mut checkpoints = read(ledger, |tx| tx.checkpoints(None, None, 99)).unwrap();
     checkpoints.sort_by_key(|c| c.id);
     lines.push(format!("{checkpoints:?}"));
     lines
@@ -285,6 +290,77 @@ fn what_changes_later_arrives_too() {
     assert_eq!(told(&mut to, home()), told(&mut from, home()));
     let found = to.read(|tx| known_elsewhere(tx, None, &oid(7))).unwrap();
     assert_eq!(found.judgement, judged(other));
+}
+
+#[test]
+fn an_older_state_that_comes_late_changes_nothing() {
+    let (mut from, mut to) = (sender(), receiver());
+    let session = turn(&mut from, "a", 1);
+    let repository = commit(&mut from, session, 7);
+    let mut gate = Played::to(&mut to);
+    feed(&mut from, &mut gate);
+    let old = gate.seen.clone();
+    let other = turn(&mut from, "b", 2);
+    wrote(&mut from, |tx| {
+        tx.rejudge(repository, &oid(7), &judged(other))
+    });
+    wrote(&mut from, |tx| tx.set_ended(session, Some(at(99))));
+    feed(&mut from, &mut gate);
+    for bytes in old {
+        take(gate.to, &bytes).unwrap();
+    }
+    assert_eq!(told(&mut to, home()), told(&mut from, home()));
+}
+
+/// The way to a ledger in PostgreSQL.
+#[cfg(feature = "postgres")]
+struct Server(siglum_ledger::PostgresLedger);
+
+#[cfg(feature = "postgres")]
+impl Gate for Server {
+    fn send(&mut self, bytes: &[u8]) -> Result<Positions, GateError> {
+        let batch = decode(bytes).unwrap();
+        let ids = crate::tests::stage::Ids::default();
+        let here = crate::Here {
+            ids: &ids,
+            clock: &|| at(1),
+            alive: &|_| None,
+            redactor: Redactor::shared(),
+        };
+        // Twice, as after an answer that was lost.
+        apply(&here, &mut self.0, &batch).unwrap();
+        Ok(apply(&here, &mut self.0, &batch).unwrap())
+    }
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_receiver_in_postgresql_answers_as_the_sender() {
+    let Some(address) = siglum_ledger::conformance::Server::address() else {
+        println!("not tested: SIGLUM_TEST_PG is not set");
+        return;
+    };
+    let server = siglum_ledger::conformance::Server::shared(&address).unwrap();
+    let how = siglum_ledger::sqlite::Open::Command {
+        id: LedgerId::from_uuid(Uuid::from_u128(2)),
+        key: [3; 32],
+    };
+    let settings = server.settings(server.tenant());
+    let ledger = siglum_ledger::PostgresLedger::open(&settings, how).unwrap();
+    let mut gate = Server(ledger);
+    let mut from = sender();
+    let session = turn(&mut from, "a", 1);
+    let repository = commit(&mut from, session, 7);
+    attach(&mut from, session, 42);
+    feed(&mut from, &mut gate);
+    let other = turn(&mut from, "b", 2);
+    wrote(&mut from, |tx| {
+        tx.rejudge(repository, &oid(7), &judged(other))?;
+        tx.withdraw_checkpoint(CheckpointId::from_uuid(Uuid::from_u128(9007)))?;
+        tx.forget_session(session, at(5_000))
+    });
+    feed(&mut from, &mut gate);
+    assert_eq!(told_by(&mut gate.0, home()), told(&mut from, home()));
 }
 
 #[test]
