@@ -16,6 +16,7 @@ mod config;
 mod cx;
 mod env;
 mod error;
+mod gateway;
 mod home;
 mod hook;
 mod platform;

@@ -282,7 +282,12 @@ fn bury(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError>
     };
     let open = read(ledger, |tx| tx.sessions(&filter))?;
     let mut worked = false;
+    let home = ledger.id();
     for listing in open {
+        // Where a replica stands, its home tells.
+        if listing.record.home != home {
+            continue;
+        }
         let id = listing.record.id;
         let last = last_process(world, read(ledger, |tx| tx.bindings(id))?);
         let alive = last.as_ref().and_then(|l| (world.alive)(&l.process));

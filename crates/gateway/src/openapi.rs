@@ -138,6 +138,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(commits::show))
         .routes(routes!(audit::list))
         .routes(routes!(audit::verify))
+        .routes(routes!(replicas::take))
         .routes(routes!(pipelines::list))
         .routes(routes!(pipelines::show))
         .routes(routes!(pipelines::draw))

@@ -8,6 +8,7 @@ pub(crate) mod links;
 pub(crate) mod log;
 mod path;
 pub(crate) mod pipelines;
+pub(crate) mod replicas;
 pub(crate) mod sessions;
 mod told;
 pub(crate) mod turns;
