@@ -96,6 +96,26 @@ pub fn slice(
     Ok(done)
 }
 
+/// Seals what is complete and asks git about new commits, beside a worker that is at work: each step is a transaction
+/// that finds what the other one left.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn seal_beside(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    run: &mut Run,
+) -> Result<Slice, EngineError> {
+    let mut worked = seal(world, ledger, run)?;
+    for repository in read(ledger, |tx| tx.repositories())? {
+        worked |= finish(world, ledger, &repository)?;
+    }
+    Ok(match worked {
+        true => Slice::Worked,
+        false => Slice::Idle,
+    })
+}
+
 /// Moves deliveries from the spools into the ledger. One that cannot be read is set aside.
 ///
 /// # Errors

@@ -17,7 +17,10 @@ fn worked(world: &World) -> Repo<'_> {
     agent.sh("git add . && git commit -q -m work");
     agent.stop();
     agent.end("exit");
+    agent.quit();
     repo.siglum(&["link", "add", "one", "issue_number=42"]).ok();
+    // A worker that hooks started seals, too, what comes late.
+    until("the worker has left", || world.processes().is_empty());
     settle(&repo);
     repo
 }

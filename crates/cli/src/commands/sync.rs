@@ -23,6 +23,9 @@ use crate::{clock, commands::projection::add};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.sync/1";
 
+/// How often is sealed beside a worker at most, so that a commit that git cannot read is in nobody's way.
+const ROUNDS: u32 = 64;
+
 /// Send sessions, sealed turns and commits to the team's gateway
 ///
 /// A gateway is named once, with `--to`; it is remembered, gets everything that there is, and from then on the worker
@@ -126,18 +129,23 @@ fn lacks(ledger: &mut SqliteLedger, projection: &Projection) -> Result<Due, Comm
     }
 }
 
-/// Seals what is complete and asks git about new commits, as the worker would, unless that is at work itself.
+/// Seals what is complete and asks git about new commits, as the worker does, and beside it where it is at work.
 pub fn catch_up(
     cx: &Cx,
     ledger: &mut SqliteLedger,
     until: Option<Instant>,
 ) -> Result<(), CommandError> {
-    let Some(_lock) = Lock::try_take(&cx.home.worker_lock()) else {
-        return Ok(());
-    };
     let world = cx.world()?;
     let mut run = Run::default();
     let in_time = || until.is_none_or(|until| Instant::now() < until);
+    let Some(_lock) = Lock::try_take(&cx.home.worker_lock()) else {
+        for _ in 0..ROUNDS {
+            if !in_time() || worker::seal_beside(&world, ledger, &mut run)? == Slice::Idle {
+                break;
+            }
+        }
+        return Ok(());
+    };
     while in_time() && worker::slice(&world, ledger, &cx.spools(), &mut run)? == Slice::Worked {}
     Ok(())
 }

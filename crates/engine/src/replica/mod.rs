@@ -27,5 +27,5 @@ pub use error::{DocumentName, ReplicaError};
 pub use limits::{BATCH_MOST, decode, encode};
 pub use merge::{elsewhere, known_elsewhere};
 pub use outgoing::{Outgoing, Width, outgoing};
-pub use send::{Destined, Due, Fed, Gate, GateError, Sender, Sent, due, due_in, next_try};
+pub use send::{Destined, Due, Fed, Gate, GateError, Sender, Sent, due, due_in, next_try, retry};
 pub use wire::{Batch, Positions};

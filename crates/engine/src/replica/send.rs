@@ -467,6 +467,30 @@ fn set_aside(
     tx.document_sent(name, document)
 }
 
+/// Ends the pause of a destination, and makes due again what it refused beside receipts: everything then, since what it has
+/// it does not take twice.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn retry(ledger: &mut dyn Ledger, name: &str) -> Result<(), LedgerError> {
+    let queue = queue(name);
+    write(ledger, Durability::Process, |tx| {
+        let Some(before) = tx.destination(name)? else {
+            return Ok(());
+        };
+        let mut parked = tx.parked()?;
+        parked.retain(|(of, ..)| *of == queue);
+        for (_, item, ..) in &parked {
+            tx.unpark(&queue, item)?;
+        }
+        if !parked.is_empty() {
+            return tx.restart_documents(name);
+        }
+        let retry_at = Timestamp::default();
+        tx.put_destination(name, &Destination { retry_at, ..before })
+    })
+}
+
 /// The queue in which what a destination refuses is set aside.
 fn queue(name: &str) -> String {
     format!("gateway {name}")

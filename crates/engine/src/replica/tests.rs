@@ -586,6 +586,37 @@ fn one_that_is_refused_is_set_aside_and_holds_up_nothing() {
 }
 
 #[test]
+fn a_document_that_is_refused_is_set_aside_and_tried_again_when_asked() {
+    let (mut from, mut to) = (sender(), receiver());
+    let session = turn(&mut from, "a", 1);
+    let repository = commit(&mut from, session, 7);
+    // Somebody else's checkpoint has its id there.
+    let taken = CheckpointId::from_uuid(Uuid::from_u128(9007));
+    wrote(&mut to, |tx| {
+        tx.put_checkpoint(&CheckpointRecord {
+            id: taken,
+            kind: CheckpointKind::Manual,
+            repository: None,
+            commit: None,
+            at: at(1),
+            pins: Vec::new(),
+        })
+    });
+    let mut gate = Played::to(&mut to);
+    feed(&mut from, &mut gate);
+    let found = gate.to.read(|tx| tx.commit(repository, &oid(7)));
+    assert!(found.is_some(), "the commit is held up");
+    let parked = from.read(|tx| tx.parked());
+    assert_eq!(parked.len(), 1, "{parked:?}");
+    assert!(parked[0].3.contains("another ledger's"), "{parked:?}");
+    wrote(gate.to, |tx| tx.withdraw_checkpoint(taken));
+    from.play(|_, ledger| retry(ledger, NAME).unwrap());
+    feed(&mut from, &mut gate);
+    assert!(from.read(|tx| tx.parked()).is_empty());
+    assert_eq!(told(&mut to, home()), told(&mut from, home()));
+}
+
+#[test]
 fn a_secret_that_the_rules_learned_of_later_stays_behind() {
     let (mut from, mut to) = (sender(), receiver());
     let session = turn(&mut from, "a", 1);

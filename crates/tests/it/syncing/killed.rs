@@ -66,6 +66,8 @@ fn a_sync_that_is_killed_or_not_answered_goes_on() {
         agent.sh("git commit -q --allow-empty -m more");
         agent.stop();
         agent.end("exit");
+        agent.quit();
+        crate::harness::until("the worker has left", || world.processes().is_empty());
         settle(&repo);
         let gateway_dir = world.root.join("gateway");
         let _ = std::fs::remove_dir_all(&gateway_dir);
