@@ -186,11 +186,6 @@ impl Problem {
         )
     }
 
-    /// The status.
-    pub(crate) const fn status(&self) -> StatusCode {
-        self.status
-    }
-
     /// What went wrong this time.
     pub(crate) fn detail(&self) -> &str {
         &self.told.detail
