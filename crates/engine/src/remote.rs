@@ -321,6 +321,11 @@ pub fn end(
     end: &LaunchEnd,
     by: &str,
 ) -> Result<bool, RemoteError> {
+    let known = tx
+        .session(session)?
+        .ok_or(RemoteError::NoSession(session))?;
+    // Moves nothing, and holds the session: whoever ends it at the same time comes before or after.
+    tx.touch(session, known.last_at, None, None)?;
     let record = tx
         .session(session)?
         .ok_or(RemoteError::NoSession(session))?;
