@@ -46,6 +46,11 @@ fn is_json(request: &Request) -> bool {
 /// All of a body, if it is not too large and comes in time.
 pub(crate) async fn whole(body: Raw, app: &App) -> Result<Bytes, Problem> {
     let limits = app.limits();
+    // What is said to be too large is not waited for.
+    let said = axum::body::HttpBody::size_hint(&body).lower();
+    if usize::try_from(said).map_or(true, |bytes| bytes > limits.body) {
+        return Err(Problem::too_large(limits.body));
+    }
     let read = axum::body::to_bytes(body, limits.body);
     match tokio::time::timeout(limits.request_wait, read).await {
         Ok(Ok(bytes)) => Ok(bytes),
