@@ -5,6 +5,7 @@ mod checkpoints;
 mod commits;
 mod events;
 mod links;
+mod numbers;
 mod sessions;
 mod turns;
 
