@@ -77,6 +77,12 @@ pub enum RemoteError {
     /// There is no such session.
     #[error("there is no session {0}")]
     NoSession(SessionId),
+    /// The log does not go so far.
+    #[error("sequence: the log ends at {head}")]
+    Ahead {
+        /// Where it ends.
+        head: u64,
+    },
     /// Something that was given breaks a rule.
     #[error("{field}: {rule}")]
     Invalid {
@@ -458,11 +464,7 @@ pub fn checkpoint(
         .ok_or(RemoteError::NoSession(session))?;
     let sequence = new.sequence.unwrap_or(record.head);
     if sequence > record.head {
-        let rule = format!("the log ends at {}", record.head);
-        return Err(RemoteError::Invalid {
-            field: "sequence",
-            rule,
-        });
+        return Err(RemoteError::Ahead { head: record.head });
     }
     let at = here.now();
     let repository = match &new.commit {

@@ -149,12 +149,6 @@ impl Wanted {
             return Err(Problem::invalid("token_seconds", TOKEN_RULE));
         }
         let mode: Mode = new.mode.unwrap_or_default().into();
-        if new.home.is_some() && mode == Mode::Driven {
-            return Err(Problem::invalid(
-                "home",
-                "a session that is driven here is at home here",
-            ));
-        }
         Ok(Self {
             key: key(headers, &links, new)?,
             new: remote::NewSession {
@@ -183,6 +177,10 @@ impl Wanted {
         digest: &str,
     ) -> Result<(SessionTold, bool, (TokenId, Timestamp)), Problem> {
         let id = ledger.id();
+        if self.new.mode == Mode::Driven && self.new.home.is_some_and(|home| home != id) {
+            let detail = "home: a session that is driven here is at home here";
+            return Err(Problem::conflict("home-elsewhere", detail));
+        }
         refusable(ledger, |tx| {
             let new = match self.known(tx)? {
                 Some(known) => remote::NewSession {
@@ -263,6 +261,7 @@ impl From<RemoteError> for Problem {
         let detail = error.to_string();
         match error {
             RemoteError::Taken { .. } => Self::conflict("taken", detail),
+            RemoteError::Ahead { .. } => Self::conflict("ahead", detail),
             RemoteError::NoSession(session) => TurnError::NoSession(session).into(),
             RemoteError::Invalid { field, rule } => Self::invalid(field, rule),
             RemoteError::Ledger(error) => error.into(),
