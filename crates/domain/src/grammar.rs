@@ -86,10 +86,11 @@ name!(
     /// What the outside world calls a session.
     ConversationId,
     "conversation id",
-    "1 to 128 of the characters A-Z a-z 0-9 . _ : -",
+    "1 to 128 of the characters A-Z a-z 0-9 . _ : - without `..`",
     |t| {
         (1..=128).contains(&t.len())
             && t.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-'))
+            && !t.contains("..")
     }
 );
 name!(
@@ -210,6 +211,25 @@ mod tests {
         }
         assert!(NativeId::new("x".repeat(256)).is_ok());
         assert!(NativeId::new("x".repeat(257)).is_err());
+    }
+
+    #[test]
+    fn conversation_ids_fit_into_paths_and_lead_nowhere() {
+        for good in ["S1", "a.b_c:d-9", ".", &"x".repeat(128)] {
+            assert!(ConversationId::new(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            " S1",
+            "a/b",
+            "..",
+            "a..b",
+            "é",
+            "S1\n",
+            &"x".repeat(129),
+        ] {
+            assert!(ConversationId::new(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

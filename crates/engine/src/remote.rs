@@ -77,6 +77,12 @@ pub enum RemoteError {
     /// There is no such session.
     #[error("there is no session {0}")]
     NoSession(SessionId),
+    /// The log does not go so far.
+    #[error("sequence: the log ends at {head}")]
+    Ahead {
+        /// Where it ends.
+        head: u64,
+    },
     /// Something that was given breaks a rule.
     #[error("{field}: {rule}")]
     Invalid {
@@ -326,6 +332,11 @@ pub fn end(
     end: &LaunchEnd,
     by: &str,
 ) -> Result<bool, RemoteError> {
+    let known = tx
+        .session(session)?
+        .ok_or(RemoteError::NoSession(session))?;
+    // Moves nothing, and holds the session: whoever ends it at the same time comes before or after.
+    tx.touch(session, known.last_at, None, None)?;
     let record = tx
         .session(session)?
         .ok_or(RemoteError::NoSession(session))?;
@@ -458,11 +469,7 @@ pub fn checkpoint(
         .ok_or(RemoteError::NoSession(session))?;
     let sequence = new.sequence.unwrap_or(record.head);
     if sequence > record.head {
-        let rule = format!("the log ends at {}", record.head);
-        return Err(RemoteError::Invalid {
-            field: "sequence",
-            rule,
-        });
+        return Err(RemoteError::Ahead { head: record.head });
     }
     let at = here.now();
     let repository = match &new.commit {

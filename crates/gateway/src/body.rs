@@ -45,6 +45,11 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
 
 /// All of a body, if it is not too large and comes in time.
 pub(crate) async fn whole(body: Raw, app: &App, most: usize) -> Result<Bytes, Problem> {
+    // What is said to be too large is not waited for.
+    let said = axum::body::HttpBody::size_hint(&body).lower();
+    if usize::try_from(said).map_or(true, |bytes| bytes > most) {
+        return Err(Problem::too_large(most));
+    }
     let read = axum::body::to_bytes(body, most);
     match tokio::time::timeout(app.limits().request_wait, read).await {
         Ok(Ok(bytes)) => Ok(bytes),

@@ -11,7 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use siglum_engine::remote;
+use siglum_engine::{remote, worker};
 use siglum_ledger::{Durability, LedgerError, write};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,13 +20,17 @@ use tower::ServiceExt;
 
 use crate::app::App;
 use crate::caller::Peer;
-use crate::ledgers::Ledgers;
+use crate::ledgers::{Ledgers, Store};
 use crate::settings::Settings;
 
 /// How long to wait after the system had no room for a connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
 /// How often what grew old is let go.
 const TIDY: Duration = Duration::from_secs(60);
+/// How often it is looked which sessions grew, in a store that no worker looks after.
+const FOLD: Duration = Duration::from_secs(1);
+/// Sessions that are folded in one go.
+const FOLDS: usize = 64;
 /// So long a session of requests may be silent before it is taken for expired, once its tokens are.
 const SILENT: Duration = Duration::from_secs(60);
 /// How long what came of a request is kept for those who ask again.
@@ -71,7 +75,10 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         let app = App::new(ledgers, settings.limits);
         ready(listener.local_addr().map_err(failed)?);
         tokio::spawn(tidy(app.clone()));
-        accept_all(&app, &listener, told_to_stop()).await;
+        if !matches!(settings.store, Store::File(_)) {
+            tokio::spawn(fold(app.clone()));
+        }
+        accept_all(&app, listener, told_to_stop()).await;
         Ok(())
     })
 }
@@ -90,7 +97,7 @@ async fn told_to_stop() {
     }
 }
 
-async fn accept_all(app: &App, listener: &TcpListener, stop: impl Future<Output = ()>) {
+async fn accept_all(app: &App, listener: TcpListener, stop: impl Future<Output = ()>) {
     let router = app.router();
     let room = Arc::new(Semaphore::new(app.limits().connections));
     let open = GracefulShutdown::new();
@@ -130,6 +137,8 @@ async fn accept_all(app: &App, listener: &TcpListener, stop: impl Future<Output 
             drop(permit);
         });
     }
+    // Whoever comes now is refused, and goes to another gateway, instead of waiting in the queue of this one.
+    drop(listener);
     app.stop();
     let finished = tokio::time::timeout(app.limits().grace, open.shutdown()).await;
     if finished.is_err() {
@@ -162,6 +171,25 @@ async fn tidy(app: App) {
                     tracing::info!("{} sessions expired", expired.len());
                 }
                 _ => tracing::warn!("what grew old could not be let go"),
+            }
+        }
+    }
+}
+
+/// Tells what sessions amount to whose logs grew, for as long as the gateway runs: a server has no worker.
+async fn fold(app: App) {
+    let mut stopping = app.stopping();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(FOLD) => {}
+            _ = stopping.changed() => return,
+        }
+        for tenant in app.remembered().tenants() {
+            let folded = app
+                .ledgers()
+                .write(&tenant, |_, ledger| worker::fold_sessions(ledger, FOLDS));
+            if !matches!(folded.await, Ok(Ok(_))) {
+                tracing::warn!("sessions that grew could not be folded");
             }
         }
     }

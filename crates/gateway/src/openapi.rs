@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::problem::Told;
 use crate::routes::*;
+use crate::wire::LabelAsked;
 
 /// Why a request may be refused, or fail: the same for all routes.
 pub(crate) struct Problems;
@@ -77,7 +78,7 @@ fn response(text: &str) -> Response {
         description = "Sessions, turns, checkpoints and audit of coding agents. Identity is resolved once, carried everywhere, and never guessed.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
-    components(schemas(Told)),
+    components(schemas(Told, LabelAsked)),
     modifiers(&Credentials)
 )]
 struct Document;

@@ -22,12 +22,12 @@ impl FromRequestParts<App> for Query {
 }
 
 impl Query {
-    /// Takes a parameter that is there once at most. Empty is absent.
+    /// Takes a parameter that is there once at most. One that is empty is there.
     pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, Problem> {
         let mut values = self.all(name).into_iter();
         match (values.next(), values.next()) {
             (_, Some(_)) => Err(Problem::invalid(name, "a parameter that is given once")),
-            (value, None) => Ok(value.filter(|v| !v.trim().is_empty())),
+            (value, None) => Ok(value),
         }
     }
 
@@ -38,6 +38,21 @@ impl Query {
             .partition(|(key, _)| key == name);
         self.0 = left;
         taken.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// Takes a parameter that is plain text of 1 to `most` characters.
+    pub(crate) fn text(&mut self, name: &str, most: usize) -> Result<Option<String>, Problem> {
+        let text = self.take(name)?;
+        let fits = |t: &String| {
+            (1..=most).contains(&t.chars().count()) && !t.chars().any(char::is_control)
+        };
+        match text {
+            Some(text) if !fits(&text) => Err(Problem::invalid(
+                name,
+                format!("1 to {most} characters, no control characters"),
+            )),
+            text => Ok(text),
+        }
     }
 
     /// Takes a parameter that has a form of its own.

@@ -16,6 +16,7 @@ mod lanes;
 mod layering;
 mod postgres;
 mod programs;
+mod python;
 mod size;
 mod summary;
 mod tests_lane;
@@ -29,7 +30,8 @@ cargo xtask COMMAND
 Commands
   test [--only LANE]... [--skip LANE]...
                       run every check, or some: fmt, layering, clippy, docs, unit, blackbox, agents.
-                      Missing programs are installed by apt-get (as root), agents by npm
+                      Missing programs are installed by apt-get (as root), agents by npm,
+                      Schemathesis by pip
   bench [ARGS]        build the release program and run siglum-bench with ARGS
   fuzz [TARGET [SECONDS]]
                       look for inputs that break a fuzz target, or all, a minute each; needs nightly

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::lanes::Ended;
 use crate::summary::{self, Runner};
-use crate::{Failure, debian, lab, postgres, programs, workspace};
+use crate::{Failure, debian, lab, postgres, programs, python, workspace};
 
 /// The module of the black-box tests that drive real agents.
 const REAL_AGENTS: &str = "real_agents::";
@@ -56,9 +56,11 @@ fn outside() -> Result<Command, Failure> {
 pub(crate) fn blackbox() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let server = postgres::for_tests()?;
+    let schemathesis = python::schemathesis()?;
     let program = build_program()?;
     let mut tests = black_box(Part::AllOthers);
     tests.env("SIGLUM_BIN", program);
+    tests.env("SIGLUM_TEST_SCHEMATHESIS", schemathesis);
     postgres::tell(server.as_ref(), &mut tests);
     run_all([(runner(), &mut tests)])
 }

@@ -159,9 +159,12 @@ pub fn renew(
 /// Gives a lease back. One that somebody else took since stays.
 ///
 /// # Errors
-/// Those of the store.
+/// [`TurnError::NoSession`], and those of the store.
 pub fn release(here: &Here<'_>, ledger: &mut dyn Ledger, hold: Hold) -> Result<(), TurnError> {
     attempt(ledger, Durability::Process, |tx| {
+        if tx.session(hold.session)?.is_none() {
+            return Err(TurnError::NoSession(hold.session));
+        }
         let at = tx.clock(here.now())?;
         Ok(tx.release_lease(hold.session, hold.epoch, at)?)
     })

@@ -21,9 +21,9 @@ const PAGE_MOST: usize = 1_000;
     security(("launcher" = [])),
     params(
         ("session" = Option<String>, Query, description = "Of this session", pattern = r"^ses_[0-9a-f]{32}$"),
-        ("action" = Option<String>, Query, description = "Of this action, such as `session.created`", pattern = r"^[a-z._]{1,64}$"),
-        ("actor" = Option<String>, Query, description = "By this actor: the whole name, or its first words", pattern = r"^[!-~]{1,200}$"),
-        ("pipeline" = Option<String>, Query, description = "In this pipeline", pattern = r"^[!-~]{1,256}$"),
+        ("action" = Option<String>, Query, description = "Of this action, such as `session.created`", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$"),
+        ("actor" = Option<String>, Query, description = "By this actor: the whole name, or its first words", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"),
+        ("pipeline" = Option<String>, Query, description = "In this pipeline", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,256}$"),
         ("outcome" = Option<String>, Query, description = "`done` or `refused`", pattern = r"^(done|refused)$"),
         ("before" = Option<i64>, Query, description = "Before this number: what a page gives as `next`", minimum = 1, maximum = 9_007_199_254_740_991_i64),
         ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
@@ -48,9 +48,9 @@ pub(crate) async fn list(
     }
     let filter = AuditFilter {
         session: query.parsed("session", "`ses_` and 32 hexadecimal digits")?,
-        action: query.take("action")?,
-        actor: query.take("actor")?,
-        pipeline: query.take("pipeline")?,
+        action: query.text("action", 64)?,
+        actor: query.text("actor", 200)?,
+        pipeline: query.text("pipeline", 256)?,
         outcome,
         before,
         limit: limit + 1,

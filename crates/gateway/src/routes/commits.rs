@@ -24,7 +24,7 @@ use crate::wire::{CommitTold, CommitsTold};
     security(("launcher" = [])),
     params(
         ("commit" = String, Path, description = "The whole id of the commit", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"),
-        ("repository" = Option<String>, Query, description = "In this repository alone", pattern = r"^[A-Za-z0-9._:/~+-]{1,512}$"),
+        ("repository" = Option<String>, Query, description = "In this repository alone", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
     ),
     responses((status = 200, description = "What is known", body = CommitsTold), Problems))]
 pub(crate) async fn show(
@@ -35,7 +35,7 @@ pub(crate) async fn show(
 ) -> Result<Json<CommitsTold>, Problem> {
     let commit = path.text("commit")?;
     let commit = Oid::new(commit).map_err(|e| Problem::invalid("commit", e.rule))?;
-    let repository = query.take("repository")?;
+    let repository = query.text("repository", 4096)?;
     query.end()?;
     let asked = commit.clone();
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {

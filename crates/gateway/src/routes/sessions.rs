@@ -27,8 +27,8 @@ use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::wire::{
-    Created, Ended, Ignored, NamedBy, NewEnd, NewSession, SessionTold, Sessions, TokenTold,
-    conversation,
+    Created, Ended, Ignored, LabelAsked, NamedBy, NewEnd, NewSession, SessionTold, Sessions,
+    TokenTold, conversation,
 };
 
 /// The header that names the conversation.
@@ -52,7 +52,7 @@ const PAGE_MOST: usize = 500;
     security(("launcher" = [])),
     params(
         ("siglum-conversation-id" = Option<String>, Header, description = "What the outside world calls the conversation, where the body does not say it",
-            pattern = r"^(\s*|[A-Za-z0-9._:-]{1,128})$"),
+            pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"),
         ("idempotency-key" = Option<String>, Header, description = "The same request with the same key is done once; kept for a day",
             pattern = r"^[!-~]{1,200}$"),
     ),
@@ -149,12 +149,6 @@ impl Wanted {
             return Err(Problem::invalid("token_seconds", TOKEN_RULE));
         }
         let mode: Mode = new.mode.unwrap_or_default().into();
-        if new.home.is_some() && mode == Mode::Driven {
-            return Err(Problem::invalid(
-                "home",
-                "a session that is driven here is at home here",
-            ));
-        }
         Ok(Self {
             key: key(headers, &links, new)?,
             new: remote::NewSession {
@@ -183,6 +177,10 @@ impl Wanted {
         digest: &str,
     ) -> Result<(SessionTold, bool, (TokenId, Timestamp)), Problem> {
         let id = ledger.id();
+        if self.new.mode == Mode::Driven && self.new.home.is_some_and(|home| home != id) {
+            let detail = "home: a session that is driven here is at home here";
+            return Err(Problem::conflict("home-elsewhere", detail));
+        }
         refusable(ledger, |tx| {
             let new = match self.known(tx)? {
                 Some(known) => remote::NewSession {
@@ -263,6 +261,7 @@ impl From<RemoteError> for Problem {
         let detail = error.to_string();
         match error {
             RemoteError::Taken { .. } => Self::conflict("taken", detail),
+            RemoteError::Ahead { .. } => Self::conflict("ahead", detail),
             RemoteError::NoSession(session) => TurnError::NoSession(session).into(),
             RemoteError::Invalid { field, rule } => Self::invalid(field, rule),
             RemoteError::Ledger(error) => error.into(),
@@ -406,12 +405,12 @@ fn token(
     params(
         ("issue_number" = Option<i64>, Query, description = "With this issue", minimum = 1, maximum = 9_007_199_254_740_991_i64),
         ("pr_number" = Option<i64>, Query, description = "With this pull request", minimum = 1, maximum = 9_007_199_254_740_991_i64),
-        ("pipeline_id" = Option<String>, Query, description = "Of this pipeline", pattern = r"^[!-~]{1,64}$"),
-        ("agent_role" = Option<String>, Query, description = "With this role", pattern = r"^[!-~]{1,64}$"),
-        ("phase" = Option<String>, Query, description = "Of this phase", pattern = r"^[!-~]{1,64}$"),
-        ("label" = Option<Vec<String>>, Query, description = "With this label, `key=value`; may be given several times"),
+        ("pipeline_id" = Option<String>, Query, description = "Of this pipeline", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("agent_role" = Option<String>, Query, description = "With this role", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("phase" = Option<String>, Query, description = "Of this phase", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("label" = Option<Vec<LabelAsked>>, Query, description = "With this label, `key=value`; may be given several times"),
         ("agent" = Option<String>, Query, description = "Of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
-        ("repository" = Option<String>, Query, description = "Whose own repository has this name", pattern = r"^[A-Za-z0-9._:/~+-]{1,512}$"),
+        ("repository" = Option<String>, Query, description = "Whose own repository has this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("state" = Option<String>, Query, description = "`open` or `all`", pattern = r"^(open|all)$"),
         ("cursor" = Option<String>, Query, description = "Behind this one: what a page gives as `next`", pattern = r"^ses_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
@@ -423,7 +422,7 @@ pub(crate) async fn list(
     mut query: Query,
 ) -> Result<Json<Sessions>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
-    let repository = query.take("repository")?;
+    let repository = query.text("repository", 4096)?;
     let filter = SessionFilter {
         agent: query.named(
             "agent",

@@ -5,6 +5,7 @@ use siglum_domain::{CheckpointId, Oid};
 use siglum_ledger::{CheckpointKind, CheckpointRecord};
 use utoipa::ToSchema;
 
+use super::numbers::count_if_any;
 use super::{LinkTold, RepositoryName};
 
 /// A checkpoint that is wanted.
@@ -14,6 +15,7 @@ pub(crate) struct NewCheckpoint {
     #[schema(value_type = Option<String>, pattern = r"^chk_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
     pub(crate) id: Option<CheckpointId>,
     /// Up to where of the session's log; its end where nothing is said.
+    #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) sequence: Option<u64>,
     /// The commit that it is of: what the session claims to have made.

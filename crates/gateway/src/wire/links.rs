@@ -7,6 +7,7 @@ use serde_json::Value;
 use siglum_domain::link::Link;
 use siglum_ledger::{Statement, StatementRecord};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 use crate::problem::Problem;
 
@@ -21,16 +22,16 @@ pub(crate) struct Links {
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     pr_number: Option<Value>,
     /// The pipeline that starts it: 1 to 256 characters, no control characters, no blank at an end.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
+    #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?$")]
     pipeline_id: Option<Value>,
     /// The role that the agent plays there: 1 to 64 characters, as above.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
+    #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$")]
     agent_role: Option<Value>,
     /// The phase of the pipeline: 1 to 64 characters, as above.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
+    #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$")]
     phase: Option<Value>,
     /// Labels: keys of 1 to 64 characters without `=`, values of up to 256.
-    #[schema(value_type = Option<BTreeMap<String, String>>)]
+    #[schema(schema_with = labels)]
     labels: Option<BTreeMap<String, Value>>,
 }
 
@@ -67,6 +68,36 @@ fn label(key: &str, value: &Value) -> Result<Link, Problem> {
     let whole = Value::String(format!("{key}={value}"));
     Ok(Link::from_json("label", &whole)?)
 }
+
+/// Labels in the document: it says what a key and a value may be.
+fn labels() -> Object {
+    let text = |rule: &str| {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(rule))
+    };
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+        .description(Some(
+            "Labels: keys of 1 to 64 characters without `=`, values of up to 256.",
+        ))
+        .property_names(Some(text(
+            r"^[^\s=\x00-\x1f\x7f-\x9f]([^=\x00-\x1f\x7f-\x9f]{0,62}[^\s=\x00-\x1f\x7f-\x9f])?$",
+        )))
+        .additional_properties(Some(text(
+            r"^([^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?)?$",
+        )))
+        .build()
+}
+
+/// A label that a list asks for, as `key=value`.
+#[derive(ToSchema)]
+#[schema(value_type = String, pattern = r"^[^\s=\x00-\x1f\x7f-\x9f]([^=\x00-\x1f\x7f-\x9f]{0,62}[^\s=\x00-\x1f\x7f-\x9f])?=([^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?)?$")]
+#[expect(
+    dead_code,
+    reason = "stands in the document for text that a query holds"
+)]
+pub(crate) struct LabelAsked(String);
 
 /// A fact attached to a session.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -5,6 +5,7 @@ mod checkpoints;
 mod commits;
 mod events;
 mod links;
+mod numbers;
 mod pipelines;
 mod sessions;
 mod turns;

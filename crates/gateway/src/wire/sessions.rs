@@ -53,15 +53,15 @@ pub(crate) struct NewSession {
     /// What the outside world calls the conversation. Blank is absent; then the header `siglum-conversation-id` names it,
     /// else the baggage member `session.id`, else the agent's own id, else nobody does. With the same agent the same one
     /// twice is one session.
-    #[schema(pattern = r"^(\s*|[A-Za-z0-9._:-]{1,128})$")]
+    #[schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$")]
     pub(crate) conversation_id: Option<String>,
     /// What the agent itself calls it.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 256, pattern = r"^[A-Za-z0-9._:-]+$")]
+    #[schema(value_type = Option<String>, pattern = r"^(?!.*\.\.)[^\s/\\\x00-\x1f\x7f-\x9f]{1,256}$")]
     pub(crate) native_id: Option<NativeId>,
     /// Who runs it; `driven` where nothing is said.
     pub(crate) mode: Option<ModeTold>,
     /// The directory it works in.
-    #[schema(min_length = 1, max_length = 4096)]
+    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$")]
     pub(crate) cwd: Option<String>,
     /// What it works for.
     pub(crate) links: Option<Links>,

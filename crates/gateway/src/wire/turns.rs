@@ -8,6 +8,7 @@ use siglum_domain::{Timestamp, TurnId, TurnKey};
 use siglum_engine::turn::{Event, Leased, Page, Recovered};
 use utoipa::ToSchema;
 
+use super::numbers::count;
 use crate::problem::Problem;
 
 /// How long a key of an event may be, in characters: what it becomes here is longer.
@@ -46,16 +47,16 @@ pub(crate) enum OutcomeTold {
 /// What a message cost.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 pub(crate) struct Usage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     input: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     output: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     cache_read: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     cache_write: u64,
 }
@@ -79,7 +80,7 @@ pub(crate) enum EventSaid {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         key: String,
         text: String,
-        #[schema(max_length = 256)]
+        #[schema(min_length = 1, max_length = 256)]
         model: Option<String>,
         tokens: Option<Usage>,
         /// The sub-agent that wrote it.
@@ -269,10 +270,10 @@ pub(crate) fn observed(said: &[EventSaid], now: Timestamp) -> Result<Vec<Observa
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub(crate) struct NewLease {
     /// Who, for people: a host, a program.
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
     pub(crate) holder: String,
     /// Tells two drivers of one name apart: whoever asks again with the same one is the same driver.
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
     pub(crate) nonce: String,
     /// For how long, from each renewal on.
     #[schema(minimum = 1000, maximum = 3_600_000)]
@@ -283,6 +284,7 @@ pub(crate) struct NewLease {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub(crate) struct Renewal {
     /// The epoch of the lease.
+    #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) epoch: u64,
     /// For how long from now.
@@ -294,6 +296,7 @@ pub(crate) struct Renewal {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub(crate) struct Held {
     /// The epoch of the lease.
+    #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) epoch: u64,
 }
@@ -335,9 +338,11 @@ impl From<&Leased> for LeaseTold {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub(crate) struct Said {
     /// The epoch of the lease.
+    #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) epoch: u64,
     /// Where the log ends, as far as the driver knows.
+    #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) expected_head: u64,
     /// What happened, in order.

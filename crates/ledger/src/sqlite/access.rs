@@ -82,7 +82,8 @@ impl Access for Tx<'_> {
             "SELECT {TOKEN} FROM tokens WHERE {of} AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3"
         );
         let mut query = self.db.prepare_cached(&sql)?;
-        let values = (session.map(Col), before.map(Col), int(limit as u64));
+        let limit = if limit == 0 { -1 } else { int(limit as u64) };
+        let values = (session.map(Col), before.map(Col), limit);
         let rows = query.query_map(values, token_row)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }

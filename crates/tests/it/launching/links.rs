@@ -101,8 +101,9 @@ fn a_bad_flag_is_refused_and_nothing_happens() {
     assert_eq!(repo.git(&["branch", "--format=%(refname:short)"]), "main");
 }
 
+/// The scenarios 14, 15 and 17 of those that the gateway's tests are numbered after.
 #[test]
-fn a_bad_variable_is_told_and_left_out_and_the_launch_goes_on() {
+fn e14_e15_e17_a_bad_variable_is_told_and_left_out_and_the_launch_goes_on() {
     let world = World::new();
     let repo = world.repo();
     let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4));
@@ -125,6 +126,38 @@ fn a_bad_variable_is_told_and_left_out_and_the_launch_goes_on() {
             "{bad}"
         );
     }
+}
+
+/// The scenarios 16 and 18 of those that the gateway's tests are numbered after.
+#[test]
+fn e16_e18_an_empty_variable_is_as_if_it_were_not_there() {
+    let world = World::new();
+    let repo = world.repo();
+    let siglum = World::program();
+    let names = [
+        "EGG_ISSUE_NUMBER",
+        "EGG_PR_NUMBER",
+        "EGG_PIPELINE_ID",
+        "EGG_AGENT_ROLE",
+        "EGG_PIPELINE_PHASE",
+        "SIGLUM_ISSUE_NUMBER",
+        "SIGLUM_LABELS",
+    ];
+    for blank in ["", "  "] {
+        let variables = names.map(|name| (name, blank));
+        let script = format!("'{}' run -- true", siglum.display());
+        let output = Launch::command(&repo, &variables, &script)
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        for name in names {
+            assert!(!told.contains(name), "{name}: {told}");
+        }
+        let id = sessions(&repo)[0]["session"].as_str().unwrap().to_owned();
+        assert_eq!(links(&super::show(&repo, &id)), [""; 0], "{blank:?}");
+    }
+    assert_eq!(sessions(&repo).len(), 2);
 }
 
 #[test]

@@ -1,0 +1,253 @@
+//! Links that change, tokens that run out, sessions that end.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::client::{id, links, secret};
+use super::created::{ALL, all};
+use super::server::{
+    Gateway, LONG, Store, audited, base, each_store, linked, on_a_file, on_a_server, stored,
+};
+
+#[test]
+fn e25_a_phase_is_changed_for_good_or_refused() {
+    each_store(|store| {
+        let mut gateway = Gateway::start(store);
+        let body = linked("one", &json!({ "phase": "implement" }));
+        let created = gateway.launcher().create(&body);
+        let path = format!("/v1/sessions/{}/links", id(&created));
+        let phase = |name: &str| json!({ "phase": name });
+        let session = gateway.of(&secret(&created));
+        session
+            .post(&format!("{path}/detach"), &phase("implement"))
+            .is(200);
+        assert_eq!(
+            links(&session.post(&path, &phase("plan")).is(200)),
+            ["phase=plan"]
+        );
+        let before = stored(store, &gateway);
+        session.post(&path, &phase("")).refuses("phase");
+        session
+            .post(&path, &json!({ "phase": "x", "issue_number": 0 }))
+            .refuses("issue_number");
+        let wrong = format!("siglum_{}_{}", super::server::tenant(store), "0".repeat(64));
+        gateway
+            .of(&wrong)
+            .post(&path, &phase("x"))
+            .problem(401, "token_unknown");
+        let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/links";
+        gateway
+            .launcher()
+            .post(nobody, &phase("x"))
+            .problem(404, "not-found");
+        assert_eq!(stored(store, &gateway), before);
+        gateway.restart(store);
+        let told = gateway.of(&secret(&created)).get(&path).is(200);
+        assert_eq!(links(&told), ["phase=plan"]);
+        let changes: Vec<&Value> = told["events"].as_array().unwrap().iter().collect();
+        let change = |n: usize| {
+            (
+                changes[n]["value"].as_str().unwrap(),
+                changes[n]["change"].as_str().unwrap(),
+            )
+        };
+        assert_eq!(
+            [change(0), change(1), change(2)],
+            [
+                ("implement", "attached"),
+                ("implement", "detached"),
+                ("plan", "attached")
+            ]
+        );
+    });
+}
+
+#[test]
+fn e26_a_session_whose_token_ran_out_is_refused_and_ends_as_expired_with_its_links() {
+    std::thread::scope(|scope| {
+        scope.spawn(|| on_a_file(|store| runs_out(store)));
+        scope.spawn(|| on_a_server(|store| runs_out(store)));
+    });
+}
+
+fn runs_out(store: &Store) {
+    let gateway = Gateway::start(store);
+    let created = gateway.launcher().create(&linked("one", &all()));
+    let kept = gateway.launcher().create(&base("two"));
+    // An hour goes by for the one.
+    store.sql("UPDATE sessions SET last_at = last_at - 3600000000000");
+    let hex = id(&created).replace("ses_", "");
+    let one = if store.is_file() {
+        format!("x'{hex}'")
+    } else {
+        format!("'{hex}'::uuid")
+    };
+    store.sql(&format!(
+        "UPDATE tokens SET expires_at = 1 WHERE session = {one}"
+    ));
+    let path = format!("/v1/sessions/{}", id(&created));
+    gateway
+        .of(&secret(&created))
+        .get(&path)
+        .problem(401, "token_expired");
+    let begun = Instant::now();
+    let ended = loop {
+        let told = gateway.launcher().get(&path).is(200);
+        if told["ended_at"].is_string() {
+            break told;
+        }
+        assert!(begun.elapsed() < LONG, "{told}");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    };
+    assert_eq!(ended["end"], "expired", "{ended}");
+    let listed = gateway
+        .launcher()
+        .get(&format!("{path}/checkpoints"))
+        .is(200);
+    assert_eq!(listed["checkpoints"][0]["kind"], "end");
+    assert_eq!(links(&listed["checkpoints"][0]["pins"][0]), ALL);
+    let other = format!("/v1/sessions/{}", id(&kept));
+    assert_eq!(
+        gateway.launcher().get(&other).is(200)["ended_at"],
+        Value::Null
+    );
+}
+
+#[test]
+fn e27_a_session_ends_once() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        for (name, how, words) in [
+            ("one", json!({ "outcome": "completed" }), "completed"),
+            ("two", json!({ "outcome": "failed", "code": 3 }), "failed"),
+            (
+                "three",
+                json!({ "outcome": "signalled", "signal": 9 }),
+                "signal",
+            ),
+            ("four", json!({ "outcome": "lost" }), "lost"),
+        ] {
+            let created = gateway.launcher().create(&base(name));
+            let path = format!("/v1/sessions/{}", id(&created));
+            let session = gateway.of(&secret(&created));
+            let first = session.post(&format!("{path}/end"), &how).is(200);
+            assert_eq!(first["already"], false);
+            let end = first["session"]["end"].as_str().unwrap();
+            assert!(end.contains(words), "{end}");
+            let other = json!({ "outcome": "lost" });
+            let second = gateway
+                .launcher()
+                .post(&format!("{path}/end"), &other)
+                .is(200);
+            assert_eq!(second["already"], true);
+            assert_eq!(second["session"]["end"], end, "the first word counts");
+            let listed = gateway
+                .launcher()
+                .get(&format!("{path}/checkpoints"))
+                .is(200);
+            assert_eq!(listed["checkpoints"].as_array().unwrap().len(), 1);
+        }
+        let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/end";
+        let how = json!({ "outcome": "completed" });
+        gateway
+            .launcher()
+            .post(nobody, &how)
+            .problem(404, "not-found");
+        let bad = [
+            (json!({ "outcome": "signalled", "signal": 65 }), "signal"),
+            (json!({ "outcome": "failed" }), "code"),
+            (json!({ "outcome": "expired" }), "outcome"),
+        ];
+        let created = gateway.launcher().create(&base("five"));
+        let path = format!("/v1/sessions/{}/end", id(&created));
+        for (how, word) in bad {
+            let told = gateway.launcher().post(&path, &how);
+            assert!(
+                told.status == 400 && told.text.contains(word),
+                "{}",
+                told.text
+            );
+        }
+        assert_eq!(audited(&gateway, "session.ended").len(), 4);
+    });
+}
+
+#[test]
+fn e28_who_ends_a_session_at_once_ends_it_once() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        for round in 0..10 {
+            let created = gateway.launcher().create(&base(&format!("egg-{round}")));
+            let path = format!("/v1/sessions/{}/end", id(&created));
+            let how = json!({ "outcome": "completed" });
+            let already: Vec<bool> = std::thread::scope(|scope| {
+                let end = |_| {
+                    let (launcher, path, how) = (gateway.launcher(), &path, &how);
+                    scope.spawn(move || launcher.post(path, how).is(200)["already"] == true)
+                };
+                let all: Vec<_> = (0..4).map(end).collect();
+                all.into_iter().map(|t| t.join().unwrap()).collect()
+            });
+            assert_eq!(already.iter().filter(|a| !**a).count(), 1, "{already:?}");
+        }
+        assert_eq!(
+            store.sql("SELECT count(*) FROM checkpoints WHERE kind = 'end'"),
+            "10"
+        );
+        assert_eq!(audited(&gateway, "session.ended").len(), 10);
+    });
+}
+
+#[test]
+fn e35_the_101st_heartbeat_within_an_hour_is_too_many() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("one"));
+        let other = gateway.launcher().create(&base("two"));
+        let path = |of| format!("/v1/sessions/{}/heartbeat", id(of));
+        let session = gateway.of(&secret(&created));
+        let first = session.poke(&path(&created)).is(200);
+        assert!(first["last_at"].as_str() > created["session"]["last_at"].as_str());
+        for _ in 1..100 {
+            session.poke(&path(&created)).is(200);
+        }
+        let many = session.poke(&path(&created));
+        many.problem(429, "rate-limited");
+        let wait: u64 = many.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=3600).contains(&wait), "{wait}");
+        // Nobody else waits for that.
+        gateway.of(&secret(&other)).poke(&path(&other)).is(200);
+        let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/heartbeat";
+        gateway.launcher().poke(nobody).problem(404, "not-found");
+    });
+}
+
+#[test]
+fn a_token_that_another_one_took_the_place_of_holds_for_a_minute_more() {
+    each_store(|store| {
+        let mut gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("one"));
+        let path = format!("/v1/sessions/{}", id(&created));
+        let other = gateway.launcher().poke(&format!("{path}/token")).is(201);
+        let newer = other["secret"].as_str().unwrap();
+        for token in [newer, &secret(&created)] {
+            gateway.of(token).get(&path).is(200);
+        }
+        let replaced = "SELECT count(*) FROM tokens WHERE replaced_by IS NOT NULL";
+        assert_eq!(store.sql(replaced), "1");
+        // The minute goes by.
+        store.sql("UPDATE tokens SET expires_at = expires_at - 61000000000");
+        gateway.restart(store);
+        gateway
+            .of(&secret(&created))
+            .get(&path)
+            .problem(401, "token_expired");
+        gateway.of(newer).get(&path).is(200);
+        // A session itself cannot make a new one.
+        gateway
+            .of(newer)
+            .poke(&format!("{path}/token"))
+            .problem(403, "forbidden");
+    });
+}

@@ -1,0 +1,303 @@
+//! Every route that there is, called by everybody who may not.
+
+use std::net::Ipv4Addr;
+
+use serde_json::{Value, json};
+
+use super::client::{Reply, id, said, secret};
+use super::server::{Gateway, Store, base, each_store, revoke, stored, tenant, token};
+
+/// Ids that nobody has.
+const NOBODY: &str = "ses_019ad0000000700080000000000000ff";
+const NOTHING: &str = "chk_019ad0000000700080000000000000ff";
+
+/// A call of the document.
+#[derive(Debug)]
+struct Route {
+    name: String,
+    method: String,
+    path: String,
+    /// Whether it needs a token, and whether a session's will do.
+    secured: bool,
+    sessions: bool,
+    has_body: bool,
+}
+
+fn routes(gateway: &Gateway) -> Vec<Route> {
+    let document = gateway.stranger().get("/v1/openapi.json").is(200);
+    let mut routes = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let security = operation["security"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            routes.push(Route {
+                name: operation["operationId"].as_str().unwrap().to_owned(),
+                method: method.to_uppercase(),
+                path: path.clone(),
+                secured: !security.is_empty(),
+                sessions: security.iter().any(|s| s.get("session").is_some()),
+                has_body: operation.get("requestBody").is_some(),
+            });
+        }
+    }
+    routes
+}
+
+/// What is there, and is nobody else's business.
+struct There {
+    session: String,
+    checkpoint: String,
+    epoch: u64,
+    head: u64,
+    own: String,
+}
+
+impl There {
+    fn of(gateway: &Gateway) -> Self {
+        let mut body = base("S1");
+        body["links"] = json!({ "issue_number": 42 });
+        let created = gateway.launcher().create(&body);
+        let (session, own) = (id(&created), gateway.of(&secret(&created)));
+        let (epoch, head) = own.lease(&session, "n");
+        let turn = own
+            .turn(&session, "t1", &said(epoch, head, "t1"))
+            .unwrap()
+            .is(200);
+        let claim =
+            json!({ "commit": { "repository": "github.com/o/r", "commit": "a".repeat(40) } });
+        let path = format!("/v1/sessions/{session}/checkpoints");
+        let recorded = own.post(&path, &claim).is(201);
+        Self {
+            checkpoint: recorded["checkpoint"]["id"].as_str().unwrap().to_owned(),
+            epoch,
+            head: turn["receipt"]["last"].as_u64().unwrap(),
+            own: secret(&created),
+            session,
+        }
+    }
+
+    /// The path of a route, to what is there or to what nobody has.
+    fn path(&self, route: &Route, real: bool) -> String {
+        let or = |there: &str, nowhere: &str| {
+            if real {
+                there.to_owned()
+            } else {
+                nowhere.to_owned()
+            }
+        };
+        let path = route
+            .path
+            .replace("{session}", &or(&self.session, NOBODY))
+            .replace("{checkpoint}", &or(&self.checkpoint, NOTHING))
+            .replace("{commit}", &or(&"a".repeat(40), &"b".repeat(40)))
+            .replace("{key}", &or("t1", "t9"));
+        assert!(
+            !path.contains('{'),
+            "say here what stands in the path of {}",
+            route.name
+        );
+        path
+    }
+
+    /// A body that would do what the route is for. A new route needs one here.
+    fn body(&self, route: &Route) -> Option<Value> {
+        let (epoch, head) = (self.epoch, self.head);
+        let body = match route.name.as_str() {
+            "create_session" => base("stolen"),
+            "end_session" => json!({ "outcome": "lost" }),
+            "attach_links" => json!({ "pr_number": 7 }),
+            "detach_links" => json!({ "issue_number": 42 }),
+            "take_lease" => json!({ "holder": "tests", "nonce": "n", "term_ms": 60_000 }),
+            "renew_lease" => json!({ "epoch": epoch, "term_ms": 60_000 }),
+            "release_lease" | "abort_turn" => json!({ "epoch": epoch }),
+            "commit_turn" | "open_turn" | "append_to_turn" => said(epoch, head, "t2"),
+            "record_checkpoint" => json!({}),
+            _ if !route.has_body => return None,
+            other => panic!("{other} has a body, and no well-formed one is known here"),
+        };
+        Some(body)
+    }
+}
+
+/// Somebody who may not.
+struct Intruder {
+    name: &'static str,
+    header: Option<String>,
+    /// What may be answered.
+    allowed: &'static [u16],
+    /// Routes that it may call all the same are left out.
+    only_launchers_routes: bool,
+    /// It has a ledger of its own, where it may do everything.
+    elsewhere: bool,
+}
+
+fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
+    let ours = tenant(store);
+    let of = |name, token: String, allowed| Intruder {
+        name,
+        header: Some(format!("Bearer {token}")),
+        allowed,
+        only_launchers_routes: false,
+        elsewhere: false,
+    };
+    let (revoked, revoked_id) = token(store, ours, None, None);
+    revoke(store, ours, revoked_id);
+    let (own_revoked, own_id) = token(store, ours, Some(&there.session), None);
+    revoke(store, ours, own_id);
+    let another = gateway.launcher().create(&base("S2"));
+    let mut all = vec![
+        Intruder {
+            header: None,
+            ..of("no token", String::new(), &[401])
+        },
+        of("garbage", "letmein".to_owned(), &[401]),
+        Intruder {
+            header: Some("Basic YTpi".to_owned()),
+            ..of("another scheme", String::new(), &[401])
+        },
+        of(
+            "a token that nobody made",
+            format!("siglum_{ours}_{}", "0".repeat(64)),
+            &[401],
+        ),
+        of(
+            "an expired launcher",
+            token(store, ours, None, Some(-60)).0,
+            &[401],
+        ),
+        of("a revoked launcher", revoked, &[401]),
+        of(
+            "an expired token of the session",
+            token(store, ours, Some(&there.session), Some(-60)).0,
+            &[401],
+        ),
+        of("a revoked token of the session", own_revoked, &[401]),
+        of("another session", secret(&another), &[403]),
+        Intruder {
+            only_launchers_routes: true,
+            ..of(
+                "the session itself, where a launcher is needed",
+                there.own.clone(),
+                &[403],
+            )
+        },
+    ];
+    let (launcher, _) = token(store, "others", None, None);
+    if store.is_file() {
+        // A file has one tenant; a token of another one is worth nothing, even if it were stored there.
+        all.push(of("a launcher of another tenant", launcher, &[401]));
+        return all;
+    }
+    let theirs = gateway.of(&launcher).create(&base("S1"));
+    all.push(Intruder {
+        elsewhere: true,
+        ..of("a launcher of another tenant", launcher, &[404])
+    });
+    all.push(of("a session of another tenant", secret(&theirs), &[403]));
+    all
+}
+
+/// Asks from an address of its own: who comes with wrong tokens too often is not looked at any more.
+fn ask(
+    gateway: &Gateway,
+    from: u16,
+    who: &Intruder,
+    route: &Route,
+    path: &str,
+    body: Option<&Value>,
+) -> Reply {
+    let body = body.map(Value::to_string).unwrap_or_default();
+    let mut head = format!(
+        "{} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n",
+        route.method
+    );
+    if let Some(header) = &who.header {
+        head.push_str(&format!("authorization: {header}\r\n"));
+    }
+    if route.has_body {
+        head.push_str("content-type: application/json\r\n");
+    }
+    head.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    let [high, low] = from.to_be_bytes();
+    super::raw::ask_from(gateway, Ipv4Addr::new(127, 1, high, low), head.as_bytes())
+}
+
+/// An answer without what was asked for in it.
+fn bare(reply: &Reply, path: &str) -> String {
+    let mut text = format!("{} {}", reply.status, reply.text);
+    for part in path.split('/').filter(|p| p.len() > 16) {
+        text = text.replace(part, "*");
+    }
+    text
+}
+
+#[test]
+fn nobody_who_may_not_gets_through_any_route() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let there = There::of(&gateway);
+        let all = routes(&gateway);
+        let open: Vec<&str> = all
+            .iter()
+            .filter(|r| !r.secured)
+            .map(|r| r.name.as_str())
+            .collect();
+        let known = ["alive", "ready", "metrics", "document"];
+        let others: Vec<_> = open.iter().filter(|name| !known.contains(name)).collect();
+        assert!(others.is_empty(), "without a token one gets to {others:?}");
+        let intruders = intruders(store, &gateway, &there);
+        let before = stored(store, &gateway);
+        let (mut calls, mut from) = (0, 0);
+        for route in all.iter().filter(|r| r.secured) {
+            let body = there.body(route);
+            for who in &intruders {
+                if who.only_launchers_routes && route.sessions {
+                    continue;
+                }
+                from += 1;
+                calls += 1;
+                let path = there.path(route, true);
+                let what = format!("{} {path} by {}", route.method, who.name);
+                let answer = ask(&gateway, from, who, route, &path, body.as_ref());
+                if who.elsewhere && !route.path.contains('{') {
+                    elsewhere(&answer, &there, &what, route);
+                    continue;
+                }
+                assert!(
+                    who.allowed.contains(&answer.status),
+                    "{what}: {} {}",
+                    answer.status,
+                    answer.text
+                );
+                let nowhere = there.path(route, false);
+                let other = ask(&gateway, from, who, route, &nowhere, body.as_ref());
+                assert_eq!(
+                    bare(&answer, &path),
+                    bare(&other, &nowhere),
+                    "{what}: it tells whether it is there"
+                );
+            }
+        }
+        eprintln!("{calls} calls of {} routes", all.len() - open.len());
+        assert_eq!(stored(store, &gateway), before);
+        let turn = gateway
+            .launcher()
+            .get(&format!("/v1/sessions/{}/turns/t2", there.session));
+        turn.problem(404, "not-found");
+    });
+}
+
+/// Whoever has a ledger of its own sees that one alone, and writes to it alone.
+fn elsewhere(answer: &Reply, there: &There, what: &str, route: &Route) {
+    assert!(answer.status < 500, "{what}: {}", answer.text);
+    for ours in [&there.session, &there.checkpoint] {
+        assert!(!answer.text.contains(ours.as_str()), "{what} tells {ours}");
+    }
+    assert!(
+        route.method == "GET" || answer.status < 300,
+        "{what}: {}",
+        answer.text
+    );
+}

@@ -1,0 +1,161 @@
+//! Turns: one session over several, many sessions at once, and two drivers of one.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::client::{Client, id, said, secret};
+use super::server::{Gateway, base, each_store};
+use crate::harness::until;
+
+#[test]
+fn t11_two_turns_of_one_name_are_one_session_and_are_counted_together() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("S1"));
+        let own = gateway.of(&secret(&created));
+        let session = id(&created);
+        let (epoch, head) = own.lease(&session, "n");
+        let first = own
+            .turn(&session, "t1", &said(epoch, head, "t1"))
+            .unwrap()
+            .is(200);
+        let head = first["receipt"]["last"].as_u64().unwrap();
+        let again = gateway.launcher().post("/v1/sessions", &base("S1")).is(200);
+        assert_eq!(again["session"]["id"], created["session"]["id"]);
+        let second = own
+            .turn(&session, "t2", &said(epoch, head, "t2"))
+            .unwrap()
+            .is(200);
+        let (first, second) = (&first["receipt"], &second["receipt"]);
+        assert_eq!(
+            (&first["number"], &second["number"]),
+            (&json!(1), &json!(2))
+        );
+        assert_eq!(
+            second["previous"], first["digest"],
+            "the second is chained to the first"
+        );
+        assert_eq!(
+            second["first"].as_u64(),
+            first["last"].as_u64().map(|n| n + 1)
+        );
+        let told = || own.get(&format!("/v1/sessions/{session}")).is(200);
+        until("both are counted", || told()["turns"] == 2);
+        let used = &told()["tokens"];
+        assert_eq!((&used["input"], &used["output"]), (&json!(20), &json!(6)));
+        // Asked for again, a turn is what it was; saying something else under its key is refused.
+        let twice = own
+            .turn(&session, "t1", &said(epoch, 0, "t1"))
+            .unwrap()
+            .is(200);
+        assert_eq!(
+            (&twice["already"], &twice["receipt"]),
+            (&json!(true), first)
+        );
+        let other = own.turn(&session, "t1", &said(epoch, head, "t9")).unwrap();
+        assert_eq!(other.status, 409, "{}", other.text);
+        let receipts = own.get(&format!("/v1/sessions/{session}/receipts")).is(200);
+        assert_eq!(receipts["receipts"].as_array().unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn t12_ten_at_once_never_see_each_other() {
+    each_store(|store| {
+        let gateway = Gateway::with(store, &["--creations", "1000000"], &[]);
+        std::thread::scope(|scope| {
+            for worker in 0..10 {
+                let gateway = &gateway;
+                scope.spawn(move || {
+                    for round in 0..100 {
+                        alone(gateway, &format!("w{worker}-{round}-x"));
+                    }
+                });
+            }
+        });
+        assert_eq!(store.sql("SELECT count(*) FROM sessions"), "1000");
+        assert_eq!(store.sql("SELECT count(*) FROM receipts"), "1000");
+    });
+}
+
+/// A session whose answers and log speak of it alone.
+fn alone(gateway: &Gateway, name: &str) {
+    let created = gateway.launcher().create(&base(name));
+    let (session, own) = (id(&created), gateway.of(&secret(&created)));
+    assert_eq!(created["session"]["conversation_id"], name);
+    let (epoch, head) = own.lease(&session, name);
+    let receipt = own
+        .turn(&session, name, &said(epoch, head, name))
+        .unwrap()
+        .is(200);
+    assert_eq!(receipt["receipt"]["session"], session.as_str());
+    let log = own.get(&format!("/v1/sessions/{session}/events")).is(200);
+    let entries = log["entries"].as_array().unwrap();
+    assert!(entries.len() >= 3, "{log}");
+    for entry in entries {
+        assert!(entry["key"].as_str().unwrap().contains(name), "{entry}");
+    }
+}
+
+#[test]
+fn t13_two_drivers_of_one_session_are_never_both_its_writer() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("S1"));
+        let (session, own) = (id(&created), gateway.of(&secret(&created)));
+        let (epoch, head) = own.lease(&session, "one");
+        let lease = json!({ "holder": "tests", "nonce": "two", "term_ms": 60_000 });
+        let path = format!("/v1/sessions/{session}/lease");
+        let busy = own.post(&path, &lease);
+        assert_eq!(busy.status, 409, "{}", busy.text);
+        assert_eq!(busy.json()["fate"], "not-committed");
+        // Two at once under one lease: one of them is first, and the other is told where the log ends now.
+        let both: Vec<u16> = std::thread::scope(|scope| {
+            let one = |key: &'static str| {
+                let (own, session) = (own.clone(), session.clone());
+                scope.spawn(move || {
+                    own.turn(&session, key, &said(epoch, head, key))
+                        .unwrap()
+                        .status
+                })
+            };
+            let all = ["t1", "t2"].map(one);
+            all.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        assert_eq!(
+            both.iter().collect::<BTreeSet<_>>(),
+            [200, 409].iter().collect()
+        );
+        let (lost, first) = if both[0] == 409 {
+            ("t1", "t2")
+        } else {
+            ("t2", "t1")
+        };
+        // Whoever held it before has nothing to say any more.
+        own.post(&format!("{path}/release"), &json!({ "epoch": epoch }))
+            .is(200);
+        let (newer, head) = own.lease(&session, "two");
+        assert!(newer > epoch);
+        let late = own.turn(&session, "t3", &said(epoch, head, "t3")).unwrap();
+        assert_eq!(late.status, 409, "{}", late.text);
+        own.turn(&session, "t4", &said(newer, head, "t4"))
+            .unwrap()
+            .is(200);
+        let log = entries(&own, &session);
+        assert!(log.contains(first) && log.contains("t4"), "{log}");
+        assert!(
+            !log.contains(&format!("{lost}.")) && !log.contains("t3."),
+            "{log}"
+        );
+    });
+}
+
+fn entries(client: &Client, session: &str) -> String {
+    let log = client
+        .get(&format!("/v1/sessions/{session}/events"))
+        .is(200);
+    let keys = log["entries"].as_array().unwrap().iter();
+    let keys: Vec<&Value> = keys.map(|e| &e["key"]).collect();
+    format!("{keys:?}")
+}
