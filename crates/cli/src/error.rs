@@ -181,6 +181,7 @@ impl From<TurnError> for CommandError {
             TurnError::Quarantined { .. } => {
                 (Kind::Failed, "`siglum doctor` tells what is damaged.")
             }
+            TurnError::Replica { .. } => (Kind::Failed, "Go to the machine that its home is on."),
             TurnError::Archived { .. } => (
                 Kind::Failed,
                 "`siglum session fork` begins a session that goes on from it.",

@@ -54,6 +54,11 @@ impl Home {
         self.dir.join("launches")
     }
 
+    /// The tokens of gateways.
+    pub fn tokens(&self) -> PathBuf {
+        self.dir.join("tokens")
+    }
+
     /// The checkouts that were made for sessions.
     pub fn worktrees(&self) -> PathBuf {
         self.dir.join("worktrees")

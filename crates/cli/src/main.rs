@@ -16,11 +16,13 @@ mod config;
 mod cx;
 mod env;
 mod error;
+mod gateway;
 mod home;
 mod hook;
 mod platform;
 #[cfg(test)]
 mod schema;
+mod store;
 mod ui;
 
 use std::process::ExitCode;

@@ -66,6 +66,7 @@ const SCHEMAS: &[Row] = &[
     (session::recover::SCHEMA, of::<session::recover::Json>),
     (session::show::SCHEMA, of::<session::show::Json>),
     (status::json::SCHEMA, of::<status::json::Json>),
+    (sync::SCHEMA, of::<sync::Json>),
     (token::create::SCHEMA, of::<token::create::Json>),
     (token::list::SCHEMA, of::<token::list::Json>),
     (token::revoke::SCHEMA, of::<token::revoke::Json>),

@@ -91,6 +91,8 @@ pub struct History {
     pub card: SessionCard,
     /// Where it stands.
     pub stand: Stand,
+    /// Whether its home is another ledger.
+    pub replica: bool,
     /// How it was launched, if a launcher started it.
     pub launch: Option<launch::Standing>,
     /// The session it came from, and how.
@@ -120,10 +122,12 @@ pub fn history(
     ledger: &mut dyn Ledger,
     id: SessionId,
 ) -> Result<Option<History>, LedgerError> {
+    let home = ledger.id();
     read(ledger, |tx| {
         let Some(own) = card(tx, id)? else {
             return Ok(None);
         };
+        let replica = own.record.home != home;
         let parent = match own.record.parent {
             Some((parent, how)) => card(tx, parent)?.zip(Some(how)),
             None => None,
@@ -151,6 +155,7 @@ pub fn history(
             launch: launch::standing(tx, id)?,
             card: own,
             stand,
+            replica,
             parent,
             view,
             turns,

@@ -27,6 +27,7 @@ pub mod overview;
 pub mod pipeline;
 pub mod project;
 pub mod remote;
+pub mod replica;
 pub mod restore;
 mod rivals;
 mod scene;

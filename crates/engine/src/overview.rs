@@ -14,7 +14,7 @@ use siglum_ledger::{
 
 use crate::verify::undamaged;
 use crate::why::{self, Claim};
-use crate::{EngineError, Here, World};
+use crate::{EngineError, Here, World, replica};
 
 /// How many commits a list that leaves some out looks at, at most.
 const LOOK_AT: usize = 10_000;
@@ -176,8 +176,10 @@ fn logged(
     repository: RepositoryId,
     git: ListedCommit,
 ) -> Result<LoggedCommit, LedgerError> {
-    let claim = why::claim(&tx.statements_of_commit(repository, &git.commit)?);
-    let Some(record) = tx.commit(repository, &git.commit)? else {
+    let found = replica::known_elsewhere(tx, Some(repository), &git.commit)?;
+    let place = found.as_ref().map_or(repository, |r| r.repository);
+    let claim = why::claim(&why::stated(tx, (place, repository), &git.commit)?);
+    let Some(record) = found else {
         return Ok(LoggedCommit {
             git,
             recorded: false,
@@ -189,7 +191,7 @@ fn logged(
             lines: None,
         });
     };
-    let lines = tx.authors(repository, &git.commit)?;
+    let lines = tx.authors(place, &git.commit)?;
     Ok(LoggedCommit {
         git,
         recorded: true,

@@ -119,17 +119,22 @@ pub fn create(
         });
     }
     let mut repositories = Vec::new();
-    for name in &new.repositories {
-        repositories.push(repository(here, tx, name, record.created_at)?);
+    // Where it works, and what its agent calls it, is told by its home.
+    if record.home == ledger {
+        for name in &new.repositories {
+            repositories.push(repository(here, tx, name, record.created_at)?);
+        }
     }
     let record = SessionRecord {
         repository: repositories.first().copied(),
-        worktree: new.repositories.first().cloned(),
+        worktree: repositories.first().and(new.repositories.first()).cloned(),
         ..record
     };
     let (session, at) = (record.id, record.created_at);
     tx.create_session(&record)?;
-    tx.add_alias(&record.agent, &native, session, at)?;
+    if record.home == ledger {
+        tx.add_alias(&record.agent, &native, session, at)?;
+    }
     if !repositories.is_empty() {
         let works = Statement::WorksIn {
             session,

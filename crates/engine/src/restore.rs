@@ -42,6 +42,7 @@ pub fn prepare(
         let mut due = 0;
         for projection in tx.projections()? {
             due += tx.restart(&projection.name, None, now)?;
+            tx.restart_documents(&projection.name)?;
         }
         let fenced = tx.fence_all(floor, now)?;
         let entry = Entry::done(by, Action::LedgerRestored);

@@ -1,6 +1,6 @@
 //! Resolving a hook's claims into one session, and writing down what it saw.
 
-use siglum_domain::intake::{AgentMatter, Head};
+use siglum_domain::intake::{AgentMatter, Decline, Head};
 use siglum_domain::observation::{Fact, Observation, Side, Source, StartKind, ToolClass};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{
@@ -65,7 +65,13 @@ fn resolve(
         None => None,
     };
     let named = match matter.explicit {
-        Some(id) => tx.session(id)?.map(|s| s.id),
+        Some(id) => match tx.session(id)? {
+            Some(known) if known.home != home => {
+                declined(tx, at, &known, matter)?;
+                None
+            }
+            known => known.map(|s| s.id),
+        },
         None => None,
     };
     let known = match named {
@@ -108,6 +114,23 @@ fn resolve(
         session,
         repository,
     })
+}
+
+/// A replica is extended by its home alone: what was to be written to it gets a session of its own.
+fn declined(
+    tx: &mut dyn Transaction,
+    at: Timestamp,
+    known: &SessionRecord,
+    matter: &AgentMatter,
+) -> Result<(), LedgerError> {
+    let decline = Decline {
+        edge: "session".to_owned(),
+        reason: "replica".to_owned(),
+        detail: format!("session {} is at home in {}", known.id, known.home),
+        place: matter.place.clone(),
+    };
+    let key = format!("replica:{}:{}:{}", known.id, matter.agent, matter.native);
+    tx.decline(&key, at, &decline)
 }
 
 /// Tells whether a session begins to run, or a turn.

@@ -18,7 +18,7 @@ use siglum_ledger::{
 
 use crate::scene::{self, Unseen};
 use crate::verify::undamaged;
-use crate::{EngineError, World, authors, landing};
+use crate::{EngineError, World, authors, landing, replica};
 
 /// A session as an answer shows it.
 #[derive(Debug, Clone)]
@@ -122,7 +122,10 @@ pub fn why(
     repository: &RepositoryRecord,
     commit: &Oid,
 ) -> Result<Option<Why>, EngineError> {
-    let record = read(ledger, |tx| tx.commit(repository.id, commit))?;
+    let record = read(ledger, |tx| {
+        replica::known_elsewhere(tx, Some(repository.id), commit)
+    })?;
+    let place = record.as_ref().map_or(repository.id, |r| r.repository);
     let stored = record
         .as_ref()
         .and_then(|r| r.facts.clone())
@@ -136,7 +139,7 @@ pub fn why(
         },
         (None, None) => return Ok(None),
     };
-    let known = read(ledger, |tx| tx.authors(repository.id, commit))?;
+    let known = read(ledger, |tx| tx.authors(place, commit))?;
     let files = match (known, &git) {
         (Some(files), _) => files,
         (None, Some(git)) => {
@@ -150,7 +153,13 @@ pub fn why(
         (None, None) => Vec::new(),
     };
     Ok(Some(read(ledger, |tx| {
-        answer(tx, repository.id, record.as_ref(), facts.clone(), &files)
+        answer(
+            tx,
+            (place, repository.id),
+            record.as_ref(),
+            facts.clone(),
+            &files,
+        )
     })?))
 }
 
@@ -170,7 +179,7 @@ pub fn recorded(
     let facts = record.as_ref().and_then(|r| r.facts.clone());
     let facts = facts.unwrap_or_else(|| bare(commit, record.as_ref()));
     let files = tx.authors(repository, commit)?.unwrap_or_default();
-    answer(tx, repository, record.as_ref(), facts, &files).map(Some)
+    answer(tx, (repository, repository), record.as_ref(), facts, &files).map(Some)
 }
 
 /// What is known of a commit that git was not asked about.
@@ -221,7 +230,7 @@ fn claimed_by_sessions(
 
 fn answer(
     tx: &mut dyn Transaction,
-    repository: RepositoryId,
+    (repository, here): (RepositoryId, RepositoryId),
     record: Option<&CommitRecord>,
     facts: CommitFacts,
     files: &[FileAuthors],
@@ -259,7 +268,7 @@ fn answer(
             .collect(),
         None => Vec::new(),
     };
-    let claim = claim(&tx.statements_of_commit(repository, &facts.commit)?);
+    let claim = claim(&stated(tx, (repository, here), &facts.commit)?);
     let authors = authors_of(files);
     let mut named: Vec<SessionId> = landing::concerned(&judgement);
     named.extend(judgement.candidates.iter().chain(&judgement.outer));
@@ -341,6 +350,20 @@ fn named_by_message(
         }
     }
     Ok(())
+}
+
+/// What was stated of a commit, in the repository that answers for it and in the one here.
+pub(crate) fn stated(
+    tx: &mut dyn Transaction,
+    (repository, here): (RepositoryId, RepositoryId),
+    commit: &Oid,
+) -> Result<Vec<StatementRecord>, LedgerError> {
+    let mut stated = tx.statements_of_commit(repository, commit)?;
+    if repository != here {
+        stated.extend(tx.statements_of_commit(here, commit)?);
+        stated.sort_by_key(|s| (s.at, s.ledger, s.sequence));
+    }
+    Ok(stated)
 }
 
 /// The statement that stands: the last one, unless it was taken back.

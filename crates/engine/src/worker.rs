@@ -96,6 +96,26 @@ pub fn slice(
     Ok(done)
 }
 
+/// Seals what is complete and asks git about new commits, beside a worker that is at work: each step is a transaction
+/// that finds what the other one left.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn seal_beside(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    run: &mut Run,
+) -> Result<Slice, EngineError> {
+    let mut worked = seal(world, ledger, run)?;
+    for repository in read(ledger, |tx| tx.repositories())? {
+        worked |= finish(world, ledger, &repository)?;
+    }
+    Ok(match worked {
+        true => Slice::Worked,
+        false => Slice::Idle,
+    })
+}
+
 /// Moves deliveries from the spools into the ledger. One that cannot be read is set aside.
 ///
 /// # Errors
@@ -282,7 +302,12 @@ fn bury(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError>
     };
     let open = read(ledger, |tx| tx.sessions(&filter))?;
     let mut worked = false;
+    let home = ledger.id();
     for listing in open {
+        // Where a replica stands, its home tells.
+        if listing.record.home != home {
+            continue;
+        }
         let id = listing.record.id;
         let last = last_process(world, read(ledger, |tx| tx.bindings(id))?);
         let alive = last.as_ref().and_then(|l| (world.alive)(&l.process));

@@ -5,7 +5,7 @@ use std::fmt;
 
 use axum::body::{Body as Raw, Bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
 };
@@ -25,16 +25,16 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        if !is_json(&request) {
+        if !is_json(request.headers()) {
             return Err(Problem::media_type());
         }
-        let bytes = whole(request.into_body(), app).await?;
+        let bytes = whole(request.into_body(), app, app.limits().body).await?;
         parse(&bytes).map(Self)
     }
 }
 
-fn is_json(request: &Request) -> bool {
-    let value = request.headers().get(header::CONTENT_TYPE);
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE);
     let value = value.and_then(|v| v.to_str().ok()).unwrap_or_default();
     let mut parts = value.split(';').map(str::trim);
     parts
@@ -44,17 +44,16 @@ fn is_json(request: &Request) -> bool {
 }
 
 /// All of a body, if it is not too large and comes in time.
-pub(crate) async fn whole(body: Raw, app: &App) -> Result<Bytes, Problem> {
-    let limits = app.limits();
+pub(crate) async fn whole(body: Raw, app: &App, most: usize) -> Result<Bytes, Problem> {
     // What is said to be too large is not waited for.
     let said = axum::body::HttpBody::size_hint(&body).lower();
-    if usize::try_from(said).map_or(true, |bytes| bytes > limits.body) {
-        return Err(Problem::too_large(limits.body));
+    if usize::try_from(said).map_or(true, |bytes| bytes > most) {
+        return Err(Problem::too_large(most));
     }
-    let read = axum::body::to_bytes(body, limits.body);
-    match tokio::time::timeout(limits.request_wait, read).await {
+    let read = axum::body::to_bytes(body, most);
+    match tokio::time::timeout(app.limits().request_wait, read).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_length(&error) => Err(Problem::too_large(limits.body)),
+        Ok(Err(error)) if is_length(&error) => Err(Problem::too_large(most)),
         Ok(Err(_)) => Err(Problem::body("the body was cut off")),
         Err(_) => Err(Problem::too_slow()),
     }

@@ -12,10 +12,11 @@ use serde_json::json;
 use siglum_domain::access::Secret;
 use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Tenant};
-use siglum_engine::access::{self, Caller as Known};
+use siglum_engine::access::{self, AccessError, Caller as Known};
 use siglum_engine::audit::{self, Entry};
 
 use crate::app::App;
+use crate::ledgers::Unavailable;
 use crate::problem::Problem;
 
 /// How long a token that was let in is not asked for again: so long it may still be let in after it was revoked.
@@ -73,12 +74,7 @@ impl FromRequestParts<App> for Caller {
         let secret = token(parts)?;
         let peer = parts.extensions.get::<Peer>();
         let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
-        let caller = let_in(app, &secret, from).await.map_err(|problem| {
-            match problem.status().as_u16() {
-                401 => app.rates().stranger(from).err().unwrap_or(problem),
-                _ => problem,
-            }
-        })?;
+        let caller = let_in(app, &secret, from).await?;
         app.rates().request(&caller)?;
         Ok(caller)
     }
@@ -133,12 +129,19 @@ async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Prob
         ));
     }
     let asked = digest.clone();
-    let known = app
-        .ledgers()
-        .read(tenant, move |here, ledger| {
-            access::authenticate(here, ledger, &asked)
-        })
-        .await??;
+    let known = app.ledgers().read(tenant, move |here, ledger| {
+        access::authenticate(here, ledger, &asked)
+    });
+    let known = match known.await {
+        Ok(Ok(known)) => known,
+        Ok(Err(AccessError::Ledger(error))) => return Err(error.into()),
+        Ok(Err(refusal)) => return Err(stranger(app, tenant, digest, refusal, from)),
+        Err(Unavailable::NoTenant) => {
+            app.rates().stranger(from)?;
+            return Err(Unavailable::NoTenant.into());
+        }
+        Err(error) => return Err(error.into()),
+    };
     let caller = Caller {
         tenant: tenant.clone(),
         from,
@@ -149,6 +152,31 @@ async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Prob
     }
     app.remembered().put(digest, &caller);
     Ok(caller)
+}
+
+/// Somebody came with a token that does not hold: that goes into the audit, for the first ones from one address.
+fn stranger(
+    app: &App,
+    tenant: &Tenant,
+    digest: String,
+    refusal: AccessError,
+    from: IpAddr,
+) -> Problem {
+    if let Err(problem) = app.rates().stranger(from) {
+        return problem;
+    }
+    let (ledgers, tenant) = (app.ledgers().clone(), tenant.clone());
+    let (code, told) = (refusal.code(), refusal.to_string());
+    let more = json!({ "from": from.to_string() });
+    tokio::spawn(async move {
+        let noted = ledgers.write(&tenant, move |here, ledger| {
+            access::note_refusal(here, ledger, &digest, &refusal, &more)
+        });
+        if !matches!(noted.await, Ok(Ok(_))) {
+            tracing::warn!("the refusal of a token could not be written down");
+        }
+    });
+    Problem::unauthorized(code, told)
 }
 
 /// Writes a refusal into the audit; nobody waits for that. Of one that asks again and again the first ones are enough.

@@ -47,19 +47,28 @@ const PROBLEMS: &[(StatusCode, &str)] = &[
     ),
 ];
 
+/// The name of the response of a status.
+fn named(status: StatusCode) -> String {
+    format!("Problem{}", status.as_u16())
+}
+
 impl IntoResponses for Problems {
     fn responses() -> std::collections::BTreeMap<String, RefOr<Response>> {
-        let one = |(status, text): &(StatusCode, &str)| {
-            let problem = Ref::from_schema_name("Problem");
-            let content = ContentBuilder::new().schema(Some(problem)).build();
-            let response = ResponseBuilder::new()
-                .description(*text)
-                .content("application/problem+json", content)
-                .build();
-            (status.as_u16().to_string(), RefOr::T(response))
+        let one = |(status, _): &(StatusCode, &str)| {
+            let response = Ref::from_response_name(named(*status));
+            (status.as_u16().to_string(), RefOr::Ref(response))
         };
         PROBLEMS.iter().map(one).collect()
     }
+}
+
+fn response(text: &str) -> Response {
+    let problem = Ref::from_schema_name("Problem");
+    let content = ContentBuilder::new().schema(Some(problem)).build();
+    ResponseBuilder::new()
+        .description(text)
+        .content("application/problem+json", content)
+        .build()
 }
 
 #[derive(utoipa::OpenApi)]
@@ -80,6 +89,10 @@ struct Credentials;
 impl Modify for Credentials {
     fn modify(&self, document: &mut OpenApi) {
         let components = document.components.get_or_insert_default();
+        for (status, text) in PROBLEMS {
+            let response = RefOr::T(response(text));
+            components.responses.insert(named(*status), response);
+        }
         for (name, text) in [
             (
                 "launcher",
@@ -126,6 +139,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(commits::show))
         .routes(routes!(audit::list))
         .routes(routes!(audit::verify))
+        .routes(routes!(replicas::take))
+        .routes(routes!(pipelines::list))
+        .routes(routes!(pipelines::show))
+        .routes(routes!(pipelines::draw))
+        .routes(routes!(pipelines::bundle))
+        .routes(routes!(pipelines::record))
 }
 
 /// The document in JSON, as it is served and committed.
@@ -135,4 +154,44 @@ pub fn document() -> String {
     let mut text = document.to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The committed document is the one that is served. `SIGLUM_UPDATE_SCHEMAS=1` writes it anew.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test is told to write")]
+    fn the_committed_document_is_the_served_one() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        let served = document();
+        if std::env::var_os("SIGLUM_UPDATE_SCHEMAS").is_some() {
+            std::fs::write(&file, &served).unwrap();
+        }
+        let committed = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            committed == served,
+            "run `SIGLUM_UPDATE_SCHEMAS=1 cargo test -p siglum-gateway`"
+        );
+    }
+
+    /// Each route says who may call it, but for those that anybody may.
+    #[test]
+    fn every_route_says_who_may_call_it() {
+        let (_, document) = routes().split_for_parts();
+        let text = document.to_json().unwrap();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let public = !path.starts_with("/v1/") || path == "/v1/openapi.json";
+                let says = operation["security"]
+                    .as_array()
+                    .is_some_and(|s| !s.is_empty());
+                assert_eq!(says, !public, "{method} {path}");
+            }
+        }
+    }
 }

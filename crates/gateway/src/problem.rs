@@ -76,6 +76,19 @@ impl Problem {
         problem
     }
 
+    /// A document that was handed over breaks a rule.
+    pub(crate) fn unprocessable(document: &str, rule: &str) -> Self {
+        let title = "a document of the batch breaks a rule";
+        let mut problem = Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "replica-refused",
+            title,
+            format!("{document}: {rule}"),
+        );
+        problem.told.field = Some(document.to_owned());
+        problem
+    }
+
     /// The body cannot be read at all.
     pub(crate) fn body(detail: impl Into<String>) -> Self {
         let title = "the body of the request cannot be read";
@@ -171,11 +184,6 @@ impl Problem {
             "this program has a fault",
             "the log of the gateway says more".to_owned(),
         )
-    }
-
-    /// The status.
-    pub(crate) const fn status(&self) -> StatusCode {
-        self.status
     }
 
     /// What went wrong this time.

@@ -71,6 +71,7 @@ pub struct Git {
     program: PathBuf,
     dir: PathBuf,
     git_dir: Option<PathBuf>,
+    index: Option<PathBuf>,
 }
 
 /// What git said, and how it ended.
@@ -88,6 +89,7 @@ impl Git {
             program: program.into(),
             dir: worktree.into(),
             git_dir: None,
+            index: None,
         }
     }
 
@@ -98,6 +100,15 @@ impl Git {
     pub fn with_git_dir(self, git_dir: impl Into<PathBuf>) -> Self {
         Self {
             git_dir: Some(git_dir.into()),
+            ..self
+        }
+    }
+
+    /// Has git work with another index than that of the checkout.
+    #[must_use]
+    pub(crate) fn with_index(self, index: impl Into<PathBuf>) -> Self {
+        Self {
+            index: Some(index.into()),
             ..self
         }
     }
@@ -138,6 +149,9 @@ impl Git {
             command
                 .env("GIT_DIR", git_dir)
                 .env("GIT_WORK_TREE", &self.dir);
+        }
+        if let Some(index) = &self.index {
+            command.env("GIT_INDEX_FILE", index);
         }
         command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
         command

@@ -217,7 +217,19 @@ impl Git {
     /// # Errors
     /// Git fails.
     pub fn user_name(&self) -> Result<Option<String>, GitError> {
-        let output = self.run(&["config", "--get", "user.name"], b"")?;
+        self.setting("user.name")
+    }
+
+    /// The address of the remote `origin`, if there is one.
+    ///
+    /// # Errors
+    /// Git does not run or refuses.
+    pub fn origin(&self) -> Result<Option<String>, GitError> {
+        self.setting("remote.origin.url")
+    }
+
+    fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
+        let output = self.run(&["config", "--get", name], b"")?;
         match output.code {
             Some(0) => {
                 let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();

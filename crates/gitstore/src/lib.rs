@@ -24,6 +24,7 @@ mod owner;
 pub mod place;
 mod range;
 mod refs;
+mod snapshot;
 mod worktree;
 
 pub use blame::BlameLine;
@@ -38,3 +39,4 @@ pub use owner::is_another_users;
 pub use place::{ObjectFormat, Repo, discover};
 pub use range::RangeCommit;
 pub use refs::HeadRead;
+pub use snapshot::Snapshot;

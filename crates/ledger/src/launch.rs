@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{AgentName, NativeId, SessionId};
+use siglum_domain::{AgentName, NativeId, Oid, SessionId};
 
 /// How a session was launched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,5 +69,17 @@ pub enum OwnWorktree {
     Kept {
         /// Why.
         reason: String,
+        /// What was not committed in it, as a commit that no branch has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        snapshot: Option<Snapshot>,
     },
+}
+
+/// A commit that keeps what was left uncommitted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The name of the reference that keeps it.
+    pub reference: String,
+    /// The commit.
+    pub commit: Oid,
 }

@@ -3,7 +3,7 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`], [`Audit`], [`Pipelines`], [`Requests`]. The engine composes them; nothing here judges or decides. SQL lives in
+//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`]. The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 
@@ -20,6 +20,7 @@ mod pipelines;
 pub mod postgres;
 mod projections;
 mod record;
+mod replicas;
 mod requests;
 mod row;
 mod schema;
@@ -39,6 +40,10 @@ pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 pub use postgres::{PostgresHints, PostgresLedger, PostgresSettings};
 pub use projections::{Delivery, Lag, Projection, Projections};
 pub use record::*;
+pub use replicas::{
+    DESTINATION, Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, Replicas,
+    RewriteRecord,
+};
 pub use requests::{RequestRecord, Requests};
 pub use row::LogRow;
 pub use spool::{Spool, SpoolError, Spooled};

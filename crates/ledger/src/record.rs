@@ -1,6 +1,6 @@
 //! The rows of a ledger as plain data.
 
-pub use crate::launch::{Claim, Launch, LaunchEnd, OwnWorktree};
+pub use crate::launch::{Claim, Launch, LaunchEnd, OwnWorktree, Snapshot};
 use serde::{Deserialize, Serialize};
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Judgement;

@@ -20,6 +20,7 @@ use crate::integrity::Integrity;
 use crate::pipelines::Pipelines;
 use crate::projections::Projections;
 use crate::record::*;
+use crate::replicas::Replicas;
 use crate::requests::Requests;
 use crate::turns::Turns;
 
@@ -129,6 +130,7 @@ pub trait Transaction:
     + Access
     + Audit
     + Pipelines
+    + Replicas
     + Requests
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written

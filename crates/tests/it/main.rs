@@ -34,5 +34,6 @@ mod places;
 mod projections;
 mod real_agents;
 mod statements;
+mod syncing;
 mod traps;
 mod verdicts;

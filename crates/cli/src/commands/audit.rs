@@ -4,10 +4,11 @@ pub mod export;
 pub mod list;
 pub mod verify;
 
-use siglum_ledger::SqliteLedger;
+use siglum_ledger::Ledger;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 /// Look through what was done and refused, verify that nobody changed it, and hand it over
 #[derive(clap::Subcommand)]
@@ -26,10 +27,10 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
 }
 
 /// The ledger, which nobody creates to look at its audit.
-fn ledger(cx: &Cx) -> Result<SqliteLedger, CommandError> {
-    if !cx.home.ledger().exists() {
+fn ledger(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
+    if store::address()?.is_none() && !cx.home.ledger().exists() {
         return Err(CommandError::not_found("there is no ledger yet")
             .hint("`siglum init` in a repository creates it."));
     }
-    cx.open_ledger()
+    store::open(cx)
 }

@@ -25,6 +25,7 @@ pub mod serve;
 pub mod session;
 pub mod show;
 pub mod status;
+pub mod sync;
 pub mod time;
 pub mod token;
 pub mod verify;

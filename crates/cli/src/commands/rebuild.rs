@@ -3,11 +3,11 @@
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_engine::{find, project, worker};
-use siglum_ledger::{Durability, SqliteLedger, write};
+use siglum_ledger::{DESTINATION, Durability, SqliteLedger, write};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::{platform, ui};
+use crate::{clock, platform, ui};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.rebuild/1";
@@ -75,6 +75,18 @@ fn projection(
     session: Option<SessionId>,
 ) -> Result<u64, CommandError> {
     let projection = super::projection::named(ledger, name)?;
+    if projection.kind == DESTINATION {
+        // What it has stays there: it takes what it lacks, and nothing twice.
+        let now = clock::now();
+        let sessions = write(ledger, Durability::Disk, |tx| {
+            if session.is_none() {
+                tx.restart_documents(name)?;
+            }
+            tx.restart(name, session, now)
+        })?;
+        platform::start_worker(&cx.home);
+        return Ok(sessions);
+    }
     let Some(mut sink) = project::sink(&projection) else {
         return Err(CommandError::failed(format!(
             "`{name}` is fed by its own program, which alone can empty it"

@@ -1,11 +1,12 @@
 //! `siglum run`: starts an agent as a session that is known before it runs.
 
 mod environment;
+mod gateway;
 mod tree;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use siglum_agents::recognise;
@@ -17,6 +18,7 @@ use siglum_engine::audit::{self, Entry};
 use siglum_engine::launch::{self, NewLaunch};
 use siglum_ledger::{Launch, LaunchEnd, OwnWorktree, read};
 
+use self::gateway::Gateway;
 use self::tree::Tree;
 use crate::claim::{self, Token};
 use crate::clock::Ids;
@@ -71,6 +73,16 @@ pub struct Args {
     /// only if nothing in it would be lost
     #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true)]
     worktree: Option<Option<String>>,
+    /// Register the session at the team's gateway first, and send it there; else SIGLUM_GATEWAY. A gateway that refuses
+    /// it is told, and nothing runs; one that is out of reach gets it later
+    #[arg(long, value_name = "URL")]
+    gateway: Option<String>,
+    /// A file with the token by which the gateway knows you; else SIGLUM_GATEWAY_TOKEN_FILE, or SIGLUM_GATEWAY_TOKEN
+    #[arg(long, value_name = "FILE")]
+    gateway_token_file: Option<PathBuf>,
+    /// The gateway is another machine, and what is sent there is not encrypted
+    #[arg(long)]
+    allow_plain: bool,
     /// The command and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -86,7 +98,22 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
     if !cx.config.records() {
         return unrecorded(args, cx, signals);
     }
-    let launched = Launched::register(args, cx, agent, links)?;
+    let session = SessionId::mint(&Ids);
+    let gateway = Gateway::named(args, cx)?;
+    if let Some(gateway) = &gateway {
+        gateway.register(cx, session, agent.as_ref(), &links)?;
+    }
+    let launched = Launched::register(args, cx, session, agent, links);
+    let launched = launched.inspect_err(|_| {
+        if let Some(gateway) = &gateway {
+            gateway.end(cx, session, &LaunchEnd::NotStarted { code: 1 });
+        }
+    })?;
+    let checkout = launched.tree.as_ref().map(|tree| tree.path.clone());
+    let checkout = checkout.or_else(|| cx.find_repo().map(|r| r.worktree().to_owned()));
+    if let Some(checkout) = &checkout {
+        Tree::tell_left(cx, checkout);
+    }
     let mut command = child::command(&args.command[0], &args.command[1..]);
     let dir = launched.tree.as_ref().map_or(&cx.dir, |tree| &tree.dir);
     start_in(&mut command, dir);
@@ -104,6 +131,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
     let ended = child::run(&mut command, signals);
     let (end, code) = outcome(&args.command[0], ended);
     launched.end(cx, &end);
+    if let Some(gateway) = &gateway {
+        gateway.end(cx, session, &end);
+        gateway.sync(cx);
+    }
     Ok(code)
 }
 
@@ -220,10 +251,10 @@ impl Launched {
     fn register(
         args: &Args,
         cx: &Cx,
+        session: SessionId,
         agent: Option<AgentName>,
         links: Vec<Stated>,
     ) -> Result<Self, CommandError> {
-        let session = SessionId::mint(&Ids);
         let outer = claim::inherited();
         let by = cx.person();
         let branch = args.worktree.as_ref().map(Option::as_deref);
@@ -284,12 +315,19 @@ impl Launched {
     fn end(&self, cx: &Cx, end: &LaunchEnd) {
         let short = self.session.short();
         let worktree = self.tree.as_ref().map(|tree| {
-            let settled = tree.settle(self.busy(cx));
-            if let OwnWorktree::Kept { reason } = &settled {
+            let settled = tree.settle(self.session, self.busy(cx));
+            if let OwnWorktree::Kept { reason, snapshot } = &settled {
                 let path = tree.path.display();
                 cx.ui
                     .warning(format!("the worktree of session {short} is kept: {reason}"));
                 cx.ui.warning(format!("it is at {path}"));
+                if let Some(kept) = snapshot {
+                    cx.ui.warning(format!(
+                        "what is not committed in it is kept as {} ({})",
+                        kept.reference,
+                        kept.commit.short()
+                    ));
+                }
             }
             settled
         });

@@ -8,12 +8,10 @@ use siglum_gateway::{Limits, ServeError, Settings, Store};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::{env, platform};
+use crate::platform;
 
 /// The schema of the JSON answer: one line when the gateway is ready.
 pub const SCHEMA: &str = "siglum.serve/1";
-/// The variable with the address of the store.
-const STORE: &str = "SIGLUM_STORE";
 /// How often it is looked whether the worker has something to do.
 const WORK: Duration = Duration::from_secs(2);
 
@@ -21,8 +19,8 @@ const WORK: Duration = Duration::from_secs(2);
 ///
 /// Serves the ledger of this home, or the PostgreSQL store that SIGLUM_STORE names as
 /// postgres://user:password@host/database. Several gateways can serve one PostgreSQL store. Whoever
-/// asks needs a token: `siglum token create` makes one for a launcher, and creating a session gives
-/// one for that session. Stops on SIGTERM and SIGINT: what has begun is finished.
+/// asks needs a token: `siglum token create` makes one for a launcher (there, of the tenant that
+/// SIGLUM_TENANT names), and creating a session gives one for that session. Stops on SIGTERM and SIGINT: what has begun is finished.
 ///
 /// What it can do is at /v1/openapi.json, whether it can serve at /readyz, what it counts at /metrics.
 #[derive(clap::Args)]
@@ -83,23 +81,15 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 }
 
 fn store(cx: &Cx) -> Result<Store, CommandError> {
-    let Some(address) = env::text(STORE) else {
-        return Ok(Store::File(cx.home.ledger()));
-    };
-    let is_server = ["postgres://", "postgresql://"]
-        .iter()
-        .any(|s| address.starts_with(s));
-    if !is_server {
-        return Err(CommandError::usage(format!(
-            "{STORE} does not begin with `postgres://`"
-        )));
+    match crate::store::address()? {
+        None => Ok(Store::File(cx.home.ledger())),
+        #[cfg(feature = "postgres")]
+        Some(address) => Ok(Store::Server(address)),
+        #[cfg(not(feature = "postgres"))]
+        Some(_) => Err(CommandError::failed(
+            "this program was built without PostgreSQL",
+        )),
     }
-    #[cfg(feature = "postgres")]
-    return Ok(Store::Server(address));
-    #[cfg(not(feature = "postgres"))]
-    Err(CommandError::failed(
-        "this program was built without PostgreSQL",
-    ))
 }
 
 /// Lets the worker do what requests leave for later, for as long as the gateway runs.

@@ -15,6 +15,7 @@ use siglum_ledger::TokenRecord;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui;
 
 /// Give launchers and sessions access to the gateway, and take it back
@@ -71,10 +72,13 @@ fn name(text: &str) -> Result<TokenName, String> {
     TokenName::new(text).map_err(|e| e.rule.to_owned())
 }
 
-/// A new secret for the tenant of this ledger.
-fn secret() -> Secret {
-    let tenant = Tenant::new(DEFAULT_TENANT).expect("because it keeps to the grammar");
-    Secret::mint(&tenant, &clock::secret())
+/// A new secret for the tenant of the store.
+fn secret() -> Result<Secret, CommandError> {
+    let tenant = match store::address()? {
+        Some(_) => store::tenant()?,
+        None => Tenant::new(DEFAULT_TENANT).expect("because it keeps to the grammar"),
+    };
+    Ok(Secret::mint(&tenant, &clock::secret()))
 }
 
 /// A token as answers show it: all but its secret.

@@ -1,5 +1,6 @@
 //! Everything that is known of a pipeline, as one document.
 
+#[cfg(feature = "schemas")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,19 +20,21 @@ use crate::verify::undamaged;
 const COMMITS_MOST: usize = 10_000;
 
 /// What is known of a pipeline, with a digest of the whole.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct Bundle {
     /// The digest of `content`: of its JSON without blanks between parts, with the keys of each object in order.
     pub digest: String,
     /// `blake3`.
     pub algorithm: String,
     /// What is known.
-    #[schemars(with = "BundleContent")]
+    #[cfg_attr(feature = "schemas", schemars(with = "BundleContent"))]
     pub content: Value,
 }
 
 /// What is known of a pipeline: the same each time, as long as its sessions stand as they do.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct BundleContent {
     pipeline: String,
     /// Plans, begins and ends.
@@ -44,7 +47,8 @@ pub struct BundleContent {
 }
 
 /// What every event says.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct Mark {
     /// Its number within the pipeline.
     number: u64,
@@ -56,7 +60,8 @@ struct Mark {
     phase: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct EventJson {
     recorded: Mark,
     /// `planned`, `phase_started`, `phase_awaiting`, `phase_ended` or `ended`.
@@ -66,7 +71,8 @@ struct EventJson {
     outcome: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct ContractEvent {
     recorded: Mark,
     name: String,
@@ -77,7 +83,8 @@ struct ContractEvent {
     text: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct ReviewEvent {
     recorded: Mark,
     verdict: String,
@@ -85,7 +92,8 @@ struct ReviewEvent {
     text: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct CheckEvent {
     recorded: Mark,
     name: String,
@@ -96,7 +104,8 @@ struct CheckEvent {
     commit: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct SessionJson {
     session: String,
     agent: String,
@@ -113,7 +122,8 @@ struct SessionJson {
     links: Vec<LinkJson>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct LinkJson {
     /// `attached` or `detached`.
     what: String,
@@ -124,7 +134,8 @@ struct LinkJson {
     source: String,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct CommitJson {
     commit: String,
     /// The git common directory.

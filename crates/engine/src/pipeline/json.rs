@@ -1,5 +1,6 @@
 //! The graph as it is sent: the same for the command line and the API.
 
+#[cfg(feature = "schemas")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use siglum_domain::observation::Tokens;
@@ -8,7 +9,8 @@ use siglum_domain::pipeline::{Check, CheckCounts, Contract, Graph, Instance, Pha
 use super::graph::sent;
 
 /// A pipeline as it stands.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct GraphJson {
     pipeline: String,
     /// `pending`, `running`, `awaiting`, `completed`, `failed`, `cancelled`, `skipped` or `unknown`.
@@ -33,7 +35,8 @@ pub struct GraphJson {
 }
 
 /// A phase as it stands.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct PhaseJson {
     /// Absent for what belongs to no phase.
     phase: Option<String>,
@@ -56,7 +59,8 @@ pub struct PhaseJson {
 }
 
 /// A session of a pipeline.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct InstanceJson {
     session: String,
     /// Its role, else its agent, with its number from the second one on: `coder #2`.
@@ -79,7 +83,8 @@ pub struct InstanceJson {
 }
 
 /// The last contract of a name.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct ContractJson {
     name: String,
     version: Option<String>,
@@ -92,7 +97,8 @@ pub struct ContractJson {
 }
 
 /// A review.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct ReviewJson {
     /// `approved`, `changes_requested` or `commented`.
     verdict: String,
@@ -106,7 +112,8 @@ pub struct ReviewJson {
 }
 
 /// The last result of a check.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct CheckJson {
     name: String,
     /// `passed`, `failed`, `skipped` or `errored`.
@@ -123,7 +130,8 @@ pub struct CheckJson {
 }
 
 /// How many checks came to what.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct CountsJson {
     passed: u64,
     failed: u64,
@@ -134,7 +142,8 @@ pub struct CountsJson {
 }
 
 /// Tokens.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct TokensJson {
     input: u64,
     output: u64,

@@ -1,5 +1,7 @@
 //! Recording what happens in a pipeline: all of it, or nothing.
 
+use serde_json::json;
+use siglum_domain::audit::Action;
 use siglum_domain::digest::Hasher;
 use siglum_domain::pipeline::{Draft, NewEvent, What, pipeline_id, take};
 use siglum_domain::{Redacted, Timestamp};
@@ -7,6 +9,7 @@ use siglum_ledger::{Durability, Ledger, LedgerError, NewPipelineEvent, Transacti
 
 use super::PipelineError;
 use crate::Here;
+use crate::audit::{self, Entry};
 
 /// How many events a pipeline may have.
 pub const EVENTS_MOST: u64 = 10_000;
@@ -55,7 +58,10 @@ pub fn record(
     let done = write(ledger, Durability::Disk, |tx| {
         refused = None;
         match order.all(tx, &drafts) {
-            Ok(recorded) => Ok(recorded),
+            Ok(recorded) => {
+                noted(here, tx, &order, events, &recorded)?;
+                Ok(recorded)
+            }
             Err(PipelineError::Ledger(error)) => Err(error),
             Err(other) => {
                 refused = Some(other);
@@ -67,6 +73,27 @@ pub fn record(
         Some(refused) => Err(refused),
         None => Ok(done?),
     }
+}
+
+/// Writes into the audit what was recorded that was not there before.
+fn noted(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    order: &Order<'_>,
+    events: &[NewEvent],
+    recorded: &[Recorded],
+) -> Result<(), LedgerError> {
+    let fresh = events.iter().zip(recorded).filter(|(_, r)| !r.already);
+    let fresh: Vec<_> = fresh
+        .map(|(event, r)| json!({ "number": r.number, "kind": event.kind, "phase": event.phase }))
+        .collect();
+    if fresh.is_empty() {
+        return Ok(());
+    }
+    let mut entry = Entry::done(order.by, Action::PipelineRecorded).in_pipeline(order.pipeline);
+    entry.session = events.iter().find_map(|event| event.session);
+    let entry = entry.with(json!({ "events": fresh, "source": order.source }));
+    audit::record(tx, here, &entry).map(drop)
 }
 
 /// A name as it is kept: without secrets and control characters, cut.

@@ -37,7 +37,7 @@ const PAUSE_MOST_MS: i64 = 5 * 60_000;
 const REFUSALS: u32 = 3;
 
 /// What projections can be that are kept in the ledger, so that the worker feeds them.
-pub const KINDS: &[&str] = &["directory", "program"];
+pub const KINDS: &[&str] = &["directory", "program", siglum_ledger::DESTINATION];
 
 /// The sink of a projection that the worker feeds; nothing for one that its own program feeds.
 #[must_use]

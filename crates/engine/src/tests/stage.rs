@@ -26,6 +26,13 @@ use crate::{Here, World, worker};
 #[derive(Default)]
 pub(crate) struct Ids(Cell<u128>);
 
+impl Ids {
+    /// Leaves out so many.
+    pub(crate) fn skip(&self, count: u128) {
+        self.0.set(self.0.get() + count);
+    }
+}
+
 impl IdSource for Ids {
     fn fresh(&self) -> Uuid {
         self.0.set(self.0.get() + 1);
@@ -44,9 +51,14 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
+        Self::of(1)
+    }
+
+    /// A stage whose ledger has a number of its own.
+    pub(crate) fn of(number: u128) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let how = Open::Command {
-            id: LedgerId::from_uuid(Uuid::from_u128(1)),
+            id: LedgerId::from_uuid(Uuid::from_u128(number)),
             key: [7; 32],
         };
         let ledger = SqliteLedger::open(&dir.path().join("ledger.db"), how).unwrap();

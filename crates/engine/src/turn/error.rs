@@ -1,6 +1,6 @@
 //! Why a driver did not get what it asked for, and what became of what it wrote.
 
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{LedgerId, SessionId, Timestamp};
 use siglum_ledger::LedgerError;
 
 /// What became of a write that failed.
@@ -28,6 +28,14 @@ pub enum TurnError {
         session: SessionId,
         /// When.
         at: Timestamp,
+    },
+    /// Another ledger is the home of the session.
+    #[error("session {session} is a replica: its home {home} alone writes to it")]
+    Replica {
+        /// Which.
+        session: SessionId,
+        /// Its home.
+        home: LedgerId,
     },
     /// What is stored of the session is damaged.
     #[error("session {session} is quarantined: {reason}; it can be read, not written to")]
@@ -126,6 +134,7 @@ impl TurnError {
             Self::NoSession(_) => "no-session",
             Self::NotDriven(_) => "not-driven",
             Self::Archived { .. } => "archived",
+            Self::Replica { .. } => "replica",
             Self::Quarantined { .. } => "quarantined",
             Self::Leased { .. } => "leased",
             Self::Fenced { .. } => "fenced",

@@ -8,7 +8,7 @@ use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{Durability, Ledger, LedgerError, OpenTurn, Transaction};
 
 use super::recover::{Recovered, settle};
-use super::{TurnError, attempt, writable};
+use super::{TurnError, at_home, attempt, writable};
 use crate::Here;
 
 /// Who drives: a name for people, and the process where one is known. Two drivers are never equal.
@@ -71,9 +71,9 @@ pub fn lease(
     holder: &Holder,
     term: Duration,
 ) -> Result<Leased, TurnError> {
-    let key = ledger.key();
+    let (key, home) = (ledger.key(), ledger.id());
     attempt(ledger, Durability::Disk, |tx| {
-        writable(tx, session)?;
+        at_home(&writable(tx, session)?, home)?;
         let at = tx.clock(here.now())?;
         let epoch = take(here, tx, session, holder, at, term)?;
         let hold = Hold { session, epoch };
@@ -163,7 +163,7 @@ pub fn renew(
 pub fn release(here: &Here<'_>, ledger: &mut dyn Ledger, hold: Hold) -> Result<(), TurnError> {
     attempt(ledger, Durability::Process, |tx| {
         if tx.session(hold.session)?.is_none() {
-            return Err(TurnError::NoSession(hold.session).into());
+            return Err(TurnError::NoSession(hold.session));
         }
         let at = tx.clock(here.now())?;
         Ok(tx.release_lease(hold.session, hold.epoch, at)?)

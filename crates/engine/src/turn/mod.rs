@@ -26,7 +26,7 @@ pub use recover::{Decision, Held, Recovered, decide, held, recover};
 pub use say::{Committed, Opened, abort, append, commit, open};
 pub use sessions::{NewSession, archive, create, fork};
 
-use siglum_domain::{SessionId, TurnKey};
+use siglum_domain::{LedgerId, SessionId, TurnKey};
 use siglum_ledger::{Durability, Ledger, LedgerError, SessionRecord, Transaction, write};
 
 /// The most events of one turn.
@@ -81,6 +81,17 @@ fn writable(tx: &mut dyn Transaction, session: SessionId) -> Result<SessionRecor
             reason: reason.clone(),
         }),
         None => Ok(record),
+    }
+}
+
+/// Refuses a session whose chain another ledger extends.
+fn at_home(record: &SessionRecord, home: LedgerId) -> Result<(), TurnError> {
+    match record.home == home {
+        true => Ok(()),
+        false => Err(TurnError::Replica {
+            session: record.id,
+            home: record.home,
+        }),
     }
 }
 

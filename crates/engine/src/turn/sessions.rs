@@ -9,7 +9,7 @@ use siglum_ledger::{
 };
 
 use super::recover::{Recovered, recover};
-use super::{TurnError, attempt, driven, writable};
+use super::{TurnError, at_home, attempt, driven, writable};
 use crate::audit::{self, Entry};
 use crate::{Here, access};
 
@@ -130,9 +130,10 @@ pub fn archive(
         }
         other => other?,
     };
+    let home = ledger.id();
     attempt(ledger, Durability::Disk, |tx| {
         let lease = tx.lease(session)?;
-        writable(tx, session)?;
+        at_home(&writable(tx, session)?, home)?;
         if let Some(turn) = tx.open_turn(session)? {
             return Err(TurnError::NotOpen {
                 session,

@@ -22,7 +22,11 @@ pub(crate) fn here() -> Here<'static> {
 
 /// Work of one request.
 pub(super) struct Job {
-    /// Whose ledger.
+    /// Whose ledger. A file has one tenant.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "a file has one tenant")
+    )]
     pub(super) tenant: Tenant,
     /// Does it, and gives what tells the one who waits.
     work: Box<dyn Work>,

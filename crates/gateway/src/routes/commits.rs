@@ -1,12 +1,15 @@
 //! Who made a commit, and how that is known.
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::extract::State;
-use siglum_domain::Oid;
+use siglum_domain::{Oid, RepositoryId};
 use siglum_engine::why;
 use siglum_ledger::{LedgerError, Transaction, read};
 
 use super::path::Path;
+use super::told::repository_name;
 use crate::app::App;
 use crate::caller::Launcher;
 use crate::openapi::Problems;
@@ -52,13 +55,19 @@ fn known(
     commit: &Oid,
     repository: Option<&str>,
 ) -> Result<Vec<CommitTold>, LedgerError> {
+    let mut ids: BTreeSet<RepositoryId> = BTreeSet::new();
+    ids.extend(tx.commits_named(commit)?.iter().map(|c| c.repository));
+    ids.extend(tx.repositories()?.iter().map(|r| r.id));
     let mut told = Vec::new();
-    for known in tx.repositories()? {
-        if repository.is_some_and(|name| name != known.common_dir) {
+    for id in ids {
+        let Some(name) = repository_name(tx, id)? else {
+            continue;
+        };
+        if repository.is_some_and(|wanted| wanted != name) {
             continue;
         }
-        if let Some(why) = why::recorded(tx, known.id, commit)? {
-            told.push(CommitTold::of(&why, known.common_dir));
+        if let Some(why) = why::recorded(tx, id, commit)? {
+            told.push(CommitTold::of(&why, name));
         }
     }
     Ok(told)

@@ -7,6 +7,8 @@ pub(crate) mod health;
 pub(crate) mod links;
 pub(crate) mod log;
 mod path;
+pub(crate) mod pipelines;
+pub(crate) mod replicas;
 pub(crate) mod sessions;
 mod told;
 pub(crate) mod turns;

@@ -1,9 +1,9 @@
 //! Answers that several routes give.
 
-use siglum_domain::SessionId;
+use siglum_domain::{RepositoryId, SessionId};
 use siglum_ledger::{
-    CheckpointRecord, LedgerError, SessionFilter, SessionListing, SessionRecord, Summary,
-    Transaction,
+    CheckpointRecord, LedgerError, SessionFilter, SessionListing, SessionRecord, Statement,
+    StatementRecord, Summary, Transaction,
 };
 
 use crate::wire::{CheckpointTold, LinkTold, PinTold, SessionTold};
@@ -34,16 +34,40 @@ fn listing(tx: &mut dyn Transaction, record: SessionRecord) -> Result<SessionLis
     }))
 }
 
+/// The repositories that a session works in, its own first.
+fn works_in(record: &SessionRecord, statements: &[StatementRecord]) -> Vec<RepositoryId> {
+    let stated = statements.iter().find_map(|s| match &s.statement {
+        Statement::WorksIn { repositories, .. } => Some(repositories.clone()),
+        _ => None,
+    });
+    stated.unwrap_or_else(|| record.repository.into_iter().collect())
+}
+
+/// What a repository is called: by the name that was given, by its directory, or by that and its machine.
+pub(super) fn repository_name(
+    tx: &mut dyn Transaction,
+    id: RepositoryId,
+) -> Result<Option<String>, LedgerError> {
+    if let Some(replica) = tx.replica_repository(id)? {
+        return Ok(Some(format!("{}:{}", replica.host, replica.common_dir)));
+    }
+    let known = tx.repositories()?;
+    Ok(known.into_iter().find(|r| r.id == id).map(|r| r.common_dir))
+}
+
 /// Sessions with what is attached to them.
 pub(super) fn sessions(
     tx: &mut dyn Transaction,
     listings: &[SessionListing],
 ) -> Result<Vec<SessionTold>, LedgerError> {
-    let repositories = tx.repositories()?;
     let mut told = Vec::with_capacity(listings.len());
     for listing in listings {
         let statements = tx.statements_of_session(listing.record.id)?;
-        told.push(SessionTold::of(listing, &statements, &repositories));
+        let mut repositories = Vec::new();
+        for id in works_in(&listing.record, &statements) {
+            repositories.extend(repository_name(tx, id)?);
+        }
+        told.push(SessionTold::of(listing, &statements, repositories));
     }
     Ok(told)
 }
@@ -53,9 +77,12 @@ pub(super) fn checkpoints(
     tx: &mut dyn Transaction,
     records: &[CheckpointRecord],
 ) -> Result<Vec<CheckpointTold>, LedgerError> {
-    let repositories = tx.repositories()?;
     let mut told = Vec::with_capacity(records.len());
     for record in records {
+        let repository = match record.repository {
+            Some(id) => repository_name(tx, id)?,
+            None => None,
+        };
         let mut pins = Vec::new();
         for (session, sequence) in &record.pins {
             let links = siglum_engine::why::links(&tx.statements_of_session(*session)?);
@@ -65,7 +92,7 @@ pub(super) fn checkpoints(
                 links: links.iter().map(LinkTold::from).collect(),
             });
         }
-        told.push(CheckpointTold::of(record, pins, &repositories));
+        told.push(CheckpointTold::of(record, pins, repository));
     }
     Ok(told)
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::{CheckpointId, Oid};
-use siglum_ledger::{CheckpointKind, CheckpointRecord, RepositoryRecord};
+use siglum_ledger::{CheckpointKind, CheckpointRecord};
 use utoipa::ToSchema;
 
 use super::numbers::count_if_any;
@@ -60,14 +60,8 @@ impl CheckpointTold {
     pub(crate) fn of(
         record: &CheckpointRecord,
         pins: Vec<PinTold>,
-        known: &[RepositoryRecord],
+        repository: Option<String>,
     ) -> Self {
-        let name = |id| {
-            known
-                .iter()
-                .find(|r| r.id == id)
-                .map(|r| r.common_dir.clone())
-        };
         Self {
             id: record.id.to_string(),
             kind: match record.kind {
@@ -75,7 +69,7 @@ impl CheckpointTold {
                 CheckpointKind::End => "end",
                 CheckpointKind::Manual => "manual",
             },
-            repository: record.repository.and_then(name),
+            repository,
             commit: record.commit.as_ref().map(Oid::to_string),
             at: record.at.to_string(),
             pins,

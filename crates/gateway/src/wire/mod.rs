@@ -6,6 +6,7 @@ mod commits;
 mod events;
 mod links;
 mod numbers;
+mod pipelines;
 mod sessions;
 mod turns;
 
@@ -14,5 +15,6 @@ pub(crate) use checkpoints::*;
 pub(crate) use commits::*;
 pub(crate) use events::*;
 pub(crate) use links::*;
+pub(crate) use pipelines::*;
 pub(crate) use sessions::*;
 pub(crate) use turns::*;

@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 use siglum_domain::grammar::present;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
-use siglum_ledger::{
-    LaunchEnd, Mode, RepositoryRecord, SessionListing, SessionOrigin, Statement, StatementRecord,
-};
+use siglum_ledger::{LaunchEnd, Mode, SessionListing, SessionOrigin, Statement, StatementRecord};
 use utoipa::ToSchema;
 
 use super::{LinkTold, Links};
@@ -279,7 +277,7 @@ impl SessionTold {
     pub(crate) fn of(
         listing: &SessionListing,
         statements: &[StatementRecord],
-        repositories: &[RepositoryRecord],
+        repositories: Vec<String>,
     ) -> Self {
         let record = &listing.record;
         let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
@@ -304,7 +302,7 @@ impl SessionTold {
             quarantined: record.quarantined.clone(),
             parent: record.parent.map(|(id, _)| id.to_string()),
             cwd: record.cwd.clone(),
-            repositories: named(listing, statements, repositories),
+            repositories,
             links: siglum_engine::why::links(statements)
                 .iter()
                 .map(LinkTold::from)
@@ -331,25 +329,6 @@ fn end(statements: &[StatementRecord]) -> Option<String> {
         }
         _ => None,
     })
-}
-
-fn named(
-    listing: &SessionListing,
-    statements: &[StatementRecord],
-    known: &[RepositoryRecord],
-) -> Vec<String> {
-    let stated = statements.iter().find_map(|s| match &s.statement {
-        Statement::WorksIn { repositories, .. } => Some(repositories.clone()),
-        _ => None,
-    });
-    let ids = stated.unwrap_or_else(|| listing.record.repository.into_iter().collect());
-    let name = |id| {
-        known
-            .iter()
-            .find(|r| r.id == id)
-            .map(|r| r.common_dir.clone())
-    };
-    ids.into_iter().filter_map(name).collect()
 }
 
 /// A page of sessions.

@@ -23,6 +23,7 @@ mod places;
 mod projections;
 mod queue;
 mod receipts;
+mod replicas;
 mod requests;
 mod sample;
 #[cfg(feature = "postgres")]

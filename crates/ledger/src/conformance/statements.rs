@@ -59,14 +59,13 @@ fn numbered(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn kinds(shelf: &dyn Shelf) -> Outcome {
-    let mut desk = Desk::open(shelf)?;
-    let home = furnish(&mut desk)?;
+/// A statement of each kind that speaks of the first session.
+fn of_session() -> Vec<Statement> {
     let link = |key: &str| Link::Label {
         key: key.to_owned(),
         value: String::new(),
     };
-    let of_session = [
+    vec![
         Statement::LinkAttached {
             session: session_id(1),
             link: link("a"),
@@ -112,9 +111,19 @@ fn kinds(shelf: &dyn Shelf) -> Outcome {
             end: LaunchEnd::Failed { code: 3 },
             worktree: Some(OwnWorktree::Kept {
                 reason: "it holds work".to_owned(),
+                snapshot: Some(Snapshot {
+                    reference: "refs/siglum/snapshots/x".to_owned(),
+                    commit: oid(4),
+                }),
             }),
         },
-    ];
+    ]
+}
+
+fn kinds(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let home = furnish(&mut desk)?;
+    let of_session = of_session();
     let disowned = Statement::Disowned {
         repository: repository_id(1),
         commit: oid(3),
@@ -136,7 +145,8 @@ fn kinds(shelf: &dyn Shelf) -> Outcome {
     let wanted: Vec<_> = (1..).zip(&of_session).map(record).collect();
     let found = desk.read(|tx| tx.statements_of_session(session_id(1)))?;
     same!(found, wanted, "statements of the session");
-    let wanted = [record((3, &of_session[2])), record((8, &disowned))];
+    let last = of_session.len() as u64 + 1;
+    let wanted = [record((3, &of_session[2])), record((last, &disowned))];
     let found = desk.read(|tx| tx.statements_of_commit(repository_id(1), &oid(3)))?;
     same!(found, wanted, "statements of the commit");
     Ok(())

@@ -65,7 +65,11 @@ impl Tx<'_> {
         self.rows(&sql, of, intent_row)
     }
 
-    fn commit_rows(&mut self, rest: &str, of: &[Value<'_>]) -> Result<Vec<CommitRecord>> {
+    pub(super) fn commit_rows(
+        &mut self,
+        rest: &str,
+        of: &[Value<'_>],
+    ) -> Result<Vec<CommitRecord>> {
         let sql = format!("SELECT {COMMIT} FROM commits c WHERE c.tenant = $1 {rest}");
         self.rows(&sql, of, commit_row)
     }
@@ -159,7 +163,7 @@ impl Commits for Tx<'_> {
                 &word(&r.seen_by),
             ],
         )?;
-        Ok(())
+        self.commit_changed(r.repository, &r.commit)
     }
 
     fn commit(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Option<CommitRecord>> {
@@ -219,7 +223,7 @@ impl Commits for Tx<'_> {
         let sql = "UPDATE commits SET facts = $4, patch = $5 WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3";
         let commit = facts.commit.as_str();
         self.run(sql, &[&Col(repository), &commit, &json(facts), &patch])?;
-        Ok(())
+        self.commit_changed(repository, &facts.commit)
     }
 
     fn rejudge(
@@ -242,7 +246,7 @@ impl Commits for Tx<'_> {
                 &json(judgement),
             ],
         )?;
-        Ok(())
+        self.commit_changed(repository, commit)
     }
 
     fn put_rewrite(
@@ -255,9 +259,17 @@ impl Commits for Tx<'_> {
     ) -> Result<()> {
         let sql = "INSERT INTO rewrites (tenant, repository, old, new, command, at) VALUES ($1, $2, $3, $4, $5, $6) \
              ON CONFLICT DO NOTHING";
-        let (old, new) = (old.as_str(), new.as_str());
-        self.run(sql, &[&Col(repository), &old, &new, &command, &Col(at)])?;
-        Ok(())
+        let of: [Value<'_>; 5] = [
+            &Col(repository),
+            &old.as_str(),
+            &new.as_str(),
+            &command,
+            &Col(at),
+        ];
+        match self.run(sql, &of)? {
+            0 => Ok(()),
+            _ => self.commit_changed(repository, new),
+        }
     }
 
     fn rewritten_from(&mut self, repository: RepositoryId, new: &Oid) -> Result<Vec<Oid>> {
@@ -291,14 +303,14 @@ impl Commits for Tx<'_> {
         }
         let sql = "INSERT INTO authors (tenant, repository, \"commit\", path, spans) \
              SELECT $1::text, $2::uuid, $3::text, file.path, file.spans FROM unnest($4::text[], $5::text[]) AS file (path, spans)";
-        let commit = commit.as_str();
-        self.run(sql, &[&Col(repository), &commit, &rows.0, &rows.1])?;
+        let named = commit.as_str();
+        self.run(sql, &[&Col(repository), &named, &rows.0, &rows.1])?;
         let sql = "INSERT INTO authorships (tenant, repository, \"commit\", session, lines) \
              SELECT $1::text, $2::uuid, $3::text, part.session, part.lines FROM unnest($4::uuid[], $5::bigint[]) AS part (session, lines)";
         let (sessions, lines): (Vec<uuid::Uuid>, Vec<i64>) =
             lines.into_iter().map(|(s, n)| (s.uuid(), n)).unzip();
-        self.run(sql, &[&Col(repository), &commit, &sessions, &lines])?;
-        Ok(())
+        self.run(sql, &[&Col(repository), &named, &sessions, &lines])?;
+        self.commit_changed(repository, commit)
     }
 
     fn authors(
@@ -348,7 +360,7 @@ impl Commits for Tx<'_> {
         let (sessions, sequences): (Vec<uuid::Uuid>, Vec<i64>) =
             r.pins.iter().map(|(s, n)| (s.uuid(), int(*n))).unzip();
         self.run(pin, &[&Col(r.id), &sessions, &sequences])?;
-        Ok(())
+        self.checkpoint_changed(r.id)
     }
 
     fn withdraw_checkpoint(&mut self, id: CheckpointId) -> Result<()> {
@@ -358,7 +370,7 @@ impl Commits for Tx<'_> {
         ] {
             self.run(sql, &[&Col(id)])?;
         }
-        Ok(())
+        self.checkpoint_changed(id)
     }
 
     fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<CheckpointRecord>> {

@@ -79,7 +79,8 @@ impl Forgetting for Tx<'_> {
             "UPDATE edits SET before_object = NULL, after_object = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
         ];
-        self.run_all(&statements, session)
+        self.run_all(&statements, session)?;
+        self.session_changed(session)
     }
 
     fn forget_parts(&mut self, session: SessionId, at: Timestamp) -> Result<()> {
@@ -88,7 +89,8 @@ impl Forgetting for Tx<'_> {
         self.run_all(
             &["DELETE FROM summaries WHERE tenant = $1 AND session = $2"],
             session,
-        )
+        )?;
+        self.session_changed(session)
     }
 
     fn payloads(&mut self, after: u64, limit: usize) -> Result<Vec<Payload>> {
@@ -106,10 +108,11 @@ impl Forgetting for Tx<'_> {
     }
 
     fn put_payload(&mut self, position: u64, fact: Option<&str>) -> Result<()> {
-        let sql =
-            "UPDATE observations SET payload = $3, salt = '' WHERE tenant = $1 AND position = $2";
-        self.run(sql, &[&int(position), &fact.map(pack)])?;
-        Ok(())
+        let sql = "UPDATE observations SET payload = $3, salt = '' WHERE tenant = $1 AND position = $2 RETURNING session";
+        match self.row(sql, &[&int(position), &fact.map(pack)], |row| get(row, 0))? {
+            Some(session) => self.session_changed(session),
+            None => Ok(()),
+        }
     }
 
     fn segments(&mut self, stream: &str, first: u64, limit: usize) -> Result<Vec<Segment>> {

@@ -22,6 +22,7 @@ mod open;
 mod pipelines;
 mod projections;
 mod queue;
+mod replicas;
 mod requests;
 mod sessions;
 mod settings;

@@ -6,7 +6,7 @@ use siglum_domain::{SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, opt, raw};
 use super::tx::{Tx, Value};
-use crate::{Delivery, Lag, LedgerError, Projection, Projections};
+use crate::{DESTINATION, Delivery, Lag, LedgerError, Projection, Projections};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -95,7 +95,10 @@ impl Projections for Tx<'_> {
              SELECT $1::text, $2::text, f.session, 0, (SELECT max(l.number) FROM receipts l WHERE l.tenant = $1 AND l.session = f.session), \
              f.at, $3::bigint FROM receipts f WHERE f.tenant = $1 AND f.number = 1";
         self.run(all, &[&p.name, &Col(p.at)])?;
-        Ok(())
+        match p.kind == DESTINATION {
+            true => self.add_destination(&p.name),
+            false => Ok(()),
+        }
     }
 
     fn projections(&mut self) -> Result<Vec<Projection>> {
@@ -118,6 +121,7 @@ impl Projections for Tx<'_> {
         let gone = self.run(sql, &[&name])?;
         let sql = "DELETE FROM deliveries WHERE tenant = $1 AND projection = $2";
         self.run(sql, &[&name])?;
+        self.drop_destination(name)?;
         Ok(gone > 0)
     }
 

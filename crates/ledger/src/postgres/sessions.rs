@@ -67,7 +67,8 @@ impl Sessions for Tx<'_> {
     }
 
     fn repositories(&mut self) -> Result<Vec<RepositoryRecord>> {
-        self.repository_rows("", &[])
+        let here = "AND NOT EXISTS (SELECT 1 FROM replica_repositories e WHERE e.tenant = $1 AND e.repository = r.id)";
+        self.repository_rows(here, &[])
     }
 
     fn note_place(
@@ -90,7 +91,9 @@ impl Sessions for Tx<'_> {
                 let sql = "INSERT INTO repositories (tenant, id, common_dir, first_at) VALUES ($1, $2, $3, $4) \
                      ON CONFLICT (tenant, common_dir) DO UPDATE SET first_at = repositories.first_at RETURNING id";
                 let of: [Value<'_>; 3] = [&Col(fresh), &place.common_dir, &Col(at)];
-                self.one(sql, &of, |row| get(row, 0))?
+                let id: RepositoryId = self.one(sql, &of, |row| get(row, 0))?;
+                self.changed("repository", &id.uuid().simple().to_string())?;
+                id
             }
         };
         let sql = "INSERT INTO worktrees (tenant, repository, path) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
@@ -124,8 +127,9 @@ impl Sessions for Tx<'_> {
     }
 
     fn sessions_by_native(&mut self, native: &NativeId) -> Result<Vec<(AgentName, SessionId)>> {
-        let sql =
-            "SELECT agent, session FROM aliases WHERE tenant = $1 AND native = $2 ORDER BY agent";
+        let sql = "SELECT agent, session FROM aliases WHERE tenant = $1 AND native = $2 \
+             UNION ALL SELECT s.agent, s.id FROM replica_aliases a JOIN sessions s ON s.tenant = $1 AND s.id = a.session \
+             WHERE a.tenant = $1 AND a.native = $2 ORDER BY 1, 2";
         self.rows(sql, &[&native.as_str()], |row| {
             Ok((get(row, 0)?, get(row, 1)?))
         })
@@ -166,7 +170,7 @@ impl Sessions for Tx<'_> {
                 &r.parent_at.map(int),
             ],
         )?;
-        Ok(())
+        self.session_changed(r.id)
     }
 
     fn add_alias(
@@ -188,11 +192,15 @@ impl Sessions for Tx<'_> {
             return Err(self.conflict());
         }
         self.absent.remove(&names);
-        Ok(())
+        match added {
+            0 => Ok(()),
+            _ => self.session_changed(session),
+        }
     }
 
     fn aliases(&mut self, session: SessionId) -> Result<Vec<NativeId>> {
-        let sql = "SELECT native FROM aliases WHERE tenant = $1 AND session = $2 ORDER BY first_at, native";
+        let sql = "SELECT native, first_at FROM aliases WHERE tenant = $1 AND session = $2 \
+             UNION ALL SELECT native, place FROM replica_aliases WHERE tenant = $1 AND session = $2 ORDER BY 2, 1";
         self.rows(sql, &[&Col(session)], |row| get(row, 0))
     }
 
@@ -203,33 +211,36 @@ impl Sessions for Tx<'_> {
         place: Option<(RepositoryId, &str)>,
         cwd: Option<&str>,
     ) -> Result<()> {
-        let sql = "UPDATE sessions SET unseen = unseen AND $3 <= last_at, last_at = greatest(last_at, $3), \
-             created_at = least(created_at, $3), repository = coalesce(repository, $4), \
-             worktree = coalesce(worktree, $5), cwd = coalesce(cwd, $6) WHERE tenant = $1 AND id = $2";
+        let sql = "WITH before AS (SELECT repository, worktree, cwd FROM sessions WHERE tenant = $1 AND id = $2) \
+             UPDATE sessions s SET unseen = s.unseen AND $3 <= s.last_at, last_at = greatest(s.last_at, $3), \
+             created_at = least(s.created_at, $3), repository = coalesce(s.repository, $4), \
+             worktree = coalesce(s.worktree, $5), cwd = coalesce(s.cwd, $6) FROM before b \
+             WHERE s.tenant = $1 AND s.id = $2 RETURNING s.repository IS DISTINCT FROM b.repository \
+             OR s.worktree IS DISTINCT FROM b.worktree OR s.cwd IS DISTINCT FROM b.cwd";
         let (repository, worktree) = place.unzip();
-        self.run(
-            sql,
-            &[
-                &Col(session),
-                &Col(at),
-                &repository.map(Col),
-                &worktree,
-                &cwd,
-            ],
-        )?;
-        Ok(())
+        let of: [Value<'_>; 5] = [
+            &Col(session),
+            &Col(at),
+            &repository.map(Col),
+            &worktree,
+            &cwd,
+        ];
+        match self.row(sql, &of, |row| raw(row, 0))? {
+            Some(true) => self.session_changed(session),
+            _ => Ok(()),
+        }
     }
 
     fn set_agent(&mut self, session: SessionId, agent: &AgentName) -> Result<()> {
         let sql = "UPDATE sessions SET agent = $3 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &agent.as_str()])?;
-        Ok(())
+        self.session_changed(session)
     }
 
     fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()> {
         let sql = "UPDATE sessions SET ended_at = $3 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &at.map(Col)])?;
-        Ok(())
+        self.session_changed(session)
     }
 
     fn set_unseen(&mut self, session: SessionId) -> Result<()> {
@@ -246,8 +257,10 @@ impl Sessions for Tx<'_> {
     ) -> Result<()> {
         let sql = "UPDATE sessions SET parent = $3, parent_relation = $4 \
              WHERE tenant = $1 AND id = $2 AND parent IS NULL AND id <> $3";
-        self.run(sql, &[&Col(session), &Col(parent), &word(&relation)])?;
-        Ok(())
+        match self.run(sql, &[&Col(session), &Col(parent), &word(&relation)])? {
+            0 => Ok(()),
+            _ => self.session_changed(session),
+        }
     }
 
     fn put_summary(&mut self, session: SessionId, m: &Summary, folded: u64) -> Result<()> {

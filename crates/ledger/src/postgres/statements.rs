@@ -11,7 +11,7 @@ use crate::{LedgerError, Sessions};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-fn statement_row(row: &Row) -> Result<StatementRecord> {
+pub(super) fn statement_row(row: &Row) -> Result<StatementRecord> {
     let statement = StatementRow {
         ledger: get(row, 0)?,
         sequence: count(row, 1)?,
@@ -71,7 +71,7 @@ impl Tx<'_> {
     }
 
     /// Attaches a link or detaches it, as the last statement of it says: last by time, as they are listed.
-    fn fold_link(&mut self, statement: &Statement) -> Result<()> {
+    pub(super) fn fold_link(&mut self, statement: &Statement) -> Result<()> {
         let (Statement::LinkAttached { session, link } | Statement::LinkDetached { session, link }) =
             statement
         else {

@@ -309,7 +309,7 @@ impl Turns for Tx<'_> {
         let sql = "UPDATE sessions SET archived_at = coalesce(archived_at, $3), ended_at = coalesce(ended_at, $3) \
              WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &Col(at)])?;
-        Ok(())
+        self.session_changed(session)
     }
 
     fn quarantine(&mut self, session: SessionId, reason: Option<&str>) -> Result<()> {

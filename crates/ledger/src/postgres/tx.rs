@@ -10,6 +10,7 @@ use siglum_domain::LedgerId;
 use super::columns::Clean;
 use super::connection::Link;
 use super::error::{self, Fault};
+use super::replicas::Watch;
 use crate::{LedgerError, Transaction};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -34,6 +35,8 @@ pub(super) struct Tx<'a> {
     pub(super) fault: Option<Fault>,
     /// Names of sessions that this transaction looked for and did not find.
     pub(super) absent: HashSet<(String, String)>,
+    /// Whether anybody wants to be told of changes.
+    pub(super) watch: Watch,
 }
 
 impl<'a> Tx<'a> {
@@ -50,6 +53,7 @@ impl<'a> Tx<'a> {
             access,
             fault: None,
             absent: HashSet::new(),
+            watch: Watch::Unknown,
         }
     }
 

@@ -55,7 +55,11 @@ impl Tx<'_> {
         rows.into_iter().map(IntentRow::record).collect()
     }
 
-    fn commit_rows(&mut self, rest: &str, of: impl rusqlite::Params) -> Result<Vec<CommitRecord>> {
+    pub(super) fn commit_rows(
+        &mut self,
+        rest: &str,
+        of: impl rusqlite::Params,
+    ) -> Result<Vec<CommitRecord>> {
         let mut query = self
             .db
             .prepare_cached(&format!("SELECT {COMMIT} FROM commits c {rest}"))?;

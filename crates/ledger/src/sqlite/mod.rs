@@ -19,6 +19,7 @@ mod open;
 mod pipelines;
 mod projections;
 mod queue;
+mod replicas;
 mod requests;
 mod sessions;
 mod turns;

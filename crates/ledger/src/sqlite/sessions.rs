@@ -28,7 +28,11 @@ fn statement_row(row: &Row<'_>) -> rusqlite::Result<StatementRow> {
 }
 
 impl Tx<'_> {
-    fn statements(&mut self, sql: &str, of: impl rusqlite::Params) -> Result<Vec<StatementRecord>> {
+    pub(super) fn statements(
+        &mut self,
+        sql: &str,
+        of: impl rusqlite::Params,
+    ) -> Result<Vec<StatementRecord>> {
         let mut query = self.db.prepare_cached(sql)?;
         let rows = query
             .query_map(of, statement_row)?
@@ -37,7 +41,7 @@ impl Tx<'_> {
     }
 
     /// Attaches a link or detaches it, as the last statement of it says: last by time, as they are listed.
-    fn fold_link(&mut self, session: SessionId, link: &Link) -> Result<()> {
+    pub(super) fn fold_link(&mut self, session: SessionId, link: &Link) -> Result<()> {
         let says = |record: StatementRecord| match record.statement {
             Statement::LinkAttached { link: l, .. } if l == *link => Some(true),
             Statement::LinkDetached { link: l, .. } if l == *link => Some(false),
@@ -103,7 +107,9 @@ impl Sessions for Tx<'_> {
     }
 
     fn repositories(&mut self) -> Result<Vec<RepositoryRecord>> {
-        self.repository_rows("ORDER BY common_dir", [])
+        let here =
+            "WHERE id NOT IN (SELECT repository FROM replica_repositories) ORDER BY common_dir";
+        self.repository_rows(here, [])
     }
 
     fn note_place(
@@ -165,7 +171,8 @@ impl Sessions for Tx<'_> {
     }
 
     fn sessions_by_native(&mut self, native: &NativeId) -> Result<Vec<(AgentName, SessionId)>> {
-        let sql = "SELECT agent, session FROM aliases WHERE native = ?1 ORDER BY agent";
+        let sql = "SELECT agent, session FROM aliases WHERE native = ?1 UNION ALL SELECT s.agent, s.id FROM replica_aliases a \
+             JOIN sessions s ON s.id = a.session WHERE a.native = ?1 ORDER BY 1, 2";
         let mut query = self.db.prepare(sql)?;
         Ok(query
             .query_map([native.as_str()], |row| Ok((get(row, 0)?, get(row, 1)?)))?
@@ -226,7 +233,8 @@ impl Sessions for Tx<'_> {
 
     fn aliases(&mut self, session: SessionId) -> Result<Vec<NativeId>> {
         let mut query = self.db.prepare_cached(
-            "SELECT native FROM aliases WHERE session = ?1 ORDER BY first_at, native",
+            "SELECT native, first_at FROM aliases WHERE session = ?1 \
+             UNION ALL SELECT native, place FROM replica_aliases WHERE session = ?1 ORDER BY 2, 1",
         )?;
         Ok(query
             .query_map([Col(session)], |row| get(row, 0))?

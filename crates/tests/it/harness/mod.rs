@@ -3,6 +3,7 @@
 mod agent;
 mod answer;
 mod container;
+mod gateway;
 mod recency;
 mod repo;
 mod tally;
@@ -12,6 +13,7 @@ mod world;
 pub(crate) use agent::Agent;
 pub(crate) use answer::Why;
 pub(crate) use container::Container;
+pub(crate) use gateway::{Fate, Gateway};
 pub(crate) use repo::Repo;
 pub(crate) use tally::{Load, Tally};
 pub(crate) use terminal::Terminal;

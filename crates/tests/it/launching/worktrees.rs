@@ -144,3 +144,57 @@ fn an_agent_works_in_it() {
     assert_eq!(session["launch"]["worktree_state"], "kept");
     assert!(std::path::Path::new(&cwd).exists());
 }
+
+#[test]
+fn uncommitted_work_is_kept_as_a_commit_and_told_to_whoever_comes_next() {
+    let world = World::new();
+    let repo = with_remote(&world);
+    let script = "echo changed > .gitignore && git add .gitignore && echo more >> .gitignore && echo new > fresh.txt \
+        && echo secret > ignored.log && echo '*.log' >> .git/info/exclude 2>/dev/null; git rev-parse HEAD > ../head; cp \"$(git rev-parse --git-dir)/index\" ../index";
+    let (path, there, said) = run(&repo, "--worktree=feature", script);
+    assert!(there, "{said}");
+    let tree = repo.world.at(std::path::Path::new(&path));
+    let names = repo.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/siglum/snapshots",
+    ]);
+    assert_eq!(names.lines().count(), 1, "{names}");
+    assert!(said.contains(&names), "{said}");
+    let show = |file: &str| repo.git(&["show", &format!("{names}:{file}")]);
+    assert_eq!(
+        (show(".gitignore"), show("fresh.txt")),
+        ("changed\nmore".to_owned(), "new".to_owned())
+    );
+    // Branch, HEAD, index and files are as the agent left them.
+    let before = |name: &str| std::fs::read(tree.dir.join("..").join(name)).unwrap();
+    assert_eq!(
+        tree.id("HEAD"),
+        String::from_utf8_lossy(&before("head")).trim()
+    );
+    assert_eq!(tree.id("feature"), tree.id("HEAD"));
+    assert_eq!(tree.git(&["diff", "--cached", "--name-only"]), ".gitignore");
+    assert!(
+        tree.git(&["status", "--porcelain"])
+            .contains("?? fresh.txt")
+    );
+    let git_dir = std::path::PathBuf::from(tree.git(&["rev-parse", "--absolute-git-dir"]));
+    assert!(!git_dir.join("siglum-snapshot-index").exists());
+    let newest = super::sessions(&repo)[0]["session"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        super::show(&repo, &newest)["launch"]["snapshot"],
+        names.as_str()
+    );
+    assert!(repo.siglum(&["show", &newest]).ok().contains(&names));
+    let next = tree.siglum(&["run", "--", "true"]);
+    assert!(next.stderr.contains(&names), "{}", next.stderr);
+    let elsewhere = repo.siglum(&["run", "--", "true"]);
+    assert!(!elsewhere.stderr.contains(&names), "{}", elsewhere.stderr);
+    // Whoever checks out its branch somewhere else hears of it, too.
+    tree.git(&["switch", "-q", "--detach"]);
+    let other = repo.siglum(&["run", "--worktree=feature", "--", "true"]);
+    assert!(other.stderr.contains(&names), "{}", other.stderr);
+}

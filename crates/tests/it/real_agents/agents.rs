@@ -251,6 +251,23 @@ impl Lab {
         flags: &[&str],
         variables: &[(&str, &str)],
     ) -> Running {
+        let command = self.below_launcher(agent, start, scenario, flags, variables);
+        self.begin(
+            agent,
+            command,
+            format!("launched {agent:?} {start:?} {scenario}"),
+        )
+    }
+
+    /// The command that starts an agent on a script below `siglum run`.
+    pub(super) fn below_launcher(
+        &self,
+        agent: Agent,
+        start: Start<'_>,
+        scenario: &str,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Command {
         let bare = agent.command(self, start, &self.prompt(scenario));
         let mut command = self.command(programs::path("SIGLUM_BIN"));
         command.arg("run").args(flags).arg("--");
@@ -260,14 +277,11 @@ impl Lab {
                 .filter_map(|(name, value)| Some((name, value?))),
         );
         command.envs(variables.iter().copied());
-        self.begin(
-            agent,
-            command,
-            format!("launched {agent:?} {start:?} {scenario}"),
-        )
+        command
     }
 
-    fn begin(&self, agent: Agent, mut command: Command, what: String) -> Running {
+    /// Starts it.
+    pub(super) fn begin(&self, agent: Agent, mut command: Command, what: String) -> Running {
         static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let said = self.beside(&format!("log/agent-{run}"));

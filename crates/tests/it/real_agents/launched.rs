@@ -6,7 +6,7 @@ use super::agents::{Agent, Start};
 use super::lab::Lab;
 
 /// What a pipeline sets, in its own words and in ours.
-const VARIABLES: [(&str, &str); 6] = [
+pub(super) const VARIABLES: [(&str, &str); 6] = [
     ("EGG_ISSUE_NUMBER", "7"),
     ("SIGLUM_ISSUE_NUMBER", "42"),
     ("EGG_PR_NUMBER", "701"),
@@ -14,7 +14,7 @@ const VARIABLES: [(&str, &str); 6] = [
     ("EGG_AGENT_ROLE", "coder"),
     ("EGG_PIPELINE_PHASE", ""),
 ];
-const LINKS: [&str; 5] = [
+pub(super) const LINKS: [&str; 5] = [
     "issue_number=42",
     "pr_number=701",
     "pipeline_id=issue-42",

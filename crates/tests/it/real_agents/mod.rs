@@ -31,6 +31,7 @@ mod background;
 mod codex;
 mod compaction;
 mod continued;
+mod gateway;
 mod gemini;
 mod launched;
 mod several;

@@ -75,8 +75,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let since = args.since.map(|at| at.to_string());
     let entry = Entry::done(&cx.person(), Action::AuditExported);
     let entry = entry.with(serde_json::json!({ "since": since }));
-    audit::note(&*cx.world()?, &mut ledger, &entry)?;
-    audit::export::<CommandError>(&mut ledger, args.since, &mut |line| {
+    audit::note(&*cx.world()?, ledger.as_mut(), &entry)?;
+    audit::export::<CommandError>(ledger.as_mut(), args.since, &mut |line| {
         cx.ui.json(SCHEMA, Json::from(line))
     })?;
     Ok(())

@@ -94,7 +94,7 @@ impl EntryJson {
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = super::ledger(cx)?;
     let session = match &args.session {
-        Some(text) => Some(find::session(&mut ledger, text)?),
+        Some(text) => Some(find::session(ledger.as_mut(), text)?),
         None => None,
     };
     let filter = AuditFilter {
@@ -111,7 +111,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             n => n.saturating_add(1),
         },
     };
-    let mut entries = audit::list(&mut ledger, &filter)?;
+    let mut entries = audit::list(ledger.as_mut(), &filter)?;
     let more = args.limit > 0 && entries.len() > args.limit;
     if more {
         entries.truncate(args.limit);

@@ -37,7 +37,7 @@ struct ProblemJson {
 }
 
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let report = audit::verify(&mut super::ledger(cx)?)?;
+    let report = audit::verify(super::ledger(cx)?.as_mut())?;
     if cx.ui.json {
         let problem = |flaw: &siglum_domain::audit::Flaw| ProblemJson {
             number: flaw.number,

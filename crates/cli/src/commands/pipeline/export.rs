@@ -4,6 +4,7 @@ use siglum_engine::pipeline;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 /// The schema of the answer.
 pub const SCHEMA: &str = "siglum.pipeline.export/1";
@@ -20,8 +21,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let world = cx.world()?;
-    let bundle = pipeline::bundle(&world, &mut ledger, &args.id)?;
+    let bundle = pipeline::bundle(&world, ledger.as_mut(), &args.id)?;
     cx.ui.json(SCHEMA, bundle)
 }

@@ -8,6 +8,7 @@ use super::show::tone;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
@@ -79,9 +80,9 @@ fn over(graph: &Graph) -> usize {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let world = cx.world()?;
-    let page = pipeline::list(&world, &mut ledger, args.after.as_deref(), args.limit)?;
+    let page = pipeline::list(&world, ledger.as_mut(), args.after.as_deref(), args.limit)?;
     if cx.ui.json {
         let pipelines = page.pipelines.iter().map(Row::of).collect();
         let more = page.more;

@@ -9,10 +9,11 @@ use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::pipeline::{NewEvent, TEXT_MOST};
 use siglum_engine::{find, launch, pipeline};
-use siglum_ledger::{SqliteLedger, read};
+use siglum_ledger::{Ledger, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::{claim, platform, ui};
 
 /// The schema of the JSON answer.
@@ -283,14 +284,14 @@ fn record(cx: &Cx, id: &str, new: NewEvent, common: &Common) -> Result<(), Comma
         ..new
     };
     siglum_domain::pipeline::take(&new, world.redactor)?;
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let session = match &common.session {
-        Some(name) => Some(find::session(&mut ledger, name)?),
-        None => own_session(&mut ledger)?,
+        Some(name) => Some(find::session(ledger.as_mut(), name)?),
+        None => own_session(ledger.as_mut())?,
     };
     let new = NewEvent { session, ..new };
     let kind = new.kind.replace('_', " ");
-    let recorded = pipeline::record(&world, &mut ledger, id, &[new], &cx.person(), "cli")?;
+    let recorded = pipeline::record(&world, ledger.as_mut(), id, &[new], &cx.person(), "cli")?;
     let Some(recorded) = recorded.first() else {
         return Ok(());
     };
@@ -317,7 +318,7 @@ fn record(cx: &Cx, id: &str, new: NewEvent, common: &Common) -> Result<(), Comma
 }
 
 /// The session that `siglum run` handed down to this command.
-fn own_session(ledger: &mut SqliteLedger) -> Result<Option<SessionId>, CommandError> {
+fn own_session(ledger: &mut dyn Ledger) -> Result<Option<SessionId>, CommandError> {
     let Some(claim) = claim::inherited() else {
         return Ok(None);
     };

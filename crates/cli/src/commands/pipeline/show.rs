@@ -9,6 +9,7 @@ use super::watch;
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::Style;
 
 /// The schema of the JSON answer.
@@ -31,13 +32,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let look = Look {
         ascii: args.ascii || !is_unicode(),
         cx,
     };
     let world = cx.world()?;
-    let mut ask = || Ok(pipeline::graph(&world, &mut ledger, &args.id)?);
+    let mut ask = || Ok(pipeline::graph(&world, ledger.as_mut(), &args.id)?);
     if args.watch {
         return watch::watch(&look, &mut ask);
     }

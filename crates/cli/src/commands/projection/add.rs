@@ -35,7 +35,7 @@ pub struct Args {
     program: Option<String>,
 }
 
-fn name(text: &str) -> Result<String, String> {
+pub fn name(text: &str) -> Result<String, String> {
     let is_good = |c: u8| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'-');
     if text.is_empty() || text.len() > NAME_MOST || !text.bytes().all(is_good) {
         return Err(format!("1 to {NAME_MOST} of a-z, 0-9 and -"));

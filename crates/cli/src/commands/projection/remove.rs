@@ -1,10 +1,11 @@
 //! `siglum projection remove`.
 
 use serde::Serialize;
-use siglum_ledger::{Durability, write};
+use siglum_ledger::{DESTINATION, Durability, write};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::gateway;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.remove/1";
@@ -31,6 +32,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     write(&mut ledger, Durability::Disk, |tx| {
         tx.drop_projection(&args.name)
     })?;
+    if projection.kind == DESTINATION {
+        gateway::drop_token(&cx.home, &projection.name);
+    }
     if cx.ui.json {
         let answer = Json {
             name: projection.name,

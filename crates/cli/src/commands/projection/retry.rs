@@ -1,7 +1,8 @@
 //! `siglum projection retry`.
 
 use serde::Serialize;
-use siglum_engine::{find, project};
+use siglum_engine::{find, project, replica};
+use siglum_ledger::DESTINATION;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -36,6 +37,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
     };
+    if projection.kind == DESTINATION {
+        replica::retry(&mut ledger, &projection.name)?;
+    }
     let sessions = project::retry(&*cx.world()?, &mut ledger, &projection.name, session)?;
     platform::start_worker(&cx.home);
     if cx.ui.json {

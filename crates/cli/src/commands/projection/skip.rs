@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use siglum_engine::{find, project};
+use siglum_ledger::DESTINATION;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -35,6 +36,11 @@ pub struct Json {
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     let projection = super::named(&mut ledger, &args.name)?;
+    if projection.kind == DESTINATION {
+        return Err(CommandError::failed(
+            "a gateway takes a chain without holes: no receipt of it can be left out",
+        ));
+    }
     let session = find::session(&mut ledger, &args.session)?;
     let receipt = project::skip(&*cx.world()?, &mut ledger, &projection.name, session)?;
     platform::start_worker(&cx.home);

@@ -4,7 +4,8 @@
 
 use serde::Serialize;
 use siglum_domain::Timestamp;
-use siglum_ledger::{Lag, Ledger, LedgerError, Projection, read};
+use siglum_engine::replica;
+use siglum_ledger::{DESTINATION, Lag, Ledger, LedgerError, Projection, read};
 
 use crate::ui::{self, Style};
 
@@ -17,7 +18,20 @@ pub struct Standing {
     pub projection: Projection,
     /// What it lacks; else why nobody could look.
     pub lag: Result<Lag, String>,
+    /// Of another ledger: what it lacks beside receipts, and why it could not be reached last.
+    pub beside: Option<Beside>,
     now: Timestamp,
+}
+
+/// What a destination lacks beside receipts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// Statements.
+    pub statements: u64,
+    /// Repositories, sessions, checkpoints and commits that changed.
+    pub documents: u64,
+    /// Why it could not be reached last.
+    pub reason: Option<String>,
 }
 
 /// How a projection stands.
@@ -62,11 +76,28 @@ pub fn all(ledger: &mut dyn Ledger, now: Timestamp) -> Result<Vec<Standing>, Led
 pub fn of(ledger: &mut dyn Ledger, projection: Projection, now: Timestamp) -> Standing {
     let lag = read(ledger, |tx| tx.lag(&projection.name)).map_err(|e| e.to_string());
     let lag = lag.and_then(|lag| reached(&projection).map(|()| lag));
+    let beside = (projection.kind == DESTINATION).then(|| beside(ledger, &projection.name));
+    let beside = beside.transpose().map_err(|e| e.to_string());
+    let (lag, beside) = match beside {
+        Ok(beside) => (lag, beside),
+        Err(why) => (Err(why), None),
+    };
     Standing {
         projection,
         lag,
+        beside,
         now,
     }
+}
+
+fn beside(ledger: &mut dyn Ledger, name: &str) -> Result<Beside, LedgerError> {
+    let due = replica::due(ledger, name)?;
+    let destination = read(ledger, |tx| tx.destination(name))?;
+    Ok(Beside {
+        statements: due.statements,
+        documents: due.documents,
+        reason: destination.and_then(|d| d.reason),
+    })
 }
 
 /// Whether its target can be looked at. One that is not there yet is made when something is written to it; what a
@@ -88,6 +119,7 @@ impl Standing {
         match &self.lag {
             Err(_) => Health::Unknown,
             Ok(lag) if lag.failing + lag.parked > 0 => Health::Degraded,
+            Ok(_) if self.beside.as_ref().is_some_and(|b| b.reason.is_some()) => Health::Degraded,
             Ok(_) if self.lag_ms().is_some_and(|ms| ms > LAGS_MS) => Health::Degraded,
             Ok(_) => Health::Ok,
         }
@@ -111,8 +143,24 @@ impl Standing {
             Ok(lag) => lag,
             Err(why) => return format!("nobody could look: {why}"),
         };
+        let beside = self.beside.clone().unwrap_or_default();
+        let why = match &beside.reason {
+            Some(reason) => format!("; {reason}"),
+            None => String::new(),
+        };
+        let rest = match (beside.statements, beside.documents) {
+            (0, 0) => String::new(),
+            (statements, documents) => format!(
+                "{} and {}",
+                ui::plural(statements, "statement"),
+                ui::plural(documents, "document")
+            ),
+        };
+        if lag.receipts == 0 && rest.is_empty() {
+            return format!("has everything{why}");
+        }
         if lag.receipts == 0 {
-            return "has everything".to_owned();
+            return format!("lacks {rest}{why}");
         }
         let mut text = format!(
             "lacks {} of {}, {} s behind",
@@ -126,7 +174,10 @@ impl Standing {
         if lag.parked > 0 {
             text += &format!(", {} set aside", ui::plural(lag.parked, "session"));
         }
-        text
+        if !rest.is_empty() {
+            text += &format!(", and {rest}");
+        }
+        text + &why
     }
 }
 
@@ -134,7 +185,7 @@ impl Standing {
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct StandingJson {
     name: String,
-    /// `directory`, `program`, or what a program that feeds it itself calls it.
+    /// `directory`, `program`, `gateway`, or what a program that feeds it itself calls it.
     kind: String,
     target: String,
     /// Since when it follows.
@@ -153,6 +204,11 @@ pub struct StandingJson {
     failing: Option<u64>,
     /// Sessions that are set aside.
     parked: Option<u64>,
+    /// Of a gateway: statements, and repositories, sessions, checkpoints and commits, that it lacks.
+    statements: Option<u64>,
+    documents: Option<u64>,
+    /// Of a gateway: why it could not be reached last.
+    reason: Option<String>,
 }
 
 impl StandingJson {
@@ -171,6 +227,9 @@ impl StandingJson {
             lag_seconds: lag.ok().map(|_| standing.lag_seconds().unwrap_or_default()),
             failing: number(|l| l.failing),
             parked: number(|l| l.parked),
+            statements: standing.beside.as_ref().map(|b| b.statements),
+            documents: standing.beside.as_ref().map(|b| b.documents),
+            reason: standing.beside.as_ref().and_then(|b| b.reason.clone()),
         }
     }
 }
@@ -190,6 +249,7 @@ mod tests {
         Standing {
             projection,
             lag,
+            beside: None,
             now,
         }
     }

@@ -23,6 +23,8 @@ pub fn handed_down(session: SessionId, token: &Token) -> Vec<Change> {
         (claim::SESSION, Some(session.to_string().into())),
         (claim::TOKEN_FILE, Some(token.path.clone().into())),
     ];
+    // What the launcher may do, the command may not: it is known by its session alone.
+    changes.extend(super::gateway::VARIABLES.map(|name| (name, None)));
     let before = env::raw(ATTRIBUTES);
     if let Some(before) = before.as_deref().map_or(Some(""), OsStr::to_str) {
         changes.push((ATTRIBUTES, Some(attributes(before, session).into())));

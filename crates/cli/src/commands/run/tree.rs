@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use siglum_domain::intake::Place;
 use siglum_domain::{Oid, SessionId};
 use siglum_gitstore::{Git, GitError, discover};
-use siglum_ledger::OwnWorktree;
+use siglum_ledger::{OwnWorktree, Snapshot};
 
 use crate::cx::Cx;
 use crate::env;
@@ -79,6 +79,23 @@ impl Tree {
         })
     }
 
+    /// Tells whoever comes into a checkout what others left uncommitted in it, or on its branch.
+    pub fn tell_left(cx: &Cx, dir: &Path) {
+        let git = Git::new(env::git(), dir);
+        let branch = git.branch().ok().flatten();
+        for left in git.snapshots_of(dir, branch.as_deref()).unwrap_or_default() {
+            let short = left.commit.short().to_owned();
+            cx.ui.warning(format!(
+                "work was left uncommitted here; it is kept as {} ({short})",
+                left.reference
+            ));
+            cx.ui.hint(format!(
+                "`git diff HEAD {short}` shows it, `git update-ref -d {}` lets go of it.",
+                left.reference
+            ));
+        }
+    }
+
     /// Takes it back: nothing ran in it.
     pub fn undo(&self) {
         if self.home.remove_worktree(&self.path).is_ok() && self.is_new {
@@ -87,9 +104,10 @@ impl Tree {
     }
 
     /// Removes it if nothing in it would be lost. `busy` says who is still in it.
-    pub fn settle(&self, busy: Option<&str>) -> OwnWorktree {
+    pub fn settle(&self, session: SessionId, busy: Option<&str>) -> OwnWorktree {
         let kept = |reason: &str| OwnWorktree::Kept {
             reason: reason.to_owned(),
+            snapshot: self.snapshot(session),
         };
         if let Some(busy) = busy {
             return kept(busy);
@@ -99,6 +117,18 @@ impl Tree {
             Ok(Some(reason)) => kept(reason),
             Err(error) => kept(&format!("git would not remove it: {error}")),
         }
+    }
+
+    /// Keeps what is not committed in it; what cannot be kept there is still in the checkout.
+    fn snapshot(&self, session: SessionId) -> Option<Snapshot> {
+        let git = Git::new(env::git(), &self.path);
+        let branch = git.branch().ok().flatten().unwrap_or_default();
+        let kept = git.keep_snapshot(&session.to_string(), &branch);
+        let kept = kept.inspect_err(|e| tracing::warn!("no snapshot of {session}: {e}"));
+        kept.ok().flatten().map(|kept| Snapshot {
+            reference: kept.reference,
+            commit: kept.commit,
+        })
     }
 
     fn remove(&self) -> Result<Option<&'static str>, GitError> {

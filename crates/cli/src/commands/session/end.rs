@@ -3,7 +3,7 @@
 use serde::Serialize;
 use siglum_engine::find;
 use siglum_engine::history::{self, Ended};
-use siglum_ledger::read;
+use siglum_ledger::{Ledger as _, read};
 
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
@@ -39,6 +39,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let by = env::text("USER")
         .or_else(|| env::text("LOGNAME"))
         .unwrap_or_else(|| "somebody".to_owned());
+    let record = read(&mut ledger, |tx| tx.session(id))?;
+    if let Some(home) = record.map(|r| r.home).filter(|h| *h != ledger.id()) {
+        return Err(CommandError::failed(format!(
+            "session {} is a replica: its home {home} alone ends it",
+            id.short()
+        )));
+    }
     let Some(ended) = history::end(&Ids, &mut ledger, id, &by, now)? else {
         return Err(CommandError::not_found(format!(
             "no session is called {id}"

@@ -201,6 +201,8 @@ pub struct Session {
     state: String,
     /// `live`, `import`, `api` or `launch`.
     origin: String,
+    /// The ledger that alone extends it; here is a replica where that is another one.
+    home: String,
     title: Option<String>,
     created_at: String,
     last_at: String,
@@ -310,6 +312,7 @@ impl Session {
             conversation_id: record.conversation.to_string(),
             state: session.stand.word().to_owned(),
             origin: origin(record.origin).to_owned(),
+            home: record.home.to_string(),
             title: summary.title.clone(),
             created_at: record.created_at.to_string(),
             last_at: record.last_at.to_string(),

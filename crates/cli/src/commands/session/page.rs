@@ -94,6 +94,9 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
         field(ui, "Native ids", natives.join(", "))?;
     }
     state(ui, history)?;
+    if history.replica {
+        field(ui, "Replica", format!("its home is {}", record.home))?;
+    }
     if let Some(at) = record.archived_at {
         field(ui, "Archived", ui::when(at))?;
     }
@@ -155,7 +158,12 @@ fn launched(ui: &Ui, history: &History) -> Result<(), CommandError> {
     };
     let state = match &standing.worktree {
         Some(OwnWorktree::Removed) => "removed, nothing in it was lost".to_owned(),
-        Some(OwnWorktree::Kept { reason }) => ui.paint(Style::Warning, format!("kept: {reason}")),
+        Some(OwnWorktree::Kept { reason, snapshot }) => {
+            let kept = snapshot.as_ref();
+            let kept = kept.map(|s| format!("; uncommitted work is in {}", s.reference));
+            let text = format!("kept: {reason}{}", kept.unwrap_or_default());
+            ui.paint(Style::Warning, text)
+        }
         None if standing.end.is_some() => "left as it was".to_owned(),
         None => "its own".to_owned(),
     };

@@ -106,6 +106,10 @@ pub struct Json {
     state: String,
     /// `live`, `import`, `api` or `launch`.
     origin: String,
+    /// The ledger that alone extends it.
+    home: String,
+    /// Whether that is another one, and here is a replica.
+    replica: bool,
     created_at: String,
     last_at: String,
     ended_at: Option<String>,
@@ -156,6 +160,8 @@ struct LaunchJson {
     worktree_state: Option<String>,
     /// Why the checkout was kept.
     kept_because: Option<String>,
+    /// The reference that keeps what was not committed in it.
+    snapshot: Option<String>,
 }
 
 impl LaunchJson {
@@ -169,10 +175,13 @@ impl LaunchJson {
             Some(LaunchEnd::Lost) => ("lost", None, None),
             Some(LaunchEnd::Expired) => ("expired", None, None),
         };
-        let (kept, because) = match &standing.worktree {
-            None => (None, None),
-            Some(OwnWorktree::Removed) => (Some("removed"), None),
-            Some(OwnWorktree::Kept { reason }) => (Some("kept"), Some(reason.clone())),
+        let (kept, because, snapshot) = match &standing.worktree {
+            None => (None, None, None),
+            Some(OwnWorktree::Removed) => (Some("removed"), None, None),
+            Some(OwnWorktree::Kept { reason, snapshot }) => {
+                let snapshot = snapshot.as_ref().map(|s| s.reference.clone());
+                (Some("kept"), Some(reason.clone()), snapshot)
+            }
         };
         Self {
             program: standing.launch.program.clone(),
@@ -185,6 +194,7 @@ impl LaunchJson {
             worktree: standing.launch.worktree.clone(),
             worktree_state: kept.map(str::to_owned),
             kept_because: because,
+            snapshot,
         }
     }
 }
@@ -316,6 +326,8 @@ impl Json {
             title: card.title.clone(),
             state: history.stand.word().to_owned(),
             origin: origin(record.origin).to_owned(),
+            home: record.home.to_string(),
+            replica: history.replica,
             created_at: record.created_at.to_string(),
             last_at: record.last_at.to_string(),
             ended_at: record.ended_at.map(|t| t.to_string()),

@@ -12,6 +12,7 @@ use super::{Expiry, TokenJson};
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.token.create/1";
@@ -55,9 +56,9 @@ impl Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let scope = match &args.session {
-        Some(text) => Scope::Session(find::session(&mut ledger, text)?),
+        Some(text) => Scope::Session(find::session(ledger.as_mut(), text)?),
         None => Scope::Launcher,
     };
     let default = match scope {
@@ -65,7 +66,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Scope::Session(_) => SESSION,
     };
     let named = |word| TokenName::new(word).expect("because it keeps to the grammar");
-    let (now, secret) = (clock::now(), super::secret());
+    let (now, secret) = (clock::now(), super::secret()?);
     let new = NewToken {
         id: TokenId::mint(&Ids),
         digest: secret.digest(),
@@ -74,7 +75,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         by: cx.person(),
         expires_at: args.expires.unwrap_or(Expiry::After(default)).from(now),
     };
-    let token = access::issue(&*cx.world()?, &mut ledger, &new)?;
+    let token = access::issue(&*cx.world()?, ledger.as_mut(), &new)?;
     if cx.ui.json {
         let token = TokenJson::of(&token, now);
         return cx.ui.json(SCHEMA, Json::of(secret.reveal(), token));

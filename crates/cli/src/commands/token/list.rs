@@ -9,6 +9,7 @@ use super::TokenJson;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
@@ -34,16 +35,16 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let session = match &args.session {
-        Some(text) => Some(find::session(&mut ledger, text)?),
+        Some(text) => Some(find::session(ledger.as_mut(), text)?),
         None => None,
     };
     let limit = match args.limit {
         0 => usize::MAX - 1,
         n => n,
     };
-    let mut tokens = access::list(&mut ledger, session, None, limit.saturating_add(1))?;
+    let mut tokens = access::list(ledger.as_mut(), session, None, limit.saturating_add(1))?;
     let more = tokens.len() > limit;
     tokens.truncate(limit);
     let now = clock::now();

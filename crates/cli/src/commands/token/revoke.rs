@@ -5,6 +5,7 @@ use siglum_engine::{access, find};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.token.revoke/1";
@@ -26,9 +27,9 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
-    let id = find::token(&mut ledger, &args.token)?;
-    let revoked = access::revoke(&*cx.world()?, &mut ledger, id, &cx.person())?;
+    let mut ledger = store::open(cx)?;
+    let id = find::token(ledger.as_mut(), &args.token)?;
+    let revoked = access::revoke(&*cx.world()?, ledger.as_mut(), id, &cx.person())?;
     if cx.ui.json {
         let answer = Json {
             token: id.to_string(),

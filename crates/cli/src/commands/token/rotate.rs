@@ -13,6 +13,7 @@ use super::{Expiry, TokenJson};
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui;
 
 /// The schema of the JSON answer.
@@ -48,11 +49,11 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
-    let old = find::token(&mut ledger, &args.token)?;
-    let before = read(&mut ledger, |tx| tx.token(old))?;
+    let mut ledger = store::open(cx)?;
+    let old = find::token(ledger.as_mut(), &args.token)?;
+    let before = read(ledger.as_mut(), |tx| tx.token(old))?;
     let before = before.ok_or(access::AccessError::Unknown)?;
-    let (now, secret) = (clock::now(), super::secret());
+    let (now, secret) = (clock::now(), super::secret()?);
     let expires_at = match args.expires {
         Some(expiry) => expiry.from(now),
         None => before
@@ -68,8 +69,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         by: cx.person(),
         expires_at,
     };
-    let token = access::rotate(&*cx.world()?, &mut ledger, old, &new, args.grace)?;
-    let holds_until = read(&mut ledger, |tx| tx.token(old))?.and_then(|old| old.expires_at);
+    let token = access::rotate(&*cx.world()?, ledger.as_mut(), old, &new, args.grace)?;
+    let holds_until = read(ledger.as_mut(), |tx| tx.token(old))?.and_then(|old| old.expires_at);
     if cx.ui.json {
         let answer = Json {
             secret: secret.reveal().to_owned(),

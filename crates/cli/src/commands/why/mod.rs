@@ -4,9 +4,11 @@ mod json;
 mod line;
 mod print;
 
-use siglum_domain::SessionId;
 use siglum_domain::evidence::Committer;
+use siglum_domain::{Oid, SessionId};
+use siglum_engine::replica;
 use siglum_engine::why::{self, Why};
+use siglum_ledger::{RepositoryRecord, SqliteLedger};
 
 pub use json::Json;
 
@@ -31,7 +33,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Some(line) => line.commit.clone(),
         None => cx.commit(&args.commit)?,
     };
-    let repository = cx.recorded(repository)?;
+    let repository = answers(cx, &mut ledger, repository, &commit)?;
     let world = cx.world()?;
     let Some(answer) = why::why(&world, &mut ledger, &repository, &commit)? else {
         return Err(CommandError::not_found(format!(
@@ -43,6 +45,21 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     } else {
         print::print(cx, &answer, line.as_ref())
     }
+}
+
+/// The repository that answers for a commit: the one here, else one of another ledger that this one holds a replica of.
+fn answers(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    here: Option<RepositoryRecord>,
+    commit: &Oid,
+) -> Result<RepositoryRecord, CommandError> {
+    if here.is_none()
+        && let Some(replica) = replica::elsewhere(ledger, None, commit)?
+    {
+        return Ok(replica);
+    }
+    cx.recorded(here)
 }
 
 const fn committer(why: &Why) -> (&'static str, Option<SessionId>) {

@@ -8,12 +8,15 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use siglum_domain::Timestamp;
+use siglum_egress::Timeouts;
 use siglum_engine::World;
 use siglum_engine::project::{self, KINDS, Sink};
-use siglum_ledger::{Ledger, LedgerError, Projection, read};
+use siglum_engine::replica::{self, Destined, Sender};
+use siglum_ledger::{DESTINATION, Ledger, LedgerError, Projection, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::gateway::{self, Way};
 
 /// How often a thread looks whether there is something new.
 const LOOK: Duration = Duration::from_millis(100);
@@ -137,8 +140,25 @@ struct AtWork {
     stand: Arc<Mutex<Stand>>,
 }
 
-/// The projection as it was looked at, and its sink.
-type Open = (Projection, Box<dyn Sink>);
+/// The projection as it was looked at, and how it is fed.
+type Open = (Projection, Feed);
+
+/// How a projection is fed.
+enum Feed {
+    /// Receipt by receipt.
+    Sink(Box<dyn Sink>),
+    /// In batches.
+    Gateway(Box<(Sender, Way)>),
+}
+
+/// How a projection is fed; nothing for one that its own program feeds.
+fn feed_of(cx: &Cx, projection: &Projection) -> Option<Feed> {
+    if projection.kind == DESTINATION {
+        let client = gateway::client(&cx.home, projection, Timeouts::default()).ok()?;
+        return Some(Feed::Gateway(Box::new((Sender::default(), Way(client)))));
+    }
+    project::sink(projection).map(Feed::Sink)
+}
 
 impl AtWork {
     /// Feeds the projection until it is gone.
@@ -196,12 +216,15 @@ impl AtWork {
             return Ok(Look::Gone);
         };
         if open.as_ref().is_none_or(|(before, _)| *before != now) {
-            let Some(sink) = project::sink(&now) else {
+            let Some(feed) = feed_of(&self.cx, &now) else {
                 return Ok(Look::Gone);
             };
-            *open = Some((now, sink));
+            *open = Some((now, feed));
         }
-        let next = project::next_try(ledger, &self.name)?;
+        let next = match open {
+            Some((_, Feed::Gateway(_))) => replica::next_try(ledger, &self.name, world.now())?,
+            _ => project::next_try(ledger, &self.name)?,
+        };
         Ok(match next {
             Some(at) if at <= world.now() => Look::Due,
             later => Look::Later(later),
@@ -215,8 +238,23 @@ impl AtWork {
         ledger: &mut dyn Ledger,
         open: &mut Option<Open>,
     ) -> Result<(), LedgerError> {
-        if let Some((_, sink)) = open {
-            project::feed(world, ledger, &self.name, sink.as_mut())?;
+        match open {
+            Some((_, Feed::Sink(sink))) => {
+                project::feed(world, ledger, &self.name, sink.as_mut())?;
+            }
+            Some((projection, Feed::Gateway(feed))) => {
+                let (sender, way) = feed.as_mut();
+                // The token may be another one by now.
+                if let Ok(client) = gateway::client(&self.cx.home, projection, Timeouts::default())
+                    && !client.has_token_of(&way.0)
+                {
+                    way.0 = client;
+                }
+                let host = gateway::host();
+                let name = &self.name;
+                sender.feed(world, ledger, &Destined { name, host: &host }, way)?;
+            }
+            None => {}
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ mod own;
 mod pipelines;
 mod projections;
 mod queue;
+mod replicas;
 mod requests;
 mod sessions;
 mod tests;

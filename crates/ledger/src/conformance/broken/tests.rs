@@ -2,7 +2,7 @@
 
 use super::{
     Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, pipelines,
-    projections, queue, requests, sessions, turns,
+    projections, queue, replicas, requests, sessions, turns,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -61,6 +61,12 @@ fn broken_commits_are_caught() {
 #[test]
 fn broken_queues_are_caught() {
     all_caught(faults(queue::QUEUE, queue::LIMITED));
+}
+
+#[test]
+fn broken_replicas_are_caught() {
+    let own = replicas::FAULTS.iter().copied();
+    all_caught(own.chain(faults(replicas::REPLICAS, replicas::LIMITED)));
 }
 
 #[test]

@@ -1,0 +1,209 @@
+//! `siglum sync`: sends what the team's gateway lacks.
+
+mod told;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use siglum_egress::{Plain, Timeouts};
+use siglum_engine::project;
+use siglum_engine::replica::{self, Destined, Due, GateError, Sender, Sent};
+use siglum_engine::worker::{self, Run, Slice};
+use siglum_ledger::{Durability, Ledger as _, Projection, SqliteLedger, read, write};
+
+#[cfg(test)]
+pub use self::told::Json;
+use self::told::Outcome;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::gateway::{self, Way};
+use crate::platform::{self, Lock};
+use crate::{clock, commands::projection::add};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.sync/1";
+
+/// How often is sealed beside a worker at most, so that a commit that git cannot read is in nobody's way.
+const ROUNDS: u32 = 64;
+
+/// Send sessions, sealed turns and commits to the team's gateway
+///
+/// A gateway is named once, with `--to`; it is remembered, gets everything that there is, and from then on the worker
+/// sends what is new. Without `--to` all gateways that are remembered get what they lack. While a gateway is out of
+/// reach everything waits, for days if need be, and nothing is lost or sent twice in effect.
+///
+/// What is sent: sessions with their links, turns that are sealed, statements, and commits as they were judged here.
+/// Everything is redacted again before it leaves. What the gateway takes is a replica: this ledger stays its home.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The gateway: https://…, or http://… on this machine
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+    /// What to call it: up to 64 of a-z, 0-9 and -
+    #[arg(long, value_name = "NAME", value_parser = add::name, requires = "to")]
+    name: Option<String>,
+    /// A file with the token by which the gateway knows you, else SIGLUM_GATEWAY_TOKEN; it is kept for later, for your
+    /// eyes alone
+    #[arg(long, value_name = "FILE", requires = "to")]
+    token_file: Option<PathBuf>,
+    /// Send without encryption, to another machine, too
+    #[arg(long, requires = "to")]
+    allow_plain: bool,
+    /// Send this one time, and do not remember the gateway
+    #[arg(long, requires = "to", conflicts_with = "dry_run")]
+    once: bool,
+    /// Say what would be sent; nothing is sent or remembered
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let named = match &args.to {
+        Some(to) => {
+            let plain = match args.allow_plain {
+                true => Plain::Anywhere,
+                false => Plain::Loopback,
+            };
+            let token = gateway::given_token(args.token_file.as_deref())?;
+            Some((gateway::address(to, plain)?, token))
+        }
+        None => None,
+    };
+    let (mut ledger, _) = cx.settled()?;
+    catch_up(cx, &mut ledger, None)?;
+    let mut forget = None;
+    let destinations = match named {
+        Some((address, token)) => {
+            let name = args.name.as_deref();
+            let (projection, before) =
+                gateway::destination(&mut ledger, &address, name, clock::now())?;
+            if !args.dry_run {
+                gateway::remember(cx, &mut ledger, &projection, token.as_ref())?;
+            }
+            forget = (args.once && !before).then(|| projection.name.clone());
+            vec![projection]
+        }
+        None => gateway::remembered(&mut ledger)?,
+    };
+    if destinations.is_empty() {
+        return Err(CommandError::failed("no gateway is known")
+            .hint("`siglum sync --to URL` names one, and remembers it."));
+    }
+    let mut outcomes = Vec::new();
+    for projection in destinations {
+        let outcome = match args.dry_run {
+            true => Outcome::planned(lacks(&mut ledger, &projection)?, projection),
+            false => send_all(cx, &mut ledger, projection, None)?,
+        };
+        outcomes.push(outcome);
+    }
+    match &forget {
+        Some(name) => {
+            write(&mut ledger, Durability::Disk, |tx| tx.drop_projection(name))?;
+            gateway::drop_token(&cx.home, name);
+        }
+        None if !args.dry_run => platform::start_worker(&cx.home),
+        None => {}
+    }
+    told::tell(cx, &outcomes, forget.is_none())
+}
+
+/// How much a destination lacks, whether it is remembered or not.
+fn lacks(ledger: &mut SqliteLedger, projection: &Projection) -> Result<Due, CommandError> {
+    let known = read(ledger, |tx| tx.projections())?;
+    if known.iter().any(|p| p.name == projection.name) {
+        return Ok(replica::due(ledger, &projection.name)?);
+    }
+    let home = ledger.id();
+    let mut found = None;
+    // As if it were remembered; a transaction that fails leaves nothing behind.
+    let undone = write(ledger, Durability::Process, |tx| {
+        tx.put_projection(projection)?;
+        found = Some(replica::due_in(tx, home, &projection.name)?);
+        Err::<(), _>(siglum_ledger::LedgerError::Storage("only looked".into()))
+    });
+    match (found, undone) {
+        (Some(found), _) => Ok(found),
+        (None, Err(error)) => Err(error.into()),
+        (None, Ok(())) => Ok(Due::default()),
+    }
+}
+
+/// Seals what is complete and asks git about new commits, as the worker does, and beside it where it is at work.
+pub fn catch_up(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    until: Option<Instant>,
+) -> Result<(), CommandError> {
+    let world = cx.world()?;
+    let mut run = Run::default();
+    let in_time = || until.is_none_or(|until| Instant::now() < until);
+    let Some(_lock) = Lock::try_take(&cx.home.worker_lock()) else {
+        for _ in 0..ROUNDS {
+            if !in_time() || worker::seal_beside(&world, ledger, &mut run)? == Slice::Idle {
+                break;
+            }
+        }
+        return Ok(());
+    };
+    while in_time() && worker::slice(&world, ledger, &cx.spools(), &mut run)? == Slice::Worked {}
+    Ok(())
+}
+
+/// Sends what a destination lacks, until it has everything, cannot be reached, or the time is over.
+pub fn send_all(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    projection: Projection,
+    until: Option<Instant>,
+) -> Result<Outcome, CommandError> {
+    let world = cx.world()?;
+    let name = projection.name.clone();
+    // A sync that was killed keeps nothing back, and whoever asks for one does not wait for a pause to end.
+    project::take_over(&world, ledger, &name)?;
+    write(ledger, Durability::Process, |tx| {
+        match tx.destination(&name)? {
+            Some(before) => tx.put_destination(
+                &name,
+                &siglum_ledger::Destination {
+                    retry_at: siglum_domain::Timestamp::default(),
+                    ..before
+                },
+            ),
+            None => Ok(()),
+        }
+    })?;
+    let left = |until: Instant| until.saturating_duration_since(Instant::now());
+    let whole = until.map_or(Timeouts::default().whole, left);
+    let timeouts = Timeouts {
+        connect: Timeouts::default().connect.min(whole),
+        whole: whole.max(Duration::from_millis(1)),
+    };
+    let mut way = Way(gateway::client(&cx.home, &projection, timeouts)?);
+    let host = gateway::host();
+    let to = Destined {
+        name: &name,
+        host: &host,
+    };
+    let (mut sender, mut sent, mut trouble) = (Sender::default(), Sent::default(), None);
+    while until.is_none_or(|until| Instant::now() < until) {
+        let fed = sender.feed(&world, ledger, &to, &mut way)?;
+        sent += fed.sent;
+        match fed.trouble {
+            Some(error @ GateError::Unavailable(_)) => {
+                trouble = Some(error.to_string());
+                break;
+            }
+            Some(error) => trouble = Some(error.to_string()),
+            None if fed.slice == Slice::Idle => break,
+            None => {}
+        }
+    }
+    let remains = replica::due(ledger, &name)?;
+    Ok(Outcome {
+        projection,
+        sent: Some(sent),
+        remains,
+        trouble,
+    })
+}

@@ -1,0 +1,275 @@
+//! The team's gateway: where it is, by which token it knows us, and the way to it.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use siglum_domain::IdSource as _;
+use siglum_egress::{
+    Address, EgressError, GatewayClient, Once, Plain, Timeouts, Token, Waits, backoff,
+};
+use siglum_engine::replica::{DocumentName, Gate, GateError, Positions};
+use siglum_ledger::{DESTINATION, Projection, SqliteLedger, read};
+
+use crate::clock::Ids;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::{env, ui};
+
+/// The variable with the token itself.
+pub const TOKEN: &str = "SIGLUM_GATEWAY_TOKEN";
+/// The largest file with a token, in bytes.
+const TOKEN_MOST: u64 = 8 << 10;
+/// The longest name of a projection.
+const NAME_MOST: usize = 64;
+
+/// The name of this machine.
+pub fn host() -> String {
+    let name = rustix::system::uname();
+    ui::one_line(&name.nodename().to_string_lossy(), 200)
+}
+
+/// The way to a gateway, for batches.
+pub struct Way(pub GatewayClient);
+
+impl Gate for Way {
+    fn send(&mut self, batch: &[u8]) -> Result<Positions, GateError> {
+        let strange = |e: serde_json::Error| GateError::Unavailable(format!("its positions: {e}"));
+        match self.0.send_replica(batch, &Once) {
+            Ok(positions) => serde_json::from_value(positions).map_err(strange),
+            Err(error) => Err(gate_error(&error)),
+        }
+    }
+}
+
+/// What is said of the batch is told from what is said of us or of the server.
+fn gate_error(error: &EgressError) -> GateError {
+    match error {
+        EgressError::Refused { problem, .. } if matches!(problem.status, 400 | 409 | 413 | 422) => {
+            let field = problem.field.as_deref();
+            let document: Option<DocumentName> = field.and_then(|f| f.parse().ok());
+            GateError::Refused {
+                document,
+                reason: problem.to_string(),
+            }
+        }
+        _ => GateError::Unavailable(error.to_string()),
+    }
+}
+
+/// Waits between tries, a few times.
+pub struct Tries(pub u32);
+
+impl Waits for Tries {
+    fn wait(&self, after: u32, least: Option<std::time::Duration>) -> bool {
+        let pause = backoff(after, Ids.fresh().as_bytes()[15]).max(least.unwrap_or_default());
+        let may = after < self.0 && pause < std::time::Duration::from_secs(3);
+        if may {
+            std::thread::sleep(pause);
+        }
+        may
+    }
+}
+
+/// A token from a file that the user names.
+pub fn token_file(path: &Path) -> Result<Token, CommandError> {
+    let shown = path.display();
+    let told = |e: io::Error| CommandError::failed(format!("the token in {shown}: {e}"));
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(told)?;
+    if !file.metadata().map_err(told)?.is_file() {
+        return Err(CommandError::failed(format!("{shown} is not a file")));
+    }
+    file.take(TOKEN_MOST)
+        .read_to_string(&mut text)
+        .map_err(told)?;
+    Token::new(&text).map_err(|e| CommandError::failed(format!("the token in {shown}: {e}")))
+}
+
+/// The token that the caller gives: in a file, else in the environment.
+pub fn given_token(file: Option<&Path>) -> Result<Option<Token>, CommandError> {
+    if let Some(path) = file {
+        return token_file(path).map(Some);
+    }
+    let Some(text) = env::text(TOKEN) else {
+        return Ok(None);
+    };
+    let token = Token::new(&text);
+    token
+        .map(Some)
+        .map_err(|e| CommandError::failed(format!("{TOKEN}: {e}")))
+}
+
+/// The address of a gateway that the user named.
+pub fn address(text: &str, plain: Plain) -> Result<Address, CommandError> {
+    Address::parse(text, plain).map_err(|e| {
+        let error = CommandError::usage(&e);
+        match text.to_ascii_lowercase().starts_with("http://") {
+            true => error.hint(
+                "`--allow-plain` sends without encryption, for everybody on the way to read.",
+            ),
+            false => error,
+        }
+    })
+}
+
+fn token_path(home: &Home, name: &str) -> PathBuf {
+    home.tokens().join(format!("{name}.token"))
+}
+
+/// Keeps the token of a destination where only this user reads it.
+pub fn keep_token(home: &Home, name: &str, token: &Token) -> io::Result<()> {
+    let dir = home.tokens();
+    DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    let path = token_path(home, name);
+    let fresh = dir.join(format!(".{name}.{}", Ids.fresh().simple()));
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&fresh)?;
+    let done = file
+        .write_all(token.reveal().as_bytes())
+        .and_then(|()| fs::rename(&fresh, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    done
+}
+
+/// Under which name the token is kept that a destination gave to the last session that was launched with it.
+pub fn of_session(name: &str) -> String {
+    format!("{name}.session")
+}
+
+/// The token of a destination: the one that the user gave for it, else the one that it gave to a session.
+pub fn kept_token(home: &Home, name: &str) -> Option<Token> {
+    let kept = |name: &str| token_file(&token_path(home, name)).ok();
+    kept(name).or_else(|| kept(&of_session(name)))
+}
+
+/// A destination that is gone needs no token.
+pub fn drop_token(home: &Home, name: &str) {
+    for name in [name.to_owned(), of_session(name)] {
+        let _ = fs::remove_file(token_path(home, &name));
+    }
+}
+
+/// The client of a destination that the user named before. That it is plain, if it is, was said then.
+pub fn client(
+    home: &Home,
+    projection: &Projection,
+    timeouts: Timeouts,
+) -> Result<GatewayClient, CommandError> {
+    let address =
+        Address::parse(&projection.target, Plain::Anywhere).map_err(CommandError::failed)?;
+    let token = kept_token(home, &projection.name);
+    Ok(GatewayClient::new(address, token, timeouts))
+}
+
+/// The destinations that are remembered.
+pub fn remembered(ledger: &mut SqliteLedger) -> Result<Vec<Projection>, CommandError> {
+    let mut known = read(ledger, |tx| tx.projections())?;
+    known.retain(|p| p.kind == DESTINATION);
+    Ok(known)
+}
+
+/// The destination at an address, as it is remembered or will be.
+pub fn destination(
+    ledger: &mut SqliteLedger,
+    address: &Address,
+    name: Option<&str>,
+    at: siglum_domain::Timestamp,
+) -> Result<(Projection, bool), CommandError> {
+    let known = read(ledger, |tx| tx.projections())?;
+    let is_it = |p: &&Projection| p.kind == DESTINATION && p.target == address.as_str();
+    if let Some(found) = known.iter().find(is_it) {
+        return match name {
+            Some(name) if name != found.name => Err(CommandError::failed(format!(
+                "{address} is a destination already, called {}",
+                found.name
+            ))),
+            _ => Ok((found.clone(), true)),
+        };
+    }
+    let is_free = |name: &str| known.iter().all(|p| p.name != name);
+    let name = match name {
+        Some(name) if !is_free(name) => {
+            return Err(
+                CommandError::failed(format!("`{name}` is another projection"))
+                    .hint("Take another name."),
+            );
+        }
+        Some(name) => name.to_owned(),
+        None => free_name(address.host(), is_free),
+    };
+    let projection = Projection {
+        name,
+        kind: DESTINATION.to_owned(),
+        target: address.as_str().to_owned(),
+        at,
+    };
+    Ok((projection, false))
+}
+
+/// A name made of a host that nothing else has.
+fn free_name(host: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let host: String = host.chars().map(letter).take(NAME_MOST - 16).collect();
+    let base = format!("gateway-{}", host.trim_matches('-').to_ascii_lowercase());
+    let numbered = (2..).map(|n: u32| format!("{base}-{n}"));
+    let mut names = std::iter::once(base.clone()).chain(numbered);
+    names
+        .find(|name| is_free(name))
+        .expect("because numbers do not end")
+}
+
+/// Remembers a destination: from then on the worker sends it what it lacks.
+pub fn remember(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    projection: &Projection,
+    token: Option<&Token>,
+) -> Result<(), CommandError> {
+    if let Some(token) = token {
+        keep_token(&cx.home, &projection.name, token)?;
+    }
+    let (name, kind) = (&projection.name, &projection.kind);
+    siglum_engine::project::add(&*cx.world()?, ledger, name, kind, &projection.target)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_kept_for_its_owner_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().to_owned());
+        for text in ["first", "second"] {
+            let token = Token::new(text).unwrap();
+            keep_token(&home, "team", &token).unwrap();
+            assert_eq!(kept_token(&home, "team"), Some(token));
+        }
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&token_path(&home, "team")), 0o600);
+        assert_eq!(mode(&home.tokens()), 0o700);
+        assert_eq!(fs::read_dir(home.tokens()).unwrap().count(), 1);
+        drop_token(&home, "team");
+        assert_eq!(kept_token(&home, "team"), None);
+    }
+
+    #[test]
+    fn a_name_is_made_of_the_host() {
+        assert_eq!(free_name("team.example", |_| true), "gateway-team-example");
+        let taken = |name: &str| name != "gateway-team-example";
+        assert_eq!(free_name("team.example", taken), "gateway-team-example-2");
+        assert!(free_name(&"x".repeat(300), |_| true).len() <= NAME_MOST);
+    }
+}

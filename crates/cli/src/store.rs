@@ -1,0 +1,66 @@
+//! Which store operators look after: this home's ledger, or a tenant's part of a PostgreSQL store.
+
+use siglum_domain::Tenant;
+use siglum_domain::access::DEFAULT_TENANT;
+use siglum_ledger::Ledger;
+
+use crate::cx::Cx;
+use crate::env;
+use crate::error::CommandError;
+
+/// The variable with the address of a PostgreSQL store. It may hold a password, so it is no flag.
+const STORE: &str = "SIGLUM_STORE";
+/// The variable that says whose part of it.
+const TENANT: &str = "SIGLUM_TENANT";
+
+/// The address of the PostgreSQL store, if there is one to look after.
+pub fn address() -> Result<Option<String>, CommandError> {
+    let Some(address) = env::text(STORE) else {
+        return Ok(None);
+    };
+    let is_server = ["postgres://", "postgresql://"]
+        .iter()
+        .any(|scheme| address.starts_with(scheme));
+    if !is_server {
+        let what = format!("{STORE} does not begin with `postgres://`");
+        return Err(CommandError::usage(what));
+    }
+    Ok(Some(address))
+}
+
+/// Whose part of the store: the one that is named, else the one that is the only one of a file.
+pub fn tenant() -> Result<Tenant, CommandError> {
+    let name = env::text(TENANT).unwrap_or_else(|| DEFAULT_TENANT.to_owned());
+    Tenant::new(name).map_err(|e| CommandError::usage(format!("{TENANT}: {}", e.rule)))
+}
+
+/// Opens the store; a tenant that has no ledger there gets one.
+pub fn open(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
+    match address()? {
+        None => Ok(Box::new(cx.settled()?.0)),
+        Some(address) => server(address, tenant()?),
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn server(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
+    use siglum_domain::LedgerId;
+    use siglum_ledger::sqlite::Open;
+    use siglum_ledger::{PostgresLedger, PostgresSettings};
+
+    use crate::clock::{self, Ids};
+
+    let how = Open::Command {
+        id: LedgerId::mint(&Ids),
+        key: clock::secret(),
+    };
+    let settings = PostgresSettings::new(address, tenant);
+    Ok(Box::new(PostgresLedger::open(&settings, how)?))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn server(_: String, _: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
+    Err(CommandError::failed(
+        "this program was built without PostgreSQL",
+    ))
+}

@@ -1,0 +1,18 @@
+//! What leaves the machine.
+//!
+//! Nothing goes anywhere but to an address that the user named. Timeouts, retries, the sizes of answers and the rule
+//! for unencrypted connections are here and nowhere else. There is no clock and no randomness in here: who retries
+//! says how to wait.
+#![warn(missing_docs)]
+
+mod address;
+mod client;
+mod problem;
+mod retry;
+mod token;
+
+pub use address::{Address, AddressError, Plain};
+pub use client::{Answer, EgressError, GatewayClient, Timeouts};
+pub use problem::Problem;
+pub use retry::{Once, Waits, backoff};
+pub use token::{Token, TokenError};

@@ -1,0 +1,95 @@
+//! What leaves a ledger, and what comes into one, is redacted by the rules of today.
+
+use serde_json::Value;
+use siglum_domain::commit::CommitFacts;
+use siglum_domain::evidence::Judgement;
+use siglum_domain::observation::Fact;
+use siglum_domain::redact::Redactor;
+use siglum_ledger::{OwnWorktree, Statement};
+
+/// A text.
+pub(super) fn text(redactor: &Redactor, text: String) -> String {
+    match redactor.redact_cow(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(clean) => clean,
+    }
+}
+
+/// A text that may be absent.
+pub(super) fn optional(redactor: &Redactor, value: Option<String>) -> Option<String> {
+    value.map(|value| text(redactor, value))
+}
+
+/// What the rules leave of a payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cleaned {
+    /// All of it, byte by byte.
+    Same,
+    /// Something was removed.
+    Changed(String),
+    /// What is left is no fact.
+    Nothing,
+}
+
+/// A payload in JSON.
+pub(super) fn fact(redactor: &Redactor, json: &str) -> Cleaned {
+    let Ok(value) = serde_json::from_str::<Value>(json) else {
+        return Cleaned::Nothing;
+    };
+    let clean = redactor.redact_json(&value);
+    if *clean.as_value() == value {
+        return match serde_json::from_value::<Fact>(value) {
+            Ok(_) => Cleaned::Same,
+            Err(_) => Cleaned::Nothing,
+        };
+    }
+    match serde_json::from_value::<Fact>(clean.as_value().clone()) {
+        Ok(_) => Cleaned::Changed(clean.as_value().to_string()),
+        Err(_) => Cleaned::Nothing,
+    }
+}
+
+/// What was judged of a commit.
+pub(super) fn judgement(redactor: &Redactor, mut judgement: Judgement) -> Judgement {
+    for evidence in &mut judgement.evidence {
+        evidence.text = text(redactor, std::mem::take(&mut evidence.text));
+    }
+    judgement
+}
+
+/// What git says of a commit.
+pub(super) fn facts(redactor: &Redactor, mut facts: CommitFacts) -> CommitFacts {
+    facts.author = text(redactor, facts.author);
+    facts.subject = text(redactor, facts.subject);
+    facts
+}
+
+/// What was stated. The digest of a launch token goes nowhere, and neither does the process of a launcher: they are for
+/// the machine on which it was launched.
+pub(super) fn statement(redactor: &Redactor, statement: Statement) -> Statement {
+    match statement {
+        Statement::Launched {
+            session,
+            mut launch,
+        } => {
+            launch.digest = String::new();
+            launch.launcher = None;
+            launch.program = text(redactor, launch.program);
+            launch.worktree = optional(redactor, launch.worktree);
+            Statement::Launched { session, launch }
+        }
+        Statement::LaunchEnded {
+            session,
+            end,
+            worktree: Some(OwnWorktree::Kept { reason, snapshot }),
+        } => Statement::LaunchEnded {
+            session,
+            end,
+            worktree: Some(OwnWorktree::Kept {
+                reason: text(redactor, reason),
+                snapshot,
+            }),
+        },
+        other => other,
+    }
+}

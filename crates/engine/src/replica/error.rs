@@ -1,0 +1,113 @@
+//! Why a batch was not taken.
+
+use std::fmt;
+use std::str::FromStr;
+
+use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId};
+use siglum_ledger::LedgerError;
+
+/// The name of one document of a batch, as answers and errors have it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DocumentName {
+    /// All of it.
+    Batch,
+    /// A repository.
+    Repository(RepositoryId),
+    /// The record of a session.
+    Session(SessionId),
+    /// A receipt of a session, by its number.
+    Receipt(SessionId, u64),
+    /// A statement, by its number.
+    Statement(u64),
+    /// A checkpoint.
+    Checkpoint(CheckpointId),
+    /// A commit.
+    Commit(RepositoryId, Oid),
+}
+
+impl fmt::Display for DocumentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Batch => f.write_str("batch"),
+            Self::Repository(id) => write!(f, "repositories/{id}"),
+            Self::Session(id) => write!(f, "sessions/{id}"),
+            Self::Receipt(id, number) => write!(f, "receipts/{id}/{number}"),
+            Self::Statement(number) => write!(f, "statements/{number}"),
+            Self::Checkpoint(id) => write!(f, "checkpoints/{id}"),
+            Self::Commit(repository, commit) => write!(f, "commits/{repository}/{commit}"),
+        }
+    }
+}
+
+/// The text names no document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this names no document of a batch")]
+pub struct NoDocument;
+
+impl FromStr for DocumentName {
+    type Err = NoDocument;
+
+    fn from_str(text: &str) -> Result<Self, NoDocument> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let found = match parts.as_slice() {
+            ["batch"] => Some(Self::Batch),
+            ["repositories", id] => id.parse().ok().map(Self::Repository),
+            ["sessions", id] => id.parse().ok().map(Self::Session),
+            ["receipts", id, number] => {
+                let pair = id.parse().ok().zip(number.parse().ok());
+                pair.map(|(id, number)| Self::Receipt(id, number))
+            }
+            ["statements", number] => number.parse().ok().map(Self::Statement),
+            ["checkpoints", id] => id.parse().ok().map(Self::Checkpoint),
+            ["commits", repository, commit] => {
+                let pair = repository.parse().ok().zip(Oid::new(*commit).ok());
+                pair.map(|(repository, commit)| Self::Commit(repository, commit))
+            }
+            _ => None,
+        };
+        found.ok_or(NoDocument)
+    }
+}
+
+/// Why a batch was not taken; nothing of it was written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplicaError {
+    /// A document breaks a rule.
+    #[error("{document}: {rule}")]
+    Refused {
+        /// Which document.
+        document: DocumentName,
+        /// The rule.
+        rule: String,
+    },
+    /// It is larger than anybody may send at once.
+    #[error("a batch has more than {most} bytes")]
+    TooLarge {
+        /// How much is taken.
+        most: usize,
+    },
+    /// It is no batch of a version that this program knows.
+    #[error("this is no batch: {0}")]
+    Malformed(String),
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl ReplicaError {
+    /// A word for programs, which never changes.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } => "replica-refused",
+            Self::TooLarge { .. } => "too-large",
+            Self::Malformed(_) => "malformed",
+            Self::Ledger(_) => "store",
+        }
+    }
+}
+
+pub(super) fn refuse(document: DocumentName, rule: impl Into<String>) -> ReplicaError {
+    let rule = rule.into();
+    ReplicaError::Refused { document, rule }
+}

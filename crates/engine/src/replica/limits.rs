@@ -1,0 +1,90 @@
+//! The bytes of a batch, and how large its parts may be.
+
+use std::io::Read as _;
+
+use super::error::refuse;
+use super::wire::{Batch, VERSION};
+use super::{DocumentName, ReplicaError};
+
+/// The largest batch, in bytes of JSON. A receipt is never torn apart, so one that seals a long import is one batch.
+pub const BATCH_MOST: usize = 32 << 20;
+/// The longest name, path or word, in bytes.
+pub(super) const WORD_MOST: usize = 4096;
+/// The most names, pins, rewrites or turns of one document.
+pub(super) const LIST_MOST: usize = 10_000;
+/// The largest payload, and the largest judgement, in bytes of JSON.
+pub(super) const PAYLOAD_MOST: usize = 16 << 20;
+
+/// How hard zstd tries.
+const LEVEL: i32 = 3;
+/// What a zstd frame begins with.
+const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// A batch on its way: JSON in a zstd frame.
+#[must_use]
+pub fn encode(batch: &Batch) -> Vec<u8> {
+    let json =
+        serde_json::to_vec(batch).expect("because a batch has text keys and no failing parts");
+    zstd::bulk::compress(&json, LEVEL).expect("because compressing into memory cannot fail")
+}
+
+/// The batch in some bytes: JSON, as it is or in a zstd frame, of [`BATCH_MOST`] bytes at most.
+///
+/// # Errors
+/// [`ReplicaError::TooLarge`], [`ReplicaError::Malformed`].
+pub fn decode(bytes: &[u8]) -> Result<Batch, ReplicaError> {
+    let plain;
+    let json = match bytes.starts_with(&FRAME) {
+        true => {
+            plain = unpacked(bytes)?;
+            &plain[..]
+        }
+        false => bytes,
+    };
+    if json.len() > BATCH_MOST {
+        return Err(ReplicaError::TooLarge { most: BATCH_MOST });
+    }
+    let malformed = |e: serde_json::Error| ReplicaError::Malformed(e.to_string());
+    let batch: Batch = serde_json::from_slice(json).map_err(malformed)?;
+    match batch.version {
+        VERSION => Ok(batch),
+        other => Err(ReplicaError::Malformed(format!(
+            "it has version {other}, this program knows {VERSION}"
+        ))),
+    }
+}
+
+/// A frame may say anything of its size: no more is unpacked than may be there.
+fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, ReplicaError> {
+    let malformed = |e: std::io::Error| ReplicaError::Malformed(format!("zstd: {e}"));
+    let mut decoder = zstd::stream::Decoder::new(bytes).map_err(malformed)?;
+    decoder.window_log_max(24).map_err(malformed)?;
+    let mut plain = Vec::new();
+    let most = u64::try_from(BATCH_MOST).unwrap_or(u64::MAX) + 1;
+    decoder
+        .take(most)
+        .read_to_end(&mut plain)
+        .map_err(malformed)?;
+    Ok(plain)
+}
+
+/// Refuses a text that is too long, or that holds what no name holds.
+pub(super) fn word(document: &DocumentName, field: &str, text: &str) -> Result<(), ReplicaError> {
+    let rule = match text {
+        t if t.len() > WORD_MOST => format!("{field} has more than {WORD_MOST} bytes"),
+        t if t.contains('\0') => format!("{field} has a zero byte"),
+        _ => return Ok(()),
+    };
+    Err(refuse(document.clone(), rule))
+}
+
+/// Refuses a list that is too long.
+pub(super) fn list(document: &DocumentName, field: &str, count: usize) -> Result<(), ReplicaError> {
+    match count > LIST_MOST {
+        true => Err(refuse(
+            document.clone(),
+            format!("{field} has more than {LIST_MOST} items"),
+        )),
+        false => Ok(()),
+    }
+}

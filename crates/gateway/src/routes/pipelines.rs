@@ -1,0 +1,175 @@
+//! Pipelines: what happens in them, and how they stand.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use siglum_domain::SessionId;
+use siglum_domain::link::Link;
+use siglum_engine::pipeline::{self, Bundle, GraphJson, PipelineError, Style};
+use siglum_engine::turn::TurnError;
+use siglum_engine::why;
+use siglum_ledger::{Ledger, read};
+
+use super::path::Path;
+use crate::app::App;
+use crate::body::Body;
+use crate::caller::{Caller, Launcher};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::wire::{PipelineEvents, Pipelines, RecordedEvent, RecordedEvents};
+
+/// Rows of a page.
+const PAGE: usize = 20;
+const PAGE_MOST: usize = 100;
+/// Columns of a drawing.
+const COLUMNS: usize = 100;
+const COLUMNS_RULE: &str = "a whole number from 20 to 400";
+
+impl From<PipelineError> for Problem {
+    fn from(error: PipelineError) -> Self {
+        let detail = error.to_string();
+        match error {
+            PipelineError::Refused(error) => error.into(),
+            PipelineError::NoPipeline(_) => Self::not_found(detail),
+            PipelineError::NoSession(session) => TurnError::NoSession(session).into(),
+            PipelineError::Conflict { .. } => Self::conflict("conflict", detail),
+            PipelineError::Full(_) => Self::conflict("full", detail),
+            PipelineError::Ledger(error) => error.into(),
+        }
+    }
+}
+
+/// Lists pipelines as they stand, page by page
+#[utoipa::path(get, path = "/v1/pipelines", tag = "pipelines", operation_id = "list_pipelines",
+    security(("launcher" = [])),
+    params(
+        ("after" = Option<String>, Query, description = "Behind this pipeline: what a page gives as `next`", pattern = r"^[!-~]{1,256}$"),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 100),
+    ),
+    responses((status = 200, description = "The pipelines", body = Pipelines), Problems))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    mut query: Query,
+) -> Result<Json<Pipelines>, Problem> {
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let after = query.take("after")?;
+    query.end()?;
+    let page = app.ledgers().read(&caller.tenant, move |here, ledger| {
+        pipeline::list(here, ledger, after.as_deref(), limit)
+    });
+    let page = page.await??;
+    let next = page.pipelines.last().filter(|_| page.more);
+    let next = next.map(|graph| graph.pipeline.clone());
+    let pipelines = page.pipelines.iter().map(GraphJson::from).collect();
+    Ok(Json(Pipelines { pipelines, next }))
+}
+
+/// Shows a pipeline: phases in order, sessions in waves, checks, reviews, totals
+#[utoipa::path(get, path = "/v1/pipelines/{pipeline}", tag = "pipelines", operation_id = "show_pipeline",
+    security(("launcher" = [])),
+    params(("pipeline" = String, Path, description = "The pipeline", pattern = r"^[!-.0-~]{1,256}$")),
+    responses((status = 200, description = "The pipeline as it stands", body = Object), Problems))]
+pub(crate) async fn show(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+) -> Result<Json<GraphJson>, Problem> {
+    let id = path.text("pipeline")?.to_owned();
+    let graph = app.ledgers().read(&caller.tenant, move |here, ledger| {
+        pipeline::graph(here, ledger, &id)
+    });
+    Ok(Json(GraphJson::from(&graph.await??)))
+}
+
+/// Draws a pipeline as text
+#[utoipa::path(get, path = "/v1/pipelines/{pipeline}/drawing", tag = "pipelines", operation_id = "draw_pipeline",
+    security(("launcher" = [])),
+    params(
+        ("pipeline" = String, Path, description = "The pipeline", pattern = r"^[!-.0-~]{1,256}$"),
+        ("form" = Option<String>, Query, description = "`unicode` or `ascii`", pattern = r"^(unicode|ascii)$"),
+        ("columns" = Option<i64>, Query, description = "So many columns at most", minimum = 20, maximum = 400),
+    ),
+    responses((status = 200, description = "The drawing", body = String, content_type = "text/plain"), Problems))]
+pub(crate) async fn draw(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+    mut query: Query,
+) -> Result<impl IntoResponse, Problem> {
+    let id = path.text("pipeline")?.to_owned();
+    let ascii = match query.take("form")?.as_deref() {
+        None | Some("unicode") => false,
+        Some("ascii") => true,
+        Some(_) => return Err(Problem::invalid("form", "`unicode` or `ascii`")),
+    };
+    let width: usize = query.parsed("columns", COLUMNS_RULE)?.unwrap_or(COLUMNS);
+    if !(20..=400).contains(&width) {
+        return Err(Problem::invalid("columns", COLUMNS_RULE));
+    }
+    query.end()?;
+    let graph = app.ledgers().read(&caller.tenant, move |here, ledger| {
+        pipeline::graph(here, ledger, &id)
+    });
+    let drawing = pipeline::draw(&graph.await??, &Style { ascii, width });
+    let form = "text/plain; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, form)], drawing.text()))
+}
+
+/// Exports everything that is known of a pipeline as one document, redacted once more, with its digest
+#[utoipa::path(get, path = "/v1/pipelines/{pipeline}/bundle", tag = "pipelines", operation_id = "export_pipeline",
+    security(("launcher" = [])),
+    params(("pipeline" = String, Path, description = "The pipeline", pattern = r"^[!-.0-~]{1,256}$")),
+    responses((status = 200, description = "The document", body = Object), Problems))]
+pub(crate) async fn bundle(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+) -> Result<Json<Bundle>, Problem> {
+    let id = path.text("pipeline")?.to_owned();
+    let bundle = app.ledgers().read(&caller.tenant, move |here, ledger| {
+        pipeline::bundle(here, ledger, &id)
+    });
+    Ok(Json(bundle.await??))
+}
+
+/// Records what happened in a pipeline: all of it, or nothing
+///
+/// A session's token records for that session, in a pipeline that it is linked to.
+#[utoipa::path(post, path = "/v1/pipelines/{pipeline}/events", tag = "pipelines", operation_id = "record_pipeline",
+    security(("launcher" = []), ("session" = [])),
+    params(("pipeline" = String, Path, description = "The pipeline", pattern = r"^[!-.0-~]{1,256}$")),
+    request_body = PipelineEvents,
+    responses((status = 200, description = "All of it is recorded", body = RecordedEvents), Problems))]
+pub(crate) async fn record(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    Body(new): Body<PipelineEvents>,
+) -> Result<Json<RecordedEvents>, Problem> {
+    let id = path.text("pipeline")?.to_owned();
+    let own = caller.own();
+    let events = new.checked(own)?;
+    let by = caller.by();
+    let recorded = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        if let Some(session) = own
+            && !belongs(ledger, session, &id)?
+        {
+            let what = "the session is not linked to this pipeline";
+            return Err(Problem::forbidden(what));
+        }
+        Ok(pipeline::record(here, ledger, &id, &events, &by, "api")?)
+    });
+    let recorded = recorded.await??;
+    let events = recorded.iter().map(RecordedEvent::from).collect();
+    Ok(Json(RecordedEvents { events }))
+}
+
+/// Whether a session is linked to a pipeline.
+fn belongs(ledger: &mut dyn Ledger, session: SessionId, id: &str) -> Result<bool, Problem> {
+    let statements = read(ledger, |tx| tx.statements_of_session(session))?;
+    let links = why::links(&statements);
+    Ok(links.contains(&Link::PipelineId(id.to_owned())))
+}

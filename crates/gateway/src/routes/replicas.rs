@@ -1,0 +1,86 @@
+//! Replicas: what other ledgers hand to this one.
+
+use axum::Json;
+use axum::body::Body as Raw;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde::Serialize;
+use siglum_domain::{LedgerId, SessionId};
+use siglum_engine::replica::{self, BATCH_MOST, Batch, Positions, ReplicaError};
+use siglum_ledger::{Ledger, read};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::body::{is_json, whole};
+use crate::caller::Caller;
+use crate::openapi::Problems;
+use crate::problem::Problem;
+
+/// How far this ledger is after a batch.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Taken {
+    /// The last receipt of each session of the batch, and the last statement of the sender.
+    #[schema(value_type = Object)]
+    positions: Positions,
+}
+
+impl From<ReplicaError> for Problem {
+    fn from(error: ReplicaError) -> Self {
+        match error {
+            ReplicaError::Refused { document, rule } => {
+                Self::unprocessable(&document.to_string(), &rule)
+            }
+            ReplicaError::TooLarge { most } => Self::too_large(most),
+            ReplicaError::Malformed(why) => Self::body(why),
+            ReplicaError::Ledger(error) => error.into(),
+        }
+    }
+}
+
+/// Takes a batch of another ledger: sessions, sealed turns, statements, commits as their home judged them
+///
+/// All of it is taken, or nothing. The same batch again changes nothing. What is here already is told by the positions of the
+/// answer, and the sender goes on from there. A session's token hands over what the ledger that its session is at home in
+/// has; it is how `siglum sync` and `siglum run --gateway` send.
+#[utoipa::path(post, path = "/v1/replicas", tag = "replicas", operation_id = "take_replicas",
+    security(("launcher" = []), ("session" = [])),
+    request_body(content = Object, content_type = "application/json", description = "A batch, as it is or in a zstd frame with `content-encoding: zstd`; `siglum sync` makes it"),
+    responses(
+        (status = 200, description = "It is taken", body = Taken),
+        (status = 422, description = "A document of the batch breaks a rule; `field` names it", body = crate::problem::Told, content_type = "application/problem+json"),
+        Problems))]
+pub(crate) async fn take(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Raw,
+) -> Result<Json<Taken>, Problem> {
+    if !is_json(&headers) {
+        return Err(Problem::media_type());
+    }
+    let bytes = whole(body, &app, BATCH_MOST).await?;
+    // Unpacking and reading a large batch takes a while.
+    let batch = tokio::task::spawn_blocking(move || replica::decode(&bytes)).await;
+    let batch = batch.map_err(|_| Problem::internal())??;
+    let own = caller.own();
+    let taken = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        if let Some(session) = own {
+            at_home(ledger, session, &batch)?;
+        }
+        Ok::<_, Problem>(replica::apply(here, ledger, &batch)?)
+    });
+    let positions = taken.await??;
+    app.sealed();
+    Ok(Json(Taken { positions }))
+}
+
+/// Refuses a batch of another ledger than the one that the session is at home in.
+fn at_home(ledger: &mut dyn Ledger, session: SessionId, batch: &Batch) -> Result<(), Problem> {
+    let home: Option<LedgerId> = read(ledger, |tx| Ok(tx.session(session)?.map(|s| s.home)))?;
+    match home == Some(batch.ledger) {
+        true => Ok(()),
+        false => Err(Problem::forbidden(
+            "a session's token hands over what the home of that session has",
+        )),
+    }
+}

@@ -1,0 +1,241 @@
+//! A played gateway: a real ledger behind a small server, that goes wrong as it is told.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use siglum_domain::redact::Redactor;
+use siglum_domain::{IdSource, LedgerId, Timestamp};
+use siglum_engine::Here;
+use siglum_engine::replica::{self, ReplicaError};
+use siglum_ledger::SqliteLedger;
+use siglum_ledger::sqlite::Open;
+use uuid::Uuid;
+
+use super::World;
+
+/// What becomes of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is answered.
+    Well,
+    /// The connection breaks before anything is done.
+    Before,
+    /// It is done, and the connection breaks before the answer.
+    After,
+    /// The sender is killed before anything is done.
+    KillBefore,
+    /// It is done, and the sender is killed before the answer.
+    KillAfter,
+    /// It is refused with this status.
+    Status(u16),
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Asked {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(n, _)| n == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+#[derive(Default)]
+struct State {
+    asked: Vec<Asked>,
+    fates: VecDeque<Fate>,
+    /// Whom to kill.
+    sender: Option<u32>,
+    /// What is said where a request is refused.
+    problem: Value,
+}
+
+/// The server.
+pub(crate) struct Gateway {
+    pub(crate) url: String,
+    home: PathBuf,
+    state: Arc<Mutex<State>>,
+}
+
+struct Ids(AtomicU64);
+
+impl IdSource for Ids {
+    fn fresh(&self) -> Uuid {
+        let n = self.0.fetch_add(1, Ordering::SeqCst);
+        Uuid::from_u128(0x0193_0000_0000_7000_8000_0000_0000_0000 + u128::from(n))
+    }
+}
+
+impl Gateway {
+    /// A gateway with a ledger of its own.
+    pub(crate) fn start(world: &World) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let home = world.root.join("gateway");
+        std::fs::create_dir_all(&home).unwrap();
+        let state: Arc<Mutex<State>> = Arc::default();
+        let (serving, ledger) = (Arc::clone(&state), home.join("ledger.db"));
+        open(&ledger);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (state, ledger) = (Arc::clone(&serving), ledger.clone());
+                std::thread::spawn(move || while serve(&stream, &state, &ledger).is_some() {});
+            }
+        });
+        Self { url, home, state }
+    }
+
+    /// What becomes of the next requests; all others are answered.
+    pub(crate) fn fates(&self, fates: impl IntoIterator<Item = Fate>) {
+        self.state.lock().unwrap().fates = fates.into_iter().collect();
+    }
+
+    pub(crate) fn kills(&self, sender: u32) {
+        self.state.lock().unwrap().sender = Some(sender);
+    }
+
+    pub(crate) fn says(&self, problem: Value) {
+        self.state.lock().unwrap().problem = problem;
+    }
+
+    /// The requests that came, in order.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.state.lock().unwrap().asked.clone()
+    }
+
+    /// How many requests became of what they were told to.
+    pub(crate) fn untold(&self) -> usize {
+        self.state.lock().unwrap().fates.len()
+    }
+
+    /// The ledger that it has.
+    pub(crate) fn ledger(&self) -> SqliteLedger {
+        open(&self.home.join("ledger.db"))
+    }
+
+    /// The directory of that ledger, as a home of Siglum.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+}
+
+fn open(path: &Path) -> SqliteLedger {
+    let how = Open::Command {
+        id: LedgerId::from_uuid(Uuid::from_u128(0x6a7e)),
+        key: [6; 32],
+    };
+    SqliteLedger::open(path, how).unwrap()
+}
+
+fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<()> {
+    let asked = read(&mut BufReader::new(stream))?;
+    let (fate, sender, problem) = {
+        let mut state = state.lock().unwrap();
+        state.asked.push(asked.clone());
+        let fate = state.fates.pop_front().unwrap_or(Fate::Well);
+        (fate, state.sender, state.problem.clone())
+    };
+    let end = || stream.shutdown(std::net::Shutdown::Both).ok();
+    match fate {
+        Fate::Before => return end().and(None),
+        Fate::KillBefore => {
+            super::kill(sender.unwrap());
+            return end().and(None);
+        }
+        _ => {}
+    }
+    let (status, body) = match fate {
+        Fate::Status(status) => (status, problem),
+        _ => answer(&asked, ledger),
+    };
+    match fate {
+        Fate::After => return end().and(None),
+        Fate::KillAfter => {
+            super::kill(sender.unwrap());
+            return end().and(None);
+        }
+        _ => {}
+    }
+    let body = body.to_string();
+    let kind = if status < 300 { "json" } else { "problem+json" };
+    let head = format!(
+        "HTTP/1.1 {status} X\r\ncontent-type: application/{kind}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).ok()
+}
+
+fn read(stream: &mut BufReader<&TcpStream>) -> Option<Asked> {
+    let mut line = String::new();
+    stream.read_line(&mut line).ok().filter(|n| *n > 0)?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim().split_once(':') else {
+            break;
+        };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let length = headers.iter().find(|(n, _)| n == "content-length")?;
+    let mut body = vec![0; length.1.parse().ok()?];
+    stream.read_exact(&mut body).ok()?;
+    Some(Asked {
+        path,
+        headers,
+        body,
+    })
+}
+
+/// What the gateway's route does.
+fn answer(asked: &Asked, ledger: &Path) -> (u16, Value) {
+    if asked.path != "/v1/replicas" {
+        return (201, json!({}));
+    }
+    let problem = |status: u16, error: &ReplicaError| {
+        let field = match error {
+            ReplicaError::Refused { document, .. } => Some(document.to_string()),
+            _ => None,
+        };
+        let body = json!({"title": "not taken", "detail": error.to_string(), "code": error.code(), "field": field});
+        (status, body)
+    };
+    let batch = match replica::decode(&asked.body) {
+        Ok(batch) => batch,
+        Err(error) => return problem(400, &error),
+    };
+    let ids = Ids(AtomicU64::new(1));
+    let here = Here {
+        ids: &ids,
+        clock: &|| Timestamp::from_seconds(1_800_000_000),
+        alive: &|_| None,
+        redactor: Redactor::shared(),
+    };
+    // Several requests may be under way.
+    let done = (0..200).find_map(|_| match replica::apply(&here, &mut open(ledger), &batch) {
+        Err(ReplicaError::Ledger(_)) => {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            None
+        }
+        done => Some(done),
+    });
+    match done.unwrap() {
+        Ok(positions) => (200, json!({"positions": positions})),
+        Err(error) => problem(422, &error),
+    }
+}

@@ -1,0 +1,125 @@
+//! `siglum run --gateway`: the gateway knows the session before anything is made.
+
+use serde_json::json;
+
+use super::{json_there, there};
+use crate::harness::{Fate, Gateway, World};
+
+#[test]
+fn the_gateway_knows_the_session_before_it_runs_and_how_it_ended() {
+    let world = World::new();
+    let repo = world.repo();
+    let gateway = Gateway::start(&world);
+    std::fs::write(world.root.join("token"), "sgl_one").unwrap();
+    let token = world.root.join("token");
+    let ran = repo.siglum(&[
+        "run",
+        "--gateway",
+        &gateway.url,
+        "--gateway-token-file",
+        token.to_str().unwrap(),
+        "--issue",
+        "42",
+        "--label",
+        "team=core",
+        "--role",
+        "coder",
+        "--",
+        "sh",
+        "-c",
+        "env | grep GATEWAY; exit 3",
+    ]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert_eq!(ran.stdout, "", "the command is known by its session alone");
+    let asked = gateway.asked();
+    assert_eq!(asked[0].path, "/v1/sessions");
+    assert_eq!(asked[0].header("authorization"), Some("Bearer sgl_one"));
+    let said = asked[0].json();
+    let links = json!({"issue_number": 42, "agent_role": "coder", "labels": {"team": "core"}});
+    assert_eq!(said["links"], links);
+    assert_eq!(
+        (&said["mode"], &said["conversation_id"]),
+        (&json!("observed"), &said["id"])
+    );
+    assert_eq!(said["repositories"][0]["name"], "repo");
+    let session = said["id"].as_str().unwrap();
+    let end = format!("/v1/sessions/{session}/end");
+    let end = asked.iter().find(|a| a.path == end).unwrap();
+    assert_eq!(end.json(), json!({"outcome": "failed", "code": 3}));
+    // The last sync of the launcher brought the rest.
+    let shown = json_there(&gateway, &repo, &["session", "show", session]);
+    assert_eq!(shown["home"], said["home"]);
+    assert_eq!(shown["launch"]["code"], 3, "{shown}");
+    assert!(!format!("{asked:?}").is_empty());
+    there(
+        &gateway,
+        &repo,
+        &["session", "list", "--all", "--link", "issue_number=42"],
+    )
+    .ok();
+}
+
+/// What is in Siglum's home, beside the ledger's own files.
+fn files(world: &World) -> Vec<std::ffi::OsString> {
+    let entries = std::fs::read_dir(world.siglum_home()).unwrap().flatten();
+    let mut names: Vec<_> = entries.map(|e| e.file_name()).collect();
+    names.retain(|n| !n.to_string_lossy().starts_with("ledger.db"));
+    names.sort();
+    names
+}
+
+#[test]
+fn a_refusal_tells_its_reason_and_nothing_is_made() {
+    let world = World::new();
+    let repo = world.repo();
+    let gateway = Gateway::start(&world);
+    gateway.fates([Fate::Status(422)]);
+    gateway.says(json!({"title": "bad link", "detail": "no issue 42 here", "code": "invalid", "field": "links.issue_number"}));
+    let before = files(&world);
+    let ran = repo.siglum(&[
+        "run",
+        "--gateway",
+        &gateway.url,
+        "--issue",
+        "42",
+        "--worktree",
+        "--",
+        "touch",
+        "made",
+    ]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for word in ["no issue 42 here", "links.issue_number", "invalid"] {
+        assert!(ran.stderr.contains(word), "{word}: {}", ran.stderr);
+    }
+    assert!(!repo.dir.join("made").exists());
+    assert_eq!(world.count("SELECT count(*) FROM sessions"), 0);
+    assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
+    assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(files(&world), before);
+    assert_eq!(gateway.asked().len(), 1);
+}
+
+#[test]
+fn one_that_is_out_of_reach_gets_the_session_later() {
+    let world = World::new();
+    let repo = world.repo();
+    let gateway = Gateway::start(&world);
+    gateway.fates([Fate::Before; 9]);
+    let mut command = world.command(World::program());
+    command.env("SIGLUM_GATEWAY", &gateway.url);
+    let args = ["run", "--issue", "7", "--", "touch", "made"];
+    let ran = command.args(args).current_dir(&repo.dir).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(0), "{said}");
+    assert!(repo.dir.join("made").exists());
+    assert!(said.contains("cannot be reached"), "{said}");
+    gateway.fates([]);
+    repo.siglum(&["sync"]).ok();
+    let listed = json_there(
+        &gateway,
+        &repo,
+        &["session", "list", "--all", "--link", "issue_number=7"],
+    );
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(gateway.untold(), 0);
+}
