@@ -189,7 +189,9 @@ impl From<TurnError> for CommandError {
             TurnError::Held { .. } | TurnError::NotOpen { .. } => {
                 (Kind::Failed, "`siglum session recover` shows the ways out.")
             }
-            TurnError::Invalid { .. } => return Self::new(Kind::Usage, error),
+            TurnError::Invalid { .. } | TurnError::Twice { .. } => {
+                return Self::new(Kind::Usage, error);
+            }
             TurnError::Fenced { .. } | TurnError::Stale { .. } | TurnError::Conflict { .. } => {
                 return Self::new(Kind::Failed, error);
             }

@@ -42,12 +42,15 @@ Commands
                       run an agent by hand against the fake model, e.g. claude new:write_commit
   lab record DIR      record the fixtures of the transcript reader again
   postgres            start a PostgreSQL server for tests by hand, and print how to use it
+  schemathesis        install Schemathesis by pip, and print where it is: for tests by hand
   layering            check who imports whom against the table in DESIGN, and file sizes
   size                list the largest source files
   help                print this
 
 Environment
   SIGLUM_LAB_CACHE    where the agents are installed; default: <target directory>/lab
+  SIGLUM_TEST_SCHEMATHESIS
+                      where Schemathesis is, for tests by hand
   SIGLUM_TEST_PG      a PostgreSQL server for tests; without it they start their own. With
                       SIGLUM_TEST_PG_CERTIFICATE, the file with its certificate, TLS is tested, too";
 
@@ -61,6 +64,9 @@ fn main() -> ExitCode {
         Some("lab") => lab::run(rest),
         Some("layering") => lanes::run(&["--only".to_owned(), "layering".to_owned()]),
         Some("postgres") => postgres::run(rest),
+        Some("schemathesis") => {
+            python::schemathesis().map(|program| println!("{}", program.display()))
+        }
         Some("size") => size::print_largest(),
         Some("help" | "-h" | "--help") => {
             println!("{HELP}");

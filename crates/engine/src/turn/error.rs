@@ -107,6 +107,12 @@ pub enum TurnError {
         /// Why.
         why: String,
     },
+    /// Two events of one write have one key.
+    #[error("event key: `{key}` is there twice")]
+    Twice {
+        /// The key.
+        key: String,
+    },
     /// Something that was given breaks a rule.
     #[error("{field}: {rule}")]
     Invalid {
@@ -136,6 +142,7 @@ impl TurnError {
             Self::Conflict { .. } => "conflict",
             Self::NotOpen { .. } => "not-open",
             Self::Held { .. } => "held",
+            Self::Twice { .. } => "twice",
             Self::Invalid { .. } => "invalid",
             Self::Ledger(LedgerError::Unknown(_)) => "unknown",
             Self::Ledger(_) => "store",

@@ -99,6 +99,7 @@ fn at_home(record: &SessionRecord, home: LedgerId) -> Result<(), TurnError> {
 fn fence(tx: &mut dyn Transaction, hold: Hold) -> Result<(), TurnError> {
     match tx.lease(hold.session)? {
         Some(lease) if lease.epoch == hold.epoch => Ok(()),
+        None if tx.session(hold.session)?.is_none() => Err(TurnError::NoSession(hold.session)),
         lease => Err(TurnError::Fenced {
             session: hold.session,
             epoch: hold.epoch,

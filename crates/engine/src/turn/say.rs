@@ -442,10 +442,7 @@ fn check(said: &[Observation]) -> Result<Vec<Said<'_>>, TurnError> {
         key("event key", &o.key)?;
         key("event", &o.event)?;
         if !keys.insert(&o.key) {
-            return Err(TurnError::Invalid {
-                field: "event key",
-                rule: format!("`{}` is there twice", o.key),
-            });
+            return Err(TurnError::Twice { key: o.key.clone() });
         }
         if o.source != Source::Api || matches!(o.fact, Fact::Recovered { .. }) {
             return Err(TurnError::Invalid {

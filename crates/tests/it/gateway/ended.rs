@@ -100,7 +100,10 @@ fn runs_out(store: &Store) {
         assert!(begun.elapsed() < LONG, "{told}");
         std::thread::sleep(std::time::Duration::from_millis(500));
     };
-    assert_eq!(ended["end"], "expired", "{ended}");
+    assert!(
+        ended["end"].as_str().unwrap().starts_with("expired"),
+        "{ended}"
+    );
     let listed = gateway
         .launcher()
         .get(&format!("{path}/checkpoints"))

@@ -159,3 +159,30 @@ fn entries(client: &Client, session: &str) -> String {
     let keys: Vec<&Value> = keys.map(|e| &e["key"]).collect();
     format!("{keys:?}")
 }
+
+#[test]
+fn two_events_of_one_key_in_one_turn_are_refused_and_the_whole_turn_with_them() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("S1"));
+        let (session, own) = (id(&created), gateway.of(&secret(&created)));
+        let (epoch, head) = own.lease(&session, "n");
+        let mut twice = said(epoch, head, "t1");
+        let first = twice["events"][0].clone();
+        twice["events"].as_array_mut().unwrap().push(first);
+        let told = own.turn(&session, "t1", &twice).unwrap();
+        let told = told.problem(409, "twice");
+        assert_eq!(told["fate"], "not-committed");
+        assert_eq!(store.sql("SELECT count(*) FROM observations"), "0");
+        let path = format!("/v1/sessions/{session}/turns/t1");
+        own.get(&path).problem(404, "not-found");
+        // A session that is not there has no lease either, for whoever may ask.
+        let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/lease";
+        let launcher = gateway.launcher();
+        let held = json!({ "epoch": 1, "term_ms": 60_000 });
+        for deed in ["release", "renew"] {
+            let told = launcher.post(&format!("{nobody}/{deed}"), &held);
+            told.problem(404, "not-found");
+        }
+    });
+}
