@@ -11,6 +11,16 @@ use super::server::{Gateway, Store, on_a_file, on_a_server};
 /// Where the program is: `cargo xtask test` installs it.
 const PROGRAM: &str = "SIGLUM_TEST_SCHEMATHESIS";
 
+/// Of two routes the document cannot say what is well-formed, and their own tests do: which fields an event has depends
+/// on its kind, and a batch is what `siglum sync` makes.
+const SETTINGS: &str = r#"
+headers = { Authorization = "Bearer TOKEN" }
+
+[[operations]]
+include-operation-id = ["record_pipeline", "take_replicas"]
+checks.positive_data_acceptance.enabled = false
+"#;
+
 #[test]
 fn the_document_holds() {
     let Some(program) = std::env::var_os(PROGRAM) else {
@@ -29,10 +39,7 @@ fn holds(store: &Store, program: &OsStr) {
     let dir = store.world.root.join("schemathesis");
     std::fs::create_dir(&dir).unwrap();
     // The token is in a file: a command line is everybody's to read.
-    let settings = format!(
-        "headers = {{ Authorization = \"Bearer {}\" }}\n",
-        gateway.token
-    );
+    let settings = SETTINGS.replace("TOKEN", &gateway.token);
     std::fs::write(dir.join("schemathesis.toml"), settings).unwrap();
     let hooks = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/gateway/schemathesis.py");
     std::fs::copy(hooks, dir.join("own_hooks.py")).unwrap();
