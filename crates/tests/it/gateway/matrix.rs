@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::client::{Reply, id, said, secret};
 use super::server::{Gateway, Store, base, each_store, revoke, stored, tenant, token};
 
-/// Ids that nobody has.
+/// A pipeline that is there, and ids that nobody has.
 const NOBODY: &str = "ses_019ad0000000700080000000000000ff";
+const PIPELINE: &str = "a-pipeline-that-is-there";
 const NOTHING: &str = "chk_019ad0000000700080000000000000ff";
 
 /// A call of the document.
@@ -57,7 +58,7 @@ struct There {
 impl There {
     fn of(gateway: &Gateway) -> Self {
         let mut body = base("S1");
-        body["links"] = json!({ "issue_number": 42, "pipeline_id": "p1" });
+        body["links"] = json!({ "issue_number": 42, "pipeline_id": PIPELINE });
         let created = gateway.launcher().create(&body);
         let (session, own) = (id(&created), gateway.of(&secret(&created)));
         let (epoch, head) = own.lease(&session, "n");
@@ -92,7 +93,7 @@ impl There {
             .replace("{session}", &or(&self.session, NOBODY))
             .replace("{checkpoint}", &or(&self.checkpoint, NOTHING))
             .replace("{commit}", &or(&"a".repeat(40), &"b".repeat(40)))
-            .replace("{pipeline}", &or("p1", "p9"))
+            .replace("{pipeline}", &or(PIPELINE, "a-pipeline-of-nobody"))
             .replace("{key}", &or("t1", "t9"));
         assert!(
             !path.contains('{'),
