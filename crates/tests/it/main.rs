@@ -21,6 +21,7 @@ mod faults;
 mod foreign_hooks;
 mod forgetting;
 mod fuzzed;
+mod gateway_load;
 mod harness;
 mod histories;
 mod history_forms;
