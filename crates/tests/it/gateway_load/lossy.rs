@@ -39,7 +39,7 @@ impl Lossy {
                             lost.fetch_add(1, Ordering::SeqCst);
                             losing.store(true, Ordering::SeqCst);
                         }
-                    })
+                    });
                 });
             }
         });
