@@ -16,6 +16,8 @@ Rows (all of them if none is named)
   growth     hooks, git commit and commands with 0, 100, 500 and 10,000 old sessions side by side
   turns      durable turns by the API against the same rows inserted by hand, behind 10 to 100,000 events
   reopen     a session of 1,000,000 events whose driver is killed in mid-turn: opened, settled, answered
+  gateway    turns through the gateway over 32 connections: a second, processor, memory; two of them, one killed;
+             on PostgreSQL, too, where SIGLUM_TEST_PG names a server
   size       size of the release program; with --cold, from clone to first answer
 
 Options
@@ -39,6 +41,8 @@ pub(crate) enum Wish {
     Drive(PathBuf, String),
     /// Go on with a session whose driver was killed, and tell how long it took. For the bench itself.
     Reopen(PathBuf),
+    /// Be a client of a gateway, as the input says. For the bench itself.
+    Load,
 }
 
 /// How to run.
@@ -78,6 +82,7 @@ impl Args {
                     let dir = words.next().ok_or("--reopen-here needs a directory")?;
                     return Ok(Wish::Reopen(dir.into()));
                 }
+                "--load-here" => return Ok(Wish::Load),
                 row if ROWS.iter().any(|(name, _)| *name == row) => args.rows.push(word),
                 other => return Err(format!("there is no row and no option `{other}`")),
             }

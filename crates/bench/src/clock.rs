@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::time::{ClockId, clock_gettime};
 use siglum_domain::{IdSource, Timestamp};
 use uuid::{Builder, Uuid};
 
@@ -12,6 +13,13 @@ pub(crate) fn now() -> Timestamp {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// The processor time of this process.
+#[expect(clippy::cast_precision_loss, reason = "a time of some minutes")]
+pub(crate) fn cpu_ms() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
 /// Numbers that look like chance and are the same in every run (splitmix64).

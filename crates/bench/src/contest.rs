@@ -31,7 +31,7 @@ impl Times {
     }
 
     /// The time that this share of all does not exceed.
-    fn at(&self, share: f64) -> f64 {
+    pub(crate) fn at(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         #[expect(

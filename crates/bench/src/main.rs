@@ -17,6 +17,7 @@ mod contest;
 mod driven;
 mod fill;
 mod filler;
+mod gateway;
 mod home;
 mod machine;
 mod payload;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Wish::Import(home) => rows::import::in_this_process(&home).map(|()| true),
         Wish::Drive(dir, round) => rows::reopen::drive(&dir, &round).map(|()| true),
         Wish::Reopen(dir) => rows::reopen::reopen(&dir).map(|()| true),
+        Wish::Load => gateway::load::client().map(|()| true),
         Wish::Bench(args) => bench(&args),
     };
     match done {

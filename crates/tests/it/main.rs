@@ -22,6 +22,7 @@ mod foreign_hooks;
 mod forgetting;
 mod fuzzed;
 mod gateway;
+mod gateway_load;
 mod harness;
 mod histories;
 mod history_forms;

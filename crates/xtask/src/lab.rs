@@ -6,6 +6,8 @@ use std::process::Command;
 use crate::{Failure, debian, programs, workspace};
 
 const NODE: &str = "26.10.0";
+/// What checks and builds the client in TypeScript: as its `package.json` says.
+const TYPESCRIPT: [(&str, &str); 2] = [("typescript", "5.9.3"), ("@types/node", "24.10.1")];
 
 /// An agent as npm knows it.
 struct Package {
@@ -66,13 +68,7 @@ pub(crate) fn install() -> Result<Lab, Failure> {
     debian::ensure(debian::AGENTS)?;
     let cache = cache()?;
     let lab = Lab::at(&cache)?;
-    if !lab.node.join("node").is_file() {
-        npm(
-            &cache.join(format!("node-{NODE}")),
-            &format!("node@{NODE}"),
-            None,
-        )?;
-    }
+    install_node(&lab)?;
     for (package, program) in &lab.agents {
         if !program.is_file() {
             let wanted = format!("{}@{}", package.name, package.version);
@@ -89,6 +85,32 @@ pub(crate) fn install() -> Result<Lab, Failure> {
         }
     }
     Ok(lab)
+}
+
+fn install_node(lab: &Lab) -> Result<(), Failure> {
+    if lab.node.join("node").is_file() {
+        return Ok(());
+    }
+    let folder = lab.cache.join(format!("node-{NODE}"));
+    npm(&folder, &format!("node@{NODE}"), None)
+}
+
+/// Installs what builds and runs the client in TypeScript, and gives the variables that its test reads.
+pub(crate) fn typescript() -> Result<[(&'static str, PathBuf); 2], Failure> {
+    debian::ensure(debian::AGENTS)?;
+    let lab = Lab::at(&cache()?)?;
+    install_node(&lab)?;
+    let [(compiler, version), _] = TYPESCRIPT;
+    let folder = lab.cache.join(format!("{compiler}-{version}"));
+    for (package, version) in TYPESCRIPT {
+        if !folder.join("node_modules").join(package).is_dir() {
+            npm(&folder, &format!("{package}@{version}"), Some(&lab.node))?;
+        }
+    }
+    Ok([
+        ("SIGLUM_LAB_TYPESCRIPT", folder.join("node_modules")),
+        ("SIGLUM_LAB_NODE", lab.node),
+    ])
 }
 
 /// The programs in `lab/`, with the environment they expect.

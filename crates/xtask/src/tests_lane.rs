@@ -57,9 +57,10 @@ pub(crate) fn blackbox() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let server = postgres::for_tests()?;
     let schemathesis = python::schemathesis()?;
+    let typescript = lab::typescript()?;
     let program = build_program()?;
     let mut tests = black_box(Part::AllOthers);
-    tests.env("SIGLUM_BIN", program);
+    tests.env("SIGLUM_BIN", program).envs(typescript);
     tests.env("SIGLUM_TEST_SCHEMATHESIS", schemathesis);
     postgres::tell(server.as_ref(), &mut tests);
     run_all([(runner(), &mut tests)])

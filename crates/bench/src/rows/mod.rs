@@ -2,6 +2,7 @@
 
 mod commits;
 mod edits;
+mod gateway;
 mod growth;
 mod hooks;
 pub(crate) mod import;
@@ -27,4 +28,5 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("import", import::measure),
     ("turns", turns::measure),
     ("reopen", reopen::measure),
+    ("gateway", gateway::measure),
 ];

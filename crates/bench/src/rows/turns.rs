@@ -8,14 +8,13 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::Instant;
 
-use rustix::time::{ClockId, clock_gettime};
 use siglum_domain::SessionId;
 use siglum_domain::observation::Observation;
 use siglum_engine::turn::Driver;
 use siglum_ledger::{Ledger, SqliteLedger};
 
 use crate::Fallible;
-use crate::clock::Chance;
+use crate::clock::{Chance, cpu_ms};
 use crate::contest::{Contest, Times};
 use crate::driven::{self, Unsynced};
 use crate::filler::Filler;
@@ -296,11 +295,21 @@ fn grown(
     Ok((session, driver))
 }
 
-/// The processor time of this process.
-#[expect(clippy::cast_precision_loss, reason = "a time of some minutes")]
-fn cpu_ms() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+/// How many turns a second there are if their rows are inserted by hand, each turn with a sync of its own.
+pub(super) fn by_hand(
+    path: &Path,
+    session: SessionId,
+    turns: &[(String, Vec<Observation>)],
+) -> Fallible<f64> {
+    let mut raw = Raw::open(path, session)?;
+    raw.sync(Sync::On)?;
+    let prepared = raw.prepare(turns, Way::Raw)?;
+    let begun = Instant::now();
+    for rows in &prepared {
+        raw.insert(rows)?;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "some thousand turns")]
+    Ok(prepared.len() as f64 / begun.elapsed().as_secs_f64())
 }
 
 /// The bytes that this process wrote into files.

@@ -29,7 +29,7 @@ pub(super) struct File {
 
 impl File {
     pub(super) fn open(path: &Path, limits: &Limits) -> Result<Self, LedgerError> {
-        let ledger = SqliteLedger::open(path, how())?;
+        let ledger = SqliteLedger::open(path, how())?.in_parts()?;
         let (writer, jobs) = sync_channel(limits.queue);
         thread::spawn(move || write_all(ledger, &jobs));
         let (readers, jobs) = sync_channel(limits.queue);

@@ -79,6 +79,16 @@ impl SqliteLedger {
         })
     }
 
+    /// Makes it ready for transactions of many parts, each of which can be taken back by itself: what that takes stays in
+    /// memory, where it would be in a file of the system else.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn in_parts(self) -> Result<Self, LedgerError> {
+        self.db.pragma_update(None, "temp_store", "MEMORY")?;
+        Ok(self)
+    }
+
     /// The size of the store's own log in bytes.
     #[must_use]
     pub fn log_bytes(path: &Path) -> u64 {
@@ -234,7 +244,8 @@ impl Tx<'_> {
                 "the transaction was taken back".into(),
             ));
         }
-        Ok(self.db.execute_batch(statement)?)
+        self.db.prepare_cached(statement)?.execute([])?;
+        Ok(())
     }
 }
 
@@ -249,7 +260,8 @@ impl Transaction for Tx<'_> {
             Ok(()) => self.within("RELEASE nested"),
             Err(error) => {
                 // Where that cannot be done, the end of the transaction says so.
-                let _ = self.within("ROLLBACK TO nested; RELEASE nested");
+                let back = self.within("ROLLBACK TO nested");
+                let _ = back.and_then(|()| self.within("RELEASE nested"));
                 Err(error)
             }
         }

@@ -295,3 +295,25 @@ fn each_write_is_as_safe_as_it_was_asked_to_be() {
         assert_eq!(level, wanted, "{durability:?}");
     }
 }
+
+#[test]
+fn a_ledger_for_transactions_of_parts_keeps_no_file_of_the_system() {
+    let stored = |ledger: &SqliteLedger| -> i64 {
+        let db = ledger.connection();
+        db.query_row("PRAGMA temp_store", [], |row| row.get(0))
+            .unwrap()
+    };
+    let (usual, memory) = (0, 2);
+    let ledger = Home::furnished().open(command(1)).unwrap();
+    assert_eq!(stored(&ledger), usual);
+    let mut ledger = ledger.in_parts().unwrap();
+    assert_eq!(stored(&ledger), memory);
+    // A part is taken back, and what is around it stays.
+    crate::write(&mut ledger, Durability::Process, |tx| {
+        let kept = tx.nested(&mut |_| Ok(()));
+        let lost = tx.nested(&mut |_| Err(LedgerError::Busy));
+        assert!(matches!((kept, lost), (Ok(()), Err(LedgerError::Busy))));
+        tx.nested(&mut |_| Ok(()))
+    })
+    .unwrap();
+}

@@ -1,0 +1,241 @@
+//! A gateway that is running: the release program, and what it takes, seen from outside.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+use siglum_domain::access::{Scope, Secret};
+use siglum_domain::{Tenant, TokenId, TokenName};
+use siglum_engine::access::{self, NewToken};
+use siglum_ledger::{Ledger, PostgresLedger, PostgresSettings};
+use siglum_platform::clock::{Ids, secret};
+
+use crate::Fallible;
+use crate::driven;
+use crate::run::Run;
+
+/// Where the sessions are.
+pub(crate) enum Place {
+    /// A file in this home.
+    File(PathBuf),
+    /// A database of a PostgreSQL server. Gone with this.
+    Database {
+        server: String,
+        name: String,
+        home: PathBuf,
+    },
+}
+
+impl Place {
+    /// A new file.
+    pub(crate) fn file(run: &Run, name: &str) -> Fallible<Self> {
+        Ok(Self::File(run.dir(name)?))
+    }
+
+    /// A new database, where there is a server.
+    pub(crate) fn database(run: &Run, name: &str) -> Fallible<Option<Self>> {
+        let Ok(server) = std::env::var("SIGLUM_TEST_PG") else {
+            eprintln!("nothing on PostgreSQL: SIGLUM_TEST_PG is not set (`cargo xtask postgres`)");
+            return Ok(None);
+        };
+        let name = format!("bench_{name}_{}", std::process::id());
+        psql(&server, &format!("CREATE DATABASE {name}"))?;
+        let home = run.dir(&name)?;
+        Ok(Some(Self::Database { server, name, home }))
+    }
+
+    fn home(&self) -> &Path {
+        match self {
+            Self::File(home) | Self::Database { home, .. } => home,
+        }
+    }
+
+    fn address(server: &str, name: &str) -> String {
+        match server.rsplit_once('/') {
+            Some((before, _)) => format!("{before}/{name}"),
+            None => server.to_owned(),
+        }
+    }
+
+    /// The ledger of the only tenant.
+    pub(crate) fn ledger(&self) -> Fallible<Box<dyn Ledger>> {
+        Ok(match self {
+            Self::File(home) => Box::new(driven::open(&home.join("ledger.db"))?),
+            Self::Database { server, name, .. } => {
+                let settings = PostgresSettings::new(Self::address(server, name), tenant()?);
+                Box::new(PostgresLedger::open(&settings, driven::how())?)
+            }
+        })
+    }
+
+    /// A token of a launcher.
+    pub(crate) fn token(&self) -> Fallible<String> {
+        let secret = Secret::mint(&tenant()?, &secret());
+        let new = NewToken {
+            id: TokenId::mint(&Ids),
+            digest: secret.digest(),
+            scope: Scope::Launcher,
+            name: TokenName::new("bench")?,
+            by: "bench".to_owned(),
+            expires_at: None,
+        };
+        access::issue(&driven::here(), self.ledger()?.as_mut(), &new)?;
+        Ok(secret.reveal().to_owned())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Self::Database { server, name, .. } = self {
+            let _ = psql(server, &format!("DROP DATABASE {name} WITH (FORCE)"));
+        }
+    }
+}
+
+fn tenant() -> Fallible<Tenant> {
+    Ok(Tenant::new("default")?)
+}
+
+fn psql(server: &str, sql: &str) -> Fallible<()> {
+    let out = Command::new("psql")
+        .args([
+            "--no-psqlrc",
+            "-q",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-c",
+            sql,
+            server,
+        ])
+        .output()?;
+    match out.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&out.stderr).into_owned().into()),
+    }
+}
+
+/// A gateway. Killed when it is let go.
+pub(crate) struct Served {
+    child: Child,
+    /// `host:port`.
+    pub(crate) address: String,
+}
+
+impl Served {
+    /// Starts one, and waits until it serves.
+    pub(crate) fn start(run: &Run, place: &Place) -> Fallible<Self> {
+        let mut command = Command::new(&run.program);
+        command
+            .args(["serve", "--json", "--listen", "127.0.0.1:0"])
+            .args(["--rate", "4000000000", "--creations", "4000000000"])
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", place.home())
+            .env("SIGLUM_HOME", place.home())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        if let Place::Database { server, name, .. } = place {
+            command.env("SIGLUM_STORE", Place::address(server, name));
+        }
+        let mut child = command.spawn()?;
+        let mut line = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut line)?;
+        }
+        let told: Value = serde_json::from_str(&line)
+            .map_err(|_| format!("the gateway does not serve: {line}"))?;
+        let address = told["data"]["address"].as_str().unwrap_or_default();
+        Ok(Self {
+            child,
+            address: address.trim_start_matches("http://").to_owned(),
+        })
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self) -> Fallible<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// The processor time that it has taken.
+    pub(crate) fn cpu_ms(&self) -> Fallible<f64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let rest = text.rsplit_once(") ").ok_or("no /proc/PID/stat")?.1;
+        let ticks = rest.split(' ').skip(11).take(2);
+        let ticks: f64 = ticks.filter_map(|t| t.parse::<f64>().ok()).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a hundred")]
+        Ok(ticks * 1e3 / rustix::param::clock_ticks_per_second() as f64)
+    }
+
+    /// The memory that it holds, in MB.
+    pub(crate) fn rss_mb(&self) -> Fallible<f64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+        let kb = line.and_then(|l| l.split_ascii_whitespace().next());
+        Ok(kb.ok_or("no VmRSS")?.parse::<f64>()? / 1024.0)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.kill();
+    }
+}
+
+/// The client, in a process of its own.
+pub(crate) struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Client {
+    /// Starts it against these gateways; it has its sessions and their leases then.
+    pub(crate) fn start(served: &[&Served], token: &str, connections: usize) -> Fallible<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("--load-here")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let input = child.stdin.take().ok_or("no input")?;
+        let output = BufReader::new(child.stdout.take().ok_or("no output")?);
+        let mut client = Self {
+            child,
+            input,
+            output,
+        };
+        let addresses: Vec<&str> = served.iter().map(|s| s.address.as_str()).collect();
+        let plan = json!({"addresses": addresses, "token": token, "connections": connections});
+        client.begin(&plan.to_string())?;
+        client.done()?;
+        Ok(client)
+    }
+
+    /// Lets it do something.
+    pub(crate) fn begin(&mut self, what: &str) -> Fallible<()> {
+        writeln!(self.input, "{what}")?;
+        Ok(self.input.flush()?)
+    }
+
+    /// Waits until it is done, and gives what it tells.
+    pub(crate) fn done(&mut self) -> Fallible<Value> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        serde_json::from_str(&line).map_err(|_| "the client failed".into())
+    }
+
+    /// Both.
+    pub(crate) fn does(&mut self, what: &str) -> Fallible<Value> {
+        self.begin(what)?;
+        self.done()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
