@@ -20,7 +20,7 @@ mod settings;
 mod stream;
 mod wire;
 
-pub use ledgers::Store;
+pub use ledgers::{Store, Written};
 pub use listen::{ServeError, serve};
 pub use openapi::document;
 pub use settings::{Limits, Settings};

@@ -75,7 +75,7 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         let app = App::new(ledgers, settings.limits);
         ready(listener.local_addr().map_err(failed)?);
         tokio::spawn(tidy(app.clone()));
-        if !matches!(settings.store, Store::File(_)) {
+        if !matches!(settings.store, Store::File(..)) {
             tokio::spawn(fold(app.clone()));
         }
         accept_all(&app, listener, told_to_stop()).await;

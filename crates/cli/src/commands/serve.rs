@@ -1,10 +1,10 @@
 //! `siglum serve`: the gateway.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::Arc;
 
 use serde::Serialize;
-use siglum_gateway::{Limits, ServeError, Settings, Store};
+use siglum_gateway::{Limits, ServeError, Settings, Store, Written};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -12,8 +12,6 @@ use crate::platform;
 
 /// The schema of the JSON answer: one line when the gateway is ready.
 pub const SCHEMA: &str = "siglum.serve/1";
-/// How often it is looked whether the worker has something to do.
-const WORK: Duration = Duration::from_secs(2);
 
 /// Serve sessions, turns, checkpoints and audit over HTTP
 ///
@@ -59,9 +57,6 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         },
         store,
     };
-    if matches!(settings.store, Store::File(_)) {
-        keep_working(cx);
-    }
     let ready = |address: SocketAddr| {
         let address = format!("http://{address}");
         if cx.ui.json {
@@ -82,7 +77,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 fn store(cx: &Cx) -> Result<Store, CommandError> {
     match crate::store::address()? {
-        None => Ok(Store::File(cx.home.ledger())),
+        None => {
+            let home = cx.home.clone();
+            // The worker does what requests leave for later: folds, projections.
+            let written = Written(Arc::new(move || platform::start_worker(&home)));
+            Ok(Store::File(cx.home.ledger(), written))
+        }
         #[cfg(feature = "postgres")]
         Some(address) => Ok(Store::Server(address)),
         #[cfg(not(feature = "postgres"))]
@@ -90,15 +90,4 @@ fn store(cx: &Cx) -> Result<Store, CommandError> {
             "this program was built without PostgreSQL",
         )),
     }
-}
-
-/// Lets the worker do what requests leave for later, for as long as the gateway runs.
-fn keep_working(cx: &Cx) {
-    let home = cx.home.clone();
-    std::thread::spawn(move || {
-        loop {
-            platform::start_worker(&home);
-            std::thread::sleep(WORK);
-        }
-    });
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use siglum_ledger::{Durability, Joined, Ledger, LedgerError, SqliteLedger, write
 
 use super::Unavailable;
 use super::job::Job;
-use super::store::how;
+use super::store::{Written, how};
 use crate::settings::Limits;
 
 /// How many jobs are stored with one sync, at most.
@@ -28,10 +28,14 @@ pub(super) struct File {
 }
 
 impl File {
-    pub(super) fn open(path: &Path, limits: &Limits) -> Result<Self, LedgerError> {
+    pub(super) fn open(
+        path: &Path,
+        written: Written,
+        limits: &Limits,
+    ) -> Result<Self, LedgerError> {
         let ledger = SqliteLedger::open(path, how())?.in_parts()?;
         let (writer, jobs) = sync_channel(limits.queue);
-        thread::spawn(move || write_all(ledger, &jobs));
+        thread::spawn(move || write_all(ledger, &jobs, &written));
         let (readers, jobs) = sync_channel(limits.queue);
         let jobs = Arc::new(Mutex::new(jobs));
         for _ in 0..limits.readers.max(1) {
@@ -58,17 +62,32 @@ pub(super) fn give(to: &SyncSender<Job>, job: Job) -> Result<(), Unavailable> {
     })
 }
 
-fn write_all(mut ledger: SqliteLedger, jobs: &Receiver<Job>) {
+fn write_all(mut ledger: SqliteLedger, jobs: &Receiver<Job>, written: &Written) {
     let mut maintained = Instant::now();
-    while let Ok(first) = jobs.recv() {
-        write_group(&mut ledger, first, jobs);
-        if maintained.elapsed() > MAINTAIN {
+    let mut is_news = false;
+    loop {
+        // What was written is told to others once it is a while ago, and no more often than that.
+        let next = match is_news {
+            true => jobs.recv_timeout(MAINTAIN.saturating_sub(maintained.elapsed())),
+            false => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match next {
+            Ok(first) => {
+                write_group(&mut ledger, first, jobs);
+                is_news = true;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if maintained.elapsed() >= MAINTAIN {
             // Whoever reads may be in the way; then it is done the next time.
             let _ = ledger.maintain();
-            maintained = Instant::now();
+            (written.0)();
+            (maintained, is_news) = (Instant::now(), false);
         }
     }
     let _ = ledger.maintain();
+    (written.0)();
 }
 
 /// Does what waits, in one transaction: all who wait are told when it is stored.
@@ -79,14 +98,21 @@ fn write_group(ledger: &mut SqliteLedger, first: Job, jobs: &Receiver<Job>) {
     let (mut done, mut broken) = (Vec::new(), Vec::new());
     let stored = write(ledger, Durability::Disk, |tx| {
         while let Some(mut job) = first.take().or_else(|| jobs.try_recv().ok()) {
+            let mut why = None;
             let mut part = |tx: &mut dyn siglum_ledger::Transaction| {
                 let mut joined = Joined::new(tx, id, key);
                 let run = catch_unwind(AssertUnwindSafe(|| job.run(&mut joined)));
-                run.map_err(|_| LedgerError::Storage("a job panicked".into()))
+                run.map_err(|_| {
+                    why = Some(Unavailable::Broken);
+                    LedgerError::Storage("a job panicked".into())
+                })
             };
             match tx.nested(&mut part) {
                 Ok(()) => done.push(job),
-                Err(_) => broken.push(job),
+                Err(error) => {
+                    let why = why.unwrap_or_else(|| Unavailable::from(&error));
+                    broken.push((job, why));
+                }
             }
             if done.len() + broken.len() >= GROUP || begun.elapsed() > GROUP_TIME {
                 break;
@@ -103,8 +129,8 @@ fn write_group(ledger: &mut SqliteLedger, first: Job, jobs: &Receiver<Job>) {
             }
         }
     }
-    // They have no result to tell, and say so.
-    broken.into_iter().for_each(Job::tell);
+    // What they did was taken back, whatever they think of it.
+    broken.into_iter().for_each(|(job, why)| job.refuse(why));
 }
 
 /// Takes jobs in turn with the other readers.

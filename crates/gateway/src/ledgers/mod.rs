@@ -10,5 +10,5 @@ mod job;
 mod server;
 mod store;
 
-pub use store::Store;
 pub(crate) use store::{Ledgers, Unavailable};
+pub use store::{Store, Written};

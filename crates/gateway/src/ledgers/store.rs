@@ -21,8 +21,9 @@ const LOCAL: &str = siglum_domain::access::DEFAULT_TENANT;
 /// Where the sessions are.
 #[derive(Clone)]
 pub enum Store {
-    /// A SQLite file: one tenant, whose name is `default`.
-    File(PathBuf),
+    /// A SQLite file: one tenant, whose name is `default`. Whoever does what can wait is told that something was
+    /// written.
+    File(PathBuf, Written),
     /// A PostgreSQL store, at `postgres://user:password@host/database`: all tenants that have a ledger there.
     #[cfg(feature = "postgres")]
     Server(String),
@@ -31,13 +32,17 @@ pub enum Store {
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::File(path, _) => f.debug_tuple("File").field(path).finish(),
             // Its address may hold a password.
             #[cfg(feature = "postgres")]
             Self::Server(_) => f.debug_struct("Server").finish_non_exhaustive(),
         }
     }
 }
+
+/// Called from time to time when something was written.
+#[derive(Clone)]
+pub struct Written(pub Arc<dyn Fn() + Send + Sync>);
 
 /// Why a ledger did not do what was asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -100,7 +105,7 @@ impl Ledgers {
     /// Opens the store, so that one that cannot be opened is told at once.
     pub(crate) fn open(store: &Store, limits: &Limits) -> Result<Self, LedgerError> {
         let threads = match store {
-            Store::File(path) => Threads::File(File::open(path, limits)?),
+            Store::File(path, written) => Threads::File(File::open(path, written.clone(), limits)?),
             #[cfg(feature = "postgres")]
             Store::Server(url) => Threads::Server(Server::open(url, limits)?),
         };
