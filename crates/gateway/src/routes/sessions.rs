@@ -192,11 +192,12 @@ impl Wanted {
             let created = remote::create(here, tx, id, &new)?;
             let session = created.record.id;
             self.note(here, tx, session)?;
+            let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
+            // What goes into the audit comes last: until the end of the transaction nobody else writes there.
             let token = token(here, tx, session, self.token_seconds, digest, &self.new.by)?;
             if !created.already {
                 remote::created(here, tx, &new, session, &self.from)?;
             }
-            let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
             Ok((told, created.already, token))
         })
     }
