@@ -7,6 +7,7 @@ mod landing;
 mod launch;
 mod order;
 mod properties;
+mod pull_requests;
 mod resolve;
 mod restore;
 mod scenes;
