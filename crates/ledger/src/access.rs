@@ -44,7 +44,7 @@ pub trait Access {
     fn token(&mut self, id: TokenId) -> Result<Option<TokenRecord>>;
     /// The token whose text has this digest. In a transaction that writes, nobody changes it meanwhile.
     fn token_by_digest(&mut self, digest: &str) -> Result<Option<TokenRecord>>;
-    /// The tokens of a session, or all; newest id first, from behind `before` on.
+    /// The tokens of a session, or all; newest id first, from behind `before` on, at most `limit` (0: all).
     fn tokens(
         &mut self,
         session: Option<SessionId>,

@@ -95,6 +95,7 @@ fn listed(shelf: &dyn Shelf) -> Outcome {
         Ok(rows.iter().map(number).collect())
     };
     same!(list(None, None, 9)?, [5, 4, 3, 2, 1], "all tokens");
+    same!(list(None, None, 0)?, [5, 4, 3, 2, 1], "without a limit");
     same!(list(None, None, 2)?, [5, 4], "the first page");
     same!(list(None, Some(4), 2)?, [3, 2], "the second page");
     same!(list(first, None, 9)?, [5, 3], "those of a session");

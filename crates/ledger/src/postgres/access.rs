@@ -78,7 +78,11 @@ impl Access for Tx<'_> {
             "SELECT {TOKEN} FROM tokens WHERE tenant = $1 AND {of} AND ($3::uuid IS NULL OR id < $3) \
              ORDER BY id DESC LIMIT $4"
         );
-        let values = (session.map(Col), before.map(Col), int(limit as u64));
+        let limit = match limit {
+            0 => i64::MAX,
+            limit => int(limit as u64),
+        };
+        let values = (session.map(Col), before.map(Col), limit);
         self.rows(&sql, &[&values.0, &values.1, &values.2], token_row)
     }
 

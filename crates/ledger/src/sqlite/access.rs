@@ -82,7 +82,11 @@ impl Access for Tx<'_> {
             "SELECT {TOKEN} FROM tokens WHERE {of} AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3"
         );
         let mut query = self.db.prepare_cached(&sql)?;
-        let values = (session.map(Col), before.map(Col), int(limit as u64));
+        let limit = match limit {
+            0 => i64::MAX,
+            limit => int(limit as u64),
+        };
+        let values = (session.map(Col), before.map(Col), limit);
         let rows = query.query_map(values, token_row)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
