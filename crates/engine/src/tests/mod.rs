@@ -8,6 +8,7 @@ mod launch;
 mod order;
 mod properties;
 mod pull_requests;
+mod remote;
 mod resolve;
 mod restore;
 mod scenes;

@@ -206,6 +206,27 @@ fn transcripts_alone_show_it() {
     }
 }
 
+#[test]
+fn a_transcript_alone_shows_what_a_tool_with_an_api_opened() {
+    let recorded = &RECORDINGS[0];
+    let tool = "mcp__github__create_pull_request";
+    let result = format!(r#"{{"number":7,"html_url":"{URL}"}}"#);
+    let transcript = recorded
+        .transcript
+        .replace("\"name\":\"Bash\"", &format!("\"name\":\"{tool}\""));
+    assert_ne!(transcript, recorded.transcript);
+    let renamed = Recorded {
+        transcript: transcript.leak(),
+        ..RECORDINGS[0]
+    };
+    let mut stage = Stage::new();
+    renamed.import(&mut stage, OPEN, &result);
+    fold(&mut stage);
+    let session = renamed.its(&mut stage);
+    let expected = format!("PR 7 by siglum: result of {tool}");
+    assert_eq!(linked(&mut stage, session), [expected]);
+}
+
 /// A call of a shell as hooks see it.
 fn shell(id: &str, command: &str, said: &str) -> [Observation; 2] {
     let mut start = call(id, "t", 10, ToolClass::Shell);

@@ -1,0 +1,4 @@
+//! Links from where they are known to where they are asked for: launcher and gateway, ledger and audit,
+//! checkpoints of commits and lists of sessions.
+
+mod opened;
