@@ -2,3 +2,6 @@
 //! checkpoints of commits and lists of sessions.
 
 mod opened;
+mod oracle;
+mod property;
+mod served;
