@@ -5,3 +5,4 @@ mod opened;
 mod oracle;
 mod property;
 mod served;
+mod stored;

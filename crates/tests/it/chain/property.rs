@@ -183,7 +183,7 @@ fn quoted(words: &[String]) -> String {
 }
 
 /// The links in an answer, of the program or the gateway.
-fn told(of: &Value) -> Links {
+pub(super) fn told(of: &Value) -> Links {
     let text = |link: &Value, key: &str| link[key].as_str().unwrap().to_owned();
     let links = of["links"].as_array().unwrap_or_else(|| panic!("{of}"));
     links

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -28,6 +28,16 @@ impl<'w> Served<'w> {
             variables.push(("SIGLUM_STORE", address.to_owned()));
             variables.push(("SIGLUM_TENANT", tenant.to_owned()));
         }
+        Self::with(world, variables)
+    }
+
+    /// Starts one on the ledger of a home.
+    pub(super) fn over(world: &'w World, home: &Path) -> Self {
+        let home = home.to_str().unwrap().to_owned();
+        Self::with(world, vec![("SIGLUM_HOME", home)])
+    }
+
+    fn with(world: &'w World, variables: Vec<(&'static str, String)>) -> Self {
         let made = Self::program(world, &variables)
             .args(["token", "create", "--name", "launcher", "--json"])
             .output()
