@@ -34,6 +34,8 @@ pub struct AgentSpec {
     pub home_variable: Option<&'static str>,
     /// The agent's own directory in a home directory, unless the variable names another one.
     pub default_dir: fn(&Path) -> PathBuf,
+    /// Whether hooks tell that a command failed; else the transcript alone does.
+    pub hooks_tell_failure: bool,
     /// Reads one hook payload.
     pub reduce: fn(&HookCall<'_>) -> Result<Reduced, ReduceError>,
     /// Makes a reader for a transcript: its stream, the sub-agent it belongs to, the session that

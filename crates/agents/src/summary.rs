@@ -2,13 +2,25 @@
 
 use serde_json::{Map, Value};
 use siglum_domain::observation::ToolClass;
+use siglum_domain::pull_request;
 
+use crate::hook::BODY_LIMIT;
 use crate::json::Field;
 
 /// Longest value that a summary of an input keeps, in bytes of JSON.
 const SHORT: usize = 160;
 /// Most fields that a summary of an input keeps.
 const FIELDS: usize = 16;
+
+/// Longest command of a transcript that is kept in the observation, in bytes.
+const COMMAND_INLINE: usize = 2 * 1024;
+
+/// Whether a command of a transcript is kept in the observation: if it is short, or if it opens a pull
+/// request, with whatever is to stand there.
+pub(crate) fn is_kept(command: &str) -> bool {
+    command.len() <= COMMAND_INLINE
+        || command.len() <= BODY_LIMIT && pull_request::is_opened_by_command(command)
+}
 
 /// The input as short JSON: long values become their size, and so does all content of an edit, of
 /// which the fields in `plain` are none.

@@ -19,7 +19,7 @@ use siglum_domain::{
 };
 use siglum_engine::deliver::{Delivered, deliver};
 use siglum_engine::session::file_key;
-use siglum_engine::worker;
+use siglum_engine::{Here, worker};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, Durability, IntentState, Ledger, LedgerError,
     SeenBy, SqliteLedger, Transaction, write,
@@ -246,7 +246,17 @@ impl Maker<'_> {
             }
             Ok(())
         })?;
-        while worker::fold_sessions(ledger, BATCH)? > 0 {}
+        let ids = Ids {
+            chance: self.chance,
+            at: Cell::new(now()),
+        };
+        let here = Here {
+            ids: &ids,
+            clock: &now,
+            alive: &|_| None,
+            redactor: Redactor::shared(),
+        };
+        while worker::fold_sessions(&here, ledger, BATCH)? > 0 {}
         Ok(())
     }
 

@@ -19,6 +19,7 @@ pub mod observation;
 pub mod pipeline;
 pub mod process;
 pub mod provenance;
+pub mod pull_request;
 pub mod receipt;
 pub mod redact;
 pub mod tail;

@@ -8,16 +8,18 @@ use siglum_domain::audit::Action;
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Verdict;
 use siglum_domain::fold::{self, Entry, SessionView, TurnView};
+use siglum_domain::link::Link;
 use siglum_domain::observation::{Body, Fact, Observation, Recovery, Source};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{IdSource, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{
     CommitRecord, Durability, Ledger, LedgerError, Mode, NewEntry, Relation, SeenBy, Segment,
-    SessionFilter, SessionListing, SessionRecord, Statement, Transaction, read, write,
+    SessionFilter, SessionListing, SessionRecord, Statement, StatementRecord, Transaction, read,
+    write,
 };
 
 use crate::overview::{self, Stand};
-use crate::why::{SessionCard, card};
+use crate::why::{self, SessionCard, card};
 use crate::world::salt;
 use crate::{World, audit, launch, session, verify};
 
@@ -89,6 +91,8 @@ pub struct Turn {
 pub struct History {
     /// The session.
     pub card: SessionCard,
+    /// What is attached to it, each with the statement that did so.
+    pub attached: Vec<(Link, StatementRecord)>,
     /// Where it stands.
     pub stand: Stand,
     /// Whether its home is another ledger.
@@ -150,7 +154,10 @@ pub fn history(
             place(&mut turns, &record);
         }
         turns.retain(worth_telling);
+        let statements = tx.statements_of_session(id)?;
+        let attached = why::attached(&statements).into_iter();
         Ok(Some(History {
+            attached: attached.map(|(link, by)| (link, by.clone())).collect(),
             children: children(tx, id)?,
             launch: launch::standing(tx, id)?,
             card: own,

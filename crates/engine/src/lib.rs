@@ -26,6 +26,7 @@ mod moves;
 pub mod overview;
 pub mod pipeline;
 pub mod project;
+mod pull_requests;
 pub mod remote;
 pub mod replica;
 pub mod restore;

@@ -20,6 +20,6 @@ pub fn settle(
         sweep::sweep(world, ledger, repository)?;
         while worker::finish(world, ledger, repository)? {}
     }
-    worker::fold_sessions(ledger, 256)?;
+    worker::fold_sessions(world, ledger, 256)?;
     Ok(())
 }

@@ -477,6 +477,20 @@ fn prompt_text(
     }))
 }
 
+/// The links that stand after all statements, each with the statement that attached it.
+#[must_use]
+pub fn attached(statements: &[StatementRecord]) -> Vec<(Link, &StatementRecord)> {
+    let attaching = |link: &Link| {
+        let mut latest = statements.iter().rev();
+        latest
+            .find(|s| matches!(&s.statement, Statement::LinkAttached { link: l, .. } if l == link))
+    };
+    let standing = links(statements).into_iter();
+    standing
+        .filter_map(|link| attaching(&link).map(|by| (link, by)))
+        .collect()
+}
+
 /// The links that stand after all statements.
 #[must_use]
 pub fn links(statements: &[StatementRecord]) -> Vec<Link> {

@@ -19,7 +19,10 @@ use siglum_ledger::{
 
 use crate::verify::{self, undamaged};
 use crate::world::salt;
-use crate::{EngineError, World, authors, deliver, overview, session, sweep, transcript, turn};
+use crate::{
+    EngineError, Here, World, authors, deliver, overview, pull_requests, session, sweep,
+    transcript, turn,
+};
 
 /// How many items one slice takes.
 const SLICE: usize = 64;
@@ -82,7 +85,7 @@ pub fn slice(
     // A fold reads a whole log: one that still grows by slices is folded once, at its end.
     let reading = transcripts(world, ledger, run)?;
     note(reading);
-    note(!reading && fold_sessions(ledger, SLICE)? > 0);
+    note(!reading && fold_sessions(world, ledger, SLICE)? > 0);
     note(bury(world, ledger)?);
     for repository in read(ledger, |tx| tx.repositories())? {
         let open = read(ledger, |tx| tx.open_intents(Some(repository.id)))?;
@@ -254,11 +257,16 @@ fn transcripts(
     Ok(worked)
 }
 
-/// Folds the sessions whose log grew. Returns how many.
+/// Folds the sessions whose log grew, and links them to what was opened in them. Returns how many.
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn fold_sessions(ledger: &mut dyn Ledger, most: usize) -> Result<usize, LedgerError> {
+pub fn fold_sessions(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    most: usize,
+) -> Result<usize, LedgerError> {
+    let home = ledger.id();
     let sessions = read(ledger, |tx| tx.unfolded(most))?;
     for session in &sessions {
         write(ledger, Durability::Process, |tx| {
@@ -266,12 +274,14 @@ pub fn fold_sessions(ledger: &mut dyn Ledger, most: usize) -> Result<usize, Ledg
                 return Ok(());
             };
             // What can be read of a damaged log is what it amounts to; `verify` tells the rest.
-            let view = fold::session(&verify::readable(tx, *session)?);
+            let entries = verify::readable(tx, *session)?;
+            let view = fold::session(&entries);
             // A transcript has no word for the end of a session that was never seen running.
             let unseen =
                 record.origin == SessionOrigin::Import && tx.bindings(*session)?.is_empty();
             let over = unseen || record.ended_at.is_some();
-            tx.put_summary(*session, &summary(&view, over), record.head)
+            tx.put_summary(*session, &summary(&view, over), record.head)?;
+            pull_requests::link(here, tx, home, &record, &entries)
         })?;
     }
     Ok(sessions.len())

@@ -185,9 +185,9 @@ async fn fold(app: App) {
             _ = stopping.changed() => return,
         }
         for tenant in app.remembered().tenants() {
-            let folded = app
-                .ledgers()
-                .write(&tenant, |_, ledger| worker::fold_sessions(ledger, FOLDS));
+            let folded = app.ledgers().write(&tenant, |here, ledger| {
+                worker::fold_sessions(here, ledger, FOLDS)
+            });
             if !matches!(folded.await, Ok(Ok(_))) {
                 tracing::warn!("sessions that grew could not be folded");
             }

@@ -28,6 +28,25 @@ pub(crate) fn value(text: &str, section: &str, key: &str) -> Option<String> {
     found
 }
 
+/// The addresses that the remotes in the text of a git configuration file are fetched from and pushed
+/// to.
+pub(crate) fn addresses(text: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix('[') {
+            let kind = rest.split([' ', '\t', '"', ']']).next();
+            inside = kind.is_some_and(|kind| kind.eq_ignore_ascii_case("remote"));
+        } else if inside && let Some((name, raw)) = line.split_once('=') {
+            let name = name.trim();
+            if name.eq_ignore_ascii_case("url") || name.eq_ignore_ascii_case("pushurl") {
+                found.push(plain(raw.trim()));
+            }
+        }
+    }
+    found
+}
+
 /// Takes quotes, escapes and a trailing comment off a value.
 fn plain(raw: &str) -> String {
     let mut out = String::new();
@@ -69,6 +88,16 @@ mod tests {
 
     fn check(section: &str, key: &str, expected: Option<&str>) {
         assert_eq!(value(TEXT, section, key).as_deref(), expected);
+    }
+
+    #[test]
+    fn remotes_have_addresses() {
+        let text = "[remote \"origin\"]\n\turl = git@host:me/r.git ; mine\n\tfetch = +refs/*\n\
+            [branch \"x\"]\n\tremote = origin\n\turl = no\n[Remote \"a b\"]\n URL=https://host/o/r\n\
+            \tpushurl = \"ssh://host/o/r\"\n";
+        let expected = ["git@host:me/r.git", "https://host/o/r", "ssh://host/o/r"];
+        assert_eq!(addresses(text), expected);
+        assert!(addresses("[remote]").is_empty());
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use history::ReflogEntry;
 pub use list::{ListedCommit, Listing};
 pub use objects::{ObjectAddress, ObjectStore, blob_id};
 pub use owner::is_another_users;
-pub use place::{ObjectFormat, Repo, discover};
+pub use place::{ObjectFormat, Repo, discover, remotes};
 pub use range::RangeCommit;
 pub use refs::HeadRead;
 pub use snapshot::Snapshot;

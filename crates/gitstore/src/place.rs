@@ -128,6 +128,14 @@ fn configured_worktree(git_dir: &Path, common_dir: &Path, top: PathBuf) -> Optio
     (!bare).then_some(top)
 }
 
+/// The addresses of the remotes of the repository with this common directory, as its own settings
+/// file has them.
+#[must_use]
+pub fn remotes(common_dir: &Path) -> Vec<String> {
+    let text = bounded::read_text(&common_dir.join("config"), CONFIG_LIMIT);
+    config::addresses(&text.unwrap_or_default())
+}
+
 impl Repo {
     /// The directory that all checkouts of the repository share.
     #[must_use]

@@ -13,6 +13,7 @@
 mod auditing;
 mod authors;
 mod bursts;
+mod chain;
 mod check;
 mod commands;
 mod commit_forms;

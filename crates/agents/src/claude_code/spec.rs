@@ -21,6 +21,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     config_variable: Some("CLAUDE_CONFIG_DIR"),
     home_variable: None,
     default_dir: path::default_dir,
+    hooks_tell_failure: true,
     reduce: reduce::reduce,
     transcript: |stream, subagent, session| Box::new(Reader::new(stream, subagent, session)),
     subagents: |transcript, _| path::subagents(transcript),

@@ -20,6 +20,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     config_variable: Some("CODEX_HOME"),
     home_variable: None,
     default_dir: path::default_dir,
+    hooks_tell_failure: false,
     reduce: reduce::reduce,
     transcript: |stream, subagent, session| Box::new(Reader::new(stream, subagent, session)),
     subagents: |path, _| path.with_extension("").join("subagents"),

@@ -131,7 +131,7 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
         import::import(&world, &mut ledger, &found, &mut |_| {})?;
         ledger.maintain()?;
     }
-    while worker::fold_sessions(&mut ledger, 64)? > 0 {}
+    while worker::fold_sessions(&world, &mut ledger, 64)? > 0 {}
     ledger.maintain()?;
     let told = json!({
         "wall_s": millis(start) / 1000.0,

@@ -244,7 +244,7 @@ fn erase(
             forget::erase(world, ledger, files, needle, by)?;
         }
     }
-    worker::fold_sessions(ledger, usize::MAX)?;
+    worker::fold_sessions(world, ledger, usize::MAX)?;
     ledger.scrub().map_err(|error| {
         CommandError::from(error)
             .hint("It is erased; run the same command once more to clean the files of it, too.")

@@ -207,7 +207,7 @@ fn bring_in(
     for (session, _, _) in &outcome.sessions {
         import::close(&world, ledger, *session)?;
     }
-    while worker::fold_sessions(ledger, 256)? > 0 {}
+    while worker::fold_sessions(&world, ledger, 256)? > 0 {}
     ledger.maintain()?;
     platform::start_worker(&cx.home);
     Ok(())

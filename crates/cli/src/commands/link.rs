@@ -6,7 +6,7 @@ use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
 use siglum_engine::links::{self, Change, Changed};
 use siglum_engine::{find, why};
-use siglum_ledger::{Ledger, Statement, read};
+use siglum_ledger::{Ledger, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -125,14 +125,9 @@ fn list(session: &str, cx: &Cx) -> Result<(), CommandError> {
         return Ok(());
     }
     let mut table = Table::new(vec!["FIELD", "VALUE", "BY", "SINCE"]);
-    for link in &links {
-        let attached = statements
-            .iter()
-            .rev()
-            .find(|s| matches!(&s.statement, Statement::LinkAttached { link: l, .. } if l == link));
-        let (by, at) = attached.map_or_else(Default::default, |s| {
-            (format!("{} ({})", s.by, s.source), ui::when(s.at))
-        });
+    for (link, from) in why::attached(&statements) {
+        let by = format!("{} ({})", from.by, from.source);
+        let at = ui::when(from.at);
         table.row(vec![
             Cell::styled(Style::Id, link.field()),
             Cell::plain(link.value()),

@@ -42,7 +42,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         None => None,
     };
     let sessions = match args.name.as_str() {
-        SUMMARIES => summaries(&mut ledger, session)?,
+        SUMMARIES => summaries(cx, &mut ledger, session)?,
         name => projection(cx, &mut ledger, name, session)?,
     };
     if cx.ui.json {
@@ -57,11 +57,16 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn summaries(ledger: &mut SqliteLedger, session: Option<SessionId>) -> Result<u64, CommandError> {
+fn summaries(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    session: Option<SessionId>,
+) -> Result<u64, CommandError> {
+    let world = cx.world()?;
     write(ledger, Durability::Process, |tx| tx.refold(session))?;
     let mut folded = 0;
     loop {
-        match worker::fold_sessions(ledger, FOLDED)? {
+        match worker::fold_sessions(&world, ledger, FOLDED)? {
             0 => return Ok(folded),
             n => folded += n as u64,
         }

@@ -9,8 +9,11 @@ use serde::Deserialize;
 use siglum_agents::AgentSpec;
 use siglum_agents::{Boundary, EditHint, HookCall, Reduced};
 use siglum_domain::intake::{AgentMatter, Matter};
-use siglum_domain::observation::{Fact, FileVersion, Observation, Side, Source};
+use siglum_domain::observation::{
+    Fact, FileVersion, Observation, Outcome, Side, Source, ToolClass,
+};
 use siglum_domain::process::Chain;
+use siglum_domain::pull_request;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, Oid};
 use siglum_engine::session::{file_key, side_key};
@@ -124,7 +127,8 @@ fn record(delivery: &mut Delivery, spec: &AgentSpec, payload: &[u8], repo: Optio
     {
         return;
     }
-    if matches!(reduced.boundary, Boundary::TurnEnd | Boundary::SessionEnd) {
+    let turn_is_over = matches!(reduced.boundary, Boundary::TurnEnd | Boundary::SessionEnd);
+    if turn_is_over || reduced.observations.iter().any(shows_a_pull_request) {
         delivery.want_worker();
     }
     // The processes above are looked at where a session is bound to one, when it begins and with each
@@ -142,6 +146,24 @@ fn record(delivery: &mut Delivery, spec: &AgentSpec, payload: &[u8], repo: Optio
     let matter = matter(spec, agent, reduced, &chain, repo);
     let key = format!("{}:{own}", spec.name);
     delivery.send(key, Matter::Agent(matter), repo);
+}
+
+/// Whether a call seems to have opened a pull request: the worker looks closer, and links it.
+fn shows_a_pull_request(observation: &Observation) -> bool {
+    let Fact::ToolEnded {
+        tool,
+        class,
+        outcome: Outcome::Ok,
+        output: Some(output),
+        ..
+    } = &observation.fact
+    else {
+        return false;
+    };
+    match class {
+        ToolClass::Shell => output.text().is_some_and(pull_request::is_shown_in),
+        _ => pull_request::is_opened_by_tool(tool),
+    }
 }
 
 fn matter(

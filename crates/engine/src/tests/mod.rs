@@ -7,6 +7,8 @@ mod landing;
 mod launch;
 mod order;
 mod properties;
+mod pull_requests;
+mod remote;
 mod resolve;
 mod restore;
 mod scenes;

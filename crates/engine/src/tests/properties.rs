@@ -72,7 +72,9 @@ fn declined() -> Intake {
 
 /// What the ledger says, without ids and without places in logs.
 fn told(stage: &mut Stage) -> BTreeMap<String, String> {
-    fold_sessions(&mut stage.ledger, 99).unwrap();
+    stage
+        .play(|world, ledger| fold_sessions(world, ledger, 99))
+        .unwrap();
     let mut told = BTreeMap::new();
     let repositories = stage.read(|tx| tx.repositories());
     for listing in stage.sessions() {

@@ -107,16 +107,28 @@ fn a_summary_is_the_fold_of_the_log() {
         stopped("p", 5),
     ]);
     let one = stage.hear(says("one", log));
-    worker::fold_sessions(&mut stage.ledger, 9).unwrap();
+    stage
+        .play(|world, ledger| worker::fold_sessions(world, ledger, 9))
+        .unwrap();
     let summary = stage.sessions().remove(0).summary;
     let view = fold::session(&stage.read(|tx| tx.entries(one, 0, 0)));
     assert_eq!(summary.state, "waiting");
     assert_eq!(summary.title.as_deref(), Some("Do p"));
     assert_eq!((summary.turns, summary.tool_calls), (1, 1));
     assert_eq!(summary.tokens, view.tokens);
-    assert_eq!(worker::fold_sessions(&mut stage.ledger, 9).unwrap(), 0);
+    assert_eq!(
+        stage
+            .play(|world, ledger| worker::fold_sessions(world, ledger, 9))
+            .unwrap(),
+        0
+    );
     stage.hear(says("one", vec![ended(6)]));
-    assert_eq!(worker::fold_sessions(&mut stage.ledger, 9).unwrap(), 1);
+    assert_eq!(
+        stage
+            .play(|world, ledger| worker::fold_sessions(world, ledger, 9))
+            .unwrap(),
+        1
+    );
     assert_eq!(stage.sessions().remove(0).summary.state, "ended");
 }
 

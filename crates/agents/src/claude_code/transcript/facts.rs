@@ -10,11 +10,10 @@ use crate::claude_code::wire::{Block, Compact, Line, Message, ToolInput, Usage};
 use crate::claude_code::{prompt, tools};
 use crate::json::Field;
 use crate::paths;
+use crate::summary;
 
 /// Longest prompt that is kept in the observation, in bytes.
 const PROMPT_INLINE: usize = 4 * 1024;
-/// Longest command that is kept in the observation, in bytes.
-const COMMAND_INLINE: usize = 2 * 1024;
 /// What the agent calls messages that no model wrote.
 const NO_MODEL: &str = "<synthetic>";
 
@@ -333,7 +332,7 @@ fn edited(
 }
 
 fn shell_input(reader: &Reader, offset: u64, command: Option<&str>, redactor: &Redactor) -> Body {
-    match command.filter(|text| text.len() <= COMMAND_INLINE) {
+    match command.filter(|text| summary::is_kept(text)) {
         Some(text) => Body::Text(redactor.redact(text)),
         None => reader.passage(offset),
     }

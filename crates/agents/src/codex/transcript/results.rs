@@ -13,10 +13,9 @@ use crate::codex::{patch, tools};
 use crate::json::Field;
 use crate::mentions::{self, Asked};
 use crate::paths;
+use crate::summary;
 use crate::transcript::CommitMention;
 
-/// Longest command that is kept in the observation, in bytes.
-const COMMAND_INLINE: usize = 2 * 1024;
 /// In how many lines of an output the agent itself says how it ended.
 const OWN_LINES: usize = 6;
 
@@ -70,7 +69,11 @@ impl Reader {
             };
             (Body::Text(line.redactor.redact(&summary)), path)
         } else {
-            (self.body(line, &command, COMMAND_INLINE), None)
+            let input = match summary::is_kept(&command) {
+                true if !command.is_empty() => Body::Text(line.redactor.redact(&command)),
+                _ => self.passage(line),
+            };
+            (input, None)
         };
         let event = event::tool(&id);
         self.calls.begin(Call {

@@ -18,10 +18,9 @@ use crate::gemini::wire::{Call, EditDisplay, Line, ToolInput};
 use crate::json::Field;
 use crate::mentions::{Asked, mentioned};
 use crate::paths;
+use crate::summary;
 use crate::transcript::{CommitMention, TranscriptEdit};
 
-/// Longest command that is kept in the observation, in bytes.
-const COMMAND_INLINE: usize = 2 * 1024;
 /// Longest result that is kept in the observation where its line holds several, in bytes.
 const RESULT_INLINE: usize = 4 * 1024;
 /// Largest side of a change, in bytes.
@@ -89,7 +88,7 @@ fn told<'a>(reader: &Reader, call: Call<'a>, alone: bool, redactor: &Redactor) -
 fn started(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, out: &mut Out) {
     let args: ToolInput<'_> = told.call.args.object();
     let input = match (told.class, args.command.text()) {
-        (ToolClass::Shell, Some(command)) if command.len() <= COMMAND_INLINE => {
+        (ToolClass::Shell, Some(command)) if summary::is_kept(&command) => {
             Body::Text(redactor.redact(&command))
         }
         (ToolClass::Shell, Some(command)) => reader.body(offset, &command, redactor),

@@ -1,10 +1,11 @@
 //! A session as people read it: a head, then turn by turn.
 
 use siglum_domain::fold::{MessageView, ToolCall};
+use siglum_domain::link::Link;
 use siglum_domain::observation::{Body, Outcome, Role, Tokens, ToolClass};
 use siglum_engine::history::{History, Passages, Turn, TurnState};
 use siglum_engine::launch;
-use siglum_ledger::{Forgotten, OwnWorktree, SessionRecord};
+use siglum_ledger::{Forgotten, OwnWorktree, SessionRecord, StatementRecord};
 
 use super::list::style;
 use super::show::{message_text, relation};
@@ -110,7 +111,8 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
     field(ui, "Directory", directory(record))?;
     launched(ui, history)?;
     family(ui, history)?;
-    let links: Vec<String> = card.links.iter().map(ToString::to_string).collect();
+    let link = |(link, from): &(Link, StatementRecord)| format!("{link} ({})", from.source);
+    let links: Vec<String> = history.attached.iter().map(link).collect();
     field(ui, "Links", links.join(", "))?;
     let models: Vec<&str> = history.view.models.iter().map(String::as_str).collect();
     field(ui, "Models", models.join(", "))?;

@@ -212,6 +212,11 @@ struct Relative {
 struct Link {
     field: String,
     value: String,
+    /// Who attached it.
+    by: String,
+    /// Where that was stated: a flag, a variable, the output of a command.
+    source: String,
+    since: String,
 }
 
 /// One turn.
@@ -344,12 +349,15 @@ impl Json {
                 .iter()
                 .map(|(child, how)| relative(child.id, *how))
                 .collect(),
-            links: card
-                .links
+            links: history
+                .attached
                 .iter()
-                .map(|l| Link {
-                    field: l.field().to_owned(),
-                    value: l.value(),
+                .map(|(link, from)| Link {
+                    field: link.field().to_owned(),
+                    value: link.value(),
+                    by: from.by.clone(),
+                    source: from.source.clone(),
+                    since: from.at.to_string(),
                 })
                 .collect(),
             models: history.view.models.iter().cloned().collect(),

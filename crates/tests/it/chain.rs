@@ -1,0 +1,8 @@
+//! Links from where they are known to where they are asked for: launcher and gateway, ledger and audit,
+//! checkpoints of commits and lists of sessions.
+
+mod opened;
+mod oracle;
+mod property;
+mod served;
+mod stored;
