@@ -72,7 +72,7 @@ pub(crate) fn install() -> Result<Lab, Failure> {
     for (package, program) in &lab.agents {
         if !program.is_file() {
             let wanted = format!("{}@{}", package.name, package.version);
-            npm(&package.folder(&lab.cache), &wanted, Some(&lab.node))?;
+            npm(&package.folder(&lab.cache), &[wanted], Some(&lab.node))?;
         }
     }
     let programs = lab.agents.iter().map(|(_, program)| program.clone());
@@ -92,7 +92,7 @@ fn install_node(lab: &Lab) -> Result<(), Failure> {
         return Ok(());
     }
     let folder = lab.cache.join(format!("node-{NODE}"));
-    npm(&folder, &format!("node@{NODE}"), None)
+    npm(&folder, &[format!("node@{NODE}")], None)
 }
 
 /// Installs what builds and runs the client in TypeScript, and gives the variables that its test reads.
@@ -102,10 +102,10 @@ pub(crate) fn typescript() -> Result<[(&'static str, PathBuf); 2], Failure> {
     install_node(&lab)?;
     let [(compiler, version), _] = TYPESCRIPT;
     let folder = lab.cache.join(format!("{compiler}-{version}"));
-    for (package, version) in TYPESCRIPT {
-        if !folder.join("node_modules").join(package).is_dir() {
-            npm(&folder, &format!("{package}@{version}"), Some(&lab.node))?;
-        }
+    let has = |(package, _): &(&str, &str)| folder.join("node_modules").join(package).is_dir();
+    if !TYPESCRIPT.iter().all(has) {
+        let packages = TYPESCRIPT.map(|(package, version)| format!("{package}@{version}"));
+        npm(&folder, &packages, Some(&lab.node))?;
     }
     Ok([
         ("SIGLUM_LAB_TYPESCRIPT", folder.join("node_modules")),
@@ -187,8 +187,8 @@ fn cache() -> Result<PathBuf, Failure> {
     }
 }
 
-/// Installs one package into a folder of its own. Only Node's package needs its install script.
-fn npm(folder: &Path, package: &str, node: Option<&Path>) -> Result<(), Failure> {
+/// Installs packages into a folder of their own, all at once: what is not asked for is taken out. Only Node's package needs its install script.
+fn npm(folder: &Path, packages: &[String], node: Option<&Path>) -> Result<(), Failure> {
     let fail = |e: std::io::Error| Failure::new(format!("{}: {e}", folder.display()));
     std::fs::create_dir_all(folder).map_err(fail)?;
     std::fs::write(folder.join("package.json"), "{\"private\": true}\n").map_err(fail)?;
@@ -201,5 +201,5 @@ fn npm(folder: &Path, package: &str, node: Option<&Path>) -> Result<(), Failure>
         let path = std::env::join_paths(dirs).map_err(|e| Failure::new(e.to_string()))?;
         npm.env("PATH", path).arg("--ignore-scripts");
     }
-    programs::run(npm.arg(package))
+    programs::run(npm.args(packages))
 }
