@@ -68,6 +68,9 @@ pub(crate) fn finish_one(
 
 /// Git in a checkout of the repository that is still there.
 pub(crate) fn usable_git(world: &World<'_>, repository: &RepositoryRecord) -> Option<Git> {
+    if !repository.is_here() {
+        return None;
+    }
     let there = |w: &&(String, Option<Oid>)| std::path::Path::new(&w.0).is_dir();
     repository
         .worktrees

@@ -186,6 +186,7 @@ pub fn damaged(ledger: &mut dyn Ledger) -> Result<Vec<(SessionId, String)>, Ledg
 /// Those of the ledger.
 pub fn switched_on(ledger: &mut dyn Ledger) -> Result<Vec<RepositoryRecord>, LedgerError> {
     let mut known = read(ledger, |tx| tx.repositories())?;
-    known.retain(|r| std::path::Path::new(&r.common_dir).join("siglum").is_dir());
+    let is_on = |r: &RepositoryRecord| std::path::Path::new(&r.common_dir).join("siglum").is_dir();
+    known.retain(|r| r.is_here() && is_on(r));
     Ok(known)
 }

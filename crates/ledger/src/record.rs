@@ -622,6 +622,12 @@ pub struct RepositoryRecord {
 }
 
 impl RepositoryRecord {
+    /// Whether it is a directory of this machine; else others gave it its name, which is no path.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        std::path::Path::new(&self.common_dir).is_absolute()
+    }
+
     /// The place of one of its checkouts.
     #[must_use]
     pub fn place(&self, worktree: &str) -> Place {

@@ -94,7 +94,7 @@ fn take_in(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
     let mut spools = cx.spools();
     for repository in read(ledger, |tx| tx.repositories())? {
         let dir = Path::new(&repository.common_dir).join("siglum");
-        if dir.is_dir() {
+        if repository.is_here() && dir.is_dir() {
             spools.push(repository_spool(&dir));
         }
     }

@@ -3,7 +3,7 @@
 mod tell;
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use siglum_domain::SessionId;
@@ -193,8 +193,8 @@ fn settle(
 ) -> Result<Vec<PathBuf>, EngineError> {
     let mut spools = cx.spools();
     for repository in read(ledger, |tx| tx.repositories())? {
-        let dir = PathBuf::from(repository.common_dir).join("siglum");
-        if dir.is_dir() {
+        let dir = Path::new(&repository.common_dir).join("siglum");
+        if repository.is_here() && dir.is_dir() {
             spools.push(repository_spool(&dir));
         }
     }

@@ -162,7 +162,7 @@ fn others(cx: &Cx, repo: Option<&Repo>) -> Result<Vec<PathBuf>, String> {
     let here = repo.map(|r| r.place.common_dir.as_str());
     let on = known
         .into_iter()
-        .filter(|r| Some(r.common_dir.as_str()) != here)
+        .filter(|r| r.is_here() && Some(r.common_dir.as_str()) != here)
         .map(|r| PathBuf::from(r.common_dir))
         .filter(|dir| dir.join("siglum").is_dir());
     Ok(on.collect())

@@ -19,6 +19,9 @@ use crate::platform::{self, Lock};
 const IDLE_MS: u64 = 200;
 const IDLE_SLICES: u32 = 10;
 
+/// How often a worker goes on because something is due at a projection: what it cannot hand over must not keep it.
+const AGAIN_MOST: u32 = 3;
+
 /// Do what hooks left for later, then exit
 #[derive(clap::Args)]
 pub struct Args {
@@ -32,16 +35,19 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         platform::detach();
     }
     let mut feeders = Feeders::default();
+    let mut again = 0;
     loop {
         let Some(lock) = Lock::try_take(&cx.home.worker_lock()) else {
             return Ok(());
         };
         work(args, cx, &mut feeders)?;
         drop(lock);
-        // A hook that came after the last look and before the lock was free started no worker.
-        if cx.home.spool().is_empty() {
+        // Whoever came after the last look and before the lock was free started no worker.
+        let is_due = again < AGAIN_MOST && feeders::is_due(cx)?;
+        if cx.home.spool().is_empty() && !is_due {
             return Ok(());
         }
+        again += u32::from(is_due);
     }
 }
 
@@ -57,6 +63,7 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
         spools.extend(
             repositories
                 .iter()
+                .filter(|r| r.is_here())
                 .map(|r| repository_spool(&std::path::Path::new(&r.common_dir).join("siglum"))),
         );
         cx.find_lost_launches(&world, &mut ledger)?;

@@ -9,6 +9,8 @@ use crate::harness::{Fate, Gateway, World};
 fn the_gateway_knows_the_session_before_it_runs_and_how_it_ended() {
     let world = World::new();
     let repo = world.repo();
+    let origin = "https://ann:hunter2@github.com/o/r.git";
+    repo.git(&["remote", "add", "origin", origin]);
     let gateway = Gateway::start(&world);
     std::fs::write(world.root.join("token"), "sgl_one").unwrap();
     let token = world.root.join("token");
@@ -41,7 +43,8 @@ fn the_gateway_knows_the_session_before_it_runs_and_how_it_ended() {
         (&said["mode"], &said["conversation_id"]),
         (&json!("observed"), &said["id"])
     );
-    assert_eq!(said["repositories"][0]["name"], "repo");
+    // By the name that others know, without the password in the address.
+    assert_eq!(said["repositories"], json!(["github.com/o/r"]));
     let session = said["id"].as_str().unwrap();
     let end = format!("/v1/sessions/{session}/end");
     let end = asked.iter().find(|a| a.path == end).unwrap();

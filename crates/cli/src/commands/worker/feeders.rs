@@ -117,6 +117,23 @@ impl Feeders {
     }
 }
 
+/// Whether something could be handed over now.
+pub(super) fn is_due(cx: &Cx) -> Result<bool, CommandError> {
+    let mut ledger = cx.open_ledger()?;
+    let now = cx.world()?.now();
+    for projection in read(&mut ledger, |tx| tx.projections())? {
+        let next = match projection.kind.as_str() {
+            DESTINATION => replica::next_try(&mut ledger, &projection.name, now)?,
+            kind if KINDS.contains(&kind) => project::next_try(&mut ledger, &projection.name)?,
+            _ => None,
+        };
+        if next.is_some_and(|at| at <= now) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn lock(stand: &Mutex<Stand>) -> MutexGuard<'_, Stand> {
     stand.lock().unwrap_or_else(PoisonError::into_inner)
 }
