@@ -319,7 +319,7 @@ fn what_was_stated_stays_and_what_was_detached_stays_detached() {
         });
     };
     change(&mut stage, Change::Attach);
-    stage.hear(says("one", vec![start.clone(), end.clone()]));
+    stage.hear(says("one", vec![start, end]));
     fold(&mut stage);
     assert_eq!(linked(&mut stage, session), ["PR 7 by Ada: link add"]);
     change(&mut stage, Change::Detach);

@@ -249,6 +249,33 @@ fn how_many(served: &Served<'_>) -> usize {
     all["sessions"].as_array().unwrap().len()
 }
 
+/// A launch that is refused: the field is named, and nothing is there that was not before.
+#[track_caller]
+fn refused(repo: &Repo<'_>, served: &Served<'_>, case: &Launched, flags: &str, what: &str) {
+    let world = repo.world;
+    let variables = case.variables.iter().map(|(n, v)| (n, v));
+    let count = |table: &str| world.count(&format!("SELECT count(*) FROM {table}"));
+    let before = (count("sessions"), count("statements"), how_many(served));
+    let script = format!("'{}' run {flags} -- touch ran", World::program().display());
+    let ran = world
+        .command("/bin/sh")
+        .args(["-c", &script])
+        .envs(variables)
+        .current_dir(&repo.dir)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(2), "{what}\n{said}");
+    assert!(
+        case.refused.iter().any(|field| said.contains(field)),
+        "{what}\n{said}"
+    );
+    assert!(!said.contains(SECRET), "{what}\n{said}");
+    assert!(!repo.dir.join("ran").exists(), "{what}");
+    let after = (count("sessions"), count("statements"), how_many(served));
+    assert_eq!(after, before, "{what}");
+}
+
 /// One launch through the gateway. Gives the session, if one was to be.
 fn launch(
     chance: &mut Chance,
@@ -271,26 +298,7 @@ fn launch(
         quoted(&case.flags)
     );
     if !case.refused.is_empty() {
-        let count = |table: &str| world.count(&format!("SELECT count(*) FROM {table}"));
-        let before = (count("sessions"), count("statements"), how_many(served));
-        let script = format!("'{}' run {flags} -- touch ran", World::program().display());
-        let ran = world
-            .command("/bin/sh")
-            .args(["-c", &script])
-            .envs(variables.iter().copied())
-            .current_dir(&repo.dir)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert_eq!(ran.status.code(), Some(2), "{what}\n{said}");
-        assert!(
-            case.refused.iter().any(|field| said.contains(field)),
-            "{what}\n{said}"
-        );
-        assert!(!said.contains(SECRET), "{what}\n{said}");
-        assert!(!repo.dir.join("ran").exists(), "{what}");
-        let after = (count("sessions"), count("statements"), how_many(served));
-        assert_eq!(after, before, "{what}");
+        refused(repo, served, &case, &flags, &what);
         return None;
     }
     let native = format!("agent-{}", chance.of(1 << 40));
