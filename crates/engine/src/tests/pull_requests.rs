@@ -8,12 +8,12 @@ use siglum_domain::intake::{AgentMatter, Place};
 use siglum_domain::link::Link;
 use siglum_domain::observation::{Fact, Observation, Outcome, Source, StartKind, ToolClass};
 use siglum_domain::redact::Redactor;
-use siglum_domain::{AgentName, SessionId};
-use siglum_ledger::AuditFilter;
+use siglum_domain::{AgentName, LedgerId, SessionId};
+use siglum_ledger::{AuditFilter, Durability, write};
 
 use super::stage::*;
 use crate::links::Change;
-use crate::{import, links, worker};
+use crate::{import, links, pull_requests, worker};
 
 const URL: &str = "https://github.com/o/r/pull/7";
 const OPEN: &str = "git push -q && gh pr create --fill";
@@ -174,12 +174,7 @@ fn hooks_and_transcripts_of_all_agents_show_it_once() {
         for matter in recorded.heard(OPEN, URL) {
             stage.hear(matter);
         }
-        siglum_ledger::write(
-            &mut stage.ledger,
-            siglum_ledger::Durability::Process,
-            |tx| tx.refold(None),
-        )
-        .unwrap();
+        write(&mut stage.ledger, Durability::Process, |tx| tx.refold(None)).unwrap();
         fold(&mut stage);
         let stated = stage.read(|tx| tx.statements_of_session(session));
         assert_eq!(stated.len(), 1, "{}: {stated:?}", recorded.agent);
@@ -358,5 +353,23 @@ fn a_pull_request_of_another_repository_is_not_linked() {
         fold(&mut stage);
         let expected: &[&str] = if linked_to { &[SEVEN] } else { &[] };
         assert_eq!(linked(&mut stage, session), expected, "{remotes:?}");
+    }
+}
+
+#[test]
+fn of_a_replica_its_home_says_so() {
+    let mut stage = Stage::new();
+    let [start, end] = shell("c", OPEN, URL);
+    let session = stage.hear(says("one", vec![prompt("t", 1), start, end]));
+    let other = LedgerId::from_uuid(uuid::Uuid::from_u128(9));
+    for (home, expected) in [(other, &[][..]), (stage.session(session).home, &[SEVEN])] {
+        stage.play(|world, ledger| {
+            write(ledger, Durability::Process, |tx| {
+                let (record, entries) = (tx.session(session)?, tx.entries(session, 0, 0)?);
+                pull_requests::link(world, tx, home, &record.unwrap(), &entries)
+            })
+            .unwrap();
+        });
+        assert_eq!(linked(&mut stage, session), expected);
     }
 }

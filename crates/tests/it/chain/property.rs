@@ -249,22 +249,18 @@ fn how_many(served: &Served<'_>) -> usize {
     all["sessions"].as_array().unwrap().len()
 }
 
-/// A launch that is refused: nothing runs, and nothing is made here or there.
-fn refused(
-    case: &Launched,
-    repo: &Repo<'_>,
-    served: &Served<'_>,
-    (flags, variables): (&str, &[(&str, &str)]),
-    what: &str,
-) {
+/// A launch that is refused: the field is named, and nothing is there that was not before.
+#[track_caller]
+fn refused(repo: &Repo<'_>, served: &Served<'_>, case: &Launched, flags: &str, what: &str) {
     let world = repo.world;
+    let variables = case.variables.iter().map(|(n, v)| (n, v));
     let count = |table: &str| world.count(&format!("SELECT count(*) FROM {table}"));
     let before = (count("sessions"), count("statements"), how_many(served));
     let script = format!("'{}' run {flags} -- touch ran", World::program().display());
     let ran = world
         .command("/bin/sh")
         .args(["-c", &script])
-        .envs(variables.iter().copied())
+        .envs(variables)
         .current_dir(&repo.dir)
         .output()
         .unwrap();
@@ -302,7 +298,7 @@ fn launch(
         quoted(&case.flags)
     );
     if !case.refused.is_empty() {
-        refused(&case, repo, served, (&flags, &variables), &what);
+        refused(repo, served, &case, &flags, &what);
         return None;
     }
     let native = format!("agent-{}", chance.of(1 << 40));
