@@ -9,7 +9,7 @@ use siglum_engine::turn::TurnError;
 use siglum_ledger::read;
 
 use super::path::Path;
-use super::sessions::refusable;
+use super::refusable::refusable;
 use super::told;
 use crate::app::App;
 use crate::body::Body;

@@ -8,7 +8,7 @@ use siglum_engine::turn::TurnError;
 use siglum_ledger::read;
 
 use super::path::Path;
-use super::sessions::refusable;
+use super::refusable::refusable;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;

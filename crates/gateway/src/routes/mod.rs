@@ -3,11 +3,13 @@
 pub(crate) mod audit;
 pub(crate) mod checkpoints;
 pub(crate) mod commits;
+pub(crate) mod creation;
 pub(crate) mod health;
 pub(crate) mod links;
 pub(crate) mod log;
 mod path;
 pub(crate) mod pipelines;
+mod refusable;
 pub(crate) mod replicas;
 pub(crate) mod sessions;
 mod told;

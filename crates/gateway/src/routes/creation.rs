@@ -1,0 +1,388 @@
+//! Sessions are created, and get tokens of their own.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use siglum_domain::access::{Scope, Secret};
+use siglum_domain::audit::Action;
+use siglum_domain::link::Link;
+use siglum_domain::{ConversationId, SessionId, Timestamp, TokenId, TokenName};
+use siglum_engine::access::{self, NewToken};
+use siglum_engine::remote::{self};
+use siglum_engine::{Here, turn::TurnError};
+use siglum_ledger::{Ledger, Mode, RequestRecord, Transaction};
+use siglum_platform::clock;
+
+use super::path::Path;
+use super::refusable::refusable;
+use super::told;
+use crate::app::App;
+use crate::body::Body;
+use crate::caller::{Caller, Launcher, refused};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::wire::{Created, Ignored, NamedBy, NewSession, SessionTold, TokenTold, conversation};
+
+/// The header that names the conversation.
+const CONVERSATION: &str = "siglum-conversation-id";
+/// The header with the key of a request that may be made twice.
+const KEY: &str = "idempotency-key";
+/// How long a session's token holds, in seconds.
+const TOKEN_SECONDS: u32 = 24 * 60 * 60;
+const TOKEN_RULE: &str = "60 to 2592000 seconds";
+/// How long the token before stays valid when another one is asked for.
+const GRACE: Duration = Duration::from_secs(60);
+/// Creates a session, or finds the one that was meant, and gives it a token of its own
+///
+/// All of the request is checked before anything is written. The same `id`, the same `idempotency-key` or the same agent
+/// and conversation twice is one session; its links are attached in either case.
+#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", operation_id = "create_session",
+    security(("launcher" = [])),
+    params(
+        ("siglum-conversation-id" = Option<String>, Header, description = "What the outside world calls the conversation, where the body does not say it",
+            pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"),
+        ("idempotency-key" = Option<String>, Header, description = "The same request with the same key is done once; kept for a day",
+            pattern = r"^[!-~]{1,200}$"),
+    ),
+    request_body = NewSession,
+    responses(
+        (status = 201, description = "The session was created", body = Created),
+        (status = 200, description = "It was there", body = Created),
+        Problems))]
+pub(crate) async fn create(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    headers: HeaderMap,
+    new: Result<Body<NewSession>, Problem>,
+) -> Result<(StatusCode, Json<Created>), Problem> {
+    app.rates().creation(&caller)?;
+    let created = created(&app, &caller, &headers, new).await;
+    created.inspect_err(|problem| refused(&app, &caller, Action::SessionRefused, problem))
+}
+
+async fn created(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    new: Result<Body<NewSession>, Problem>,
+) -> Result<(StatusCode, Json<Created>), Problem> {
+    let Body(new) = new?;
+    let wanted = Wanted::of(caller, headers, &new)?;
+    let secret = Secret::mint(&caller.tenant, &clock::secret());
+    let digest = secret.digest();
+    let (named_by, ignored) = (wanted.named_by, wanted.ignored.clone());
+    let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        wanted.create(here, ledger, &digest)
+    });
+    let (session, already, token) = done.await??;
+    if !already {
+        app.metrics().sessions.inc();
+    }
+    let status = match already {
+        true => StatusCode::OK,
+        false => StatusCode::CREATED,
+    };
+    let created = Created {
+        session,
+        already,
+        token: TokenTold {
+            id: token.0,
+            secret: secret.reveal().to_owned(),
+            expires_at: token.1.to_string(),
+        },
+        named_by,
+        ignored,
+    };
+    Ok((status, Json(created)))
+}
+
+/// A request for a session, checked.
+struct Wanted {
+    new: remote::NewSession,
+    named_by: NamedBy,
+    ignored: Vec<Ignored>,
+    /// What the caller calls the request, and a digest of what it asks for.
+    key: Option<(String, String)>,
+    token_seconds: u32,
+    /// Where the request came from.
+    from: String,
+}
+
+impl Wanted {
+    fn of(caller: &Caller, headers: &HeaderMap, new: &NewSession) -> Result<Self, Problem> {
+        let (named, named_by, ignored) = name(headers, new)?;
+        let links = new.links.as_ref().map(|l| l.checked());
+        let links = links
+            .transpose()
+            .map_err(|problem| problem.within("links"))?
+            .unwrap_or_default();
+        let names = new.repositories.iter().flatten();
+        if new.repositories.as_ref().map_or(0, Vec::len) > remote::REPOSITORIES_MOST {
+            return Err(Problem::invalid("repositories", "at most 32"));
+        }
+        let mut repositories: Vec<String> = Vec::new();
+        for (at, name) in names.enumerate() {
+            let name = name.checked(&format!("repositories.{at}"))?;
+            if !repositories.contains(&name) {
+                repositories.push(name);
+            }
+        }
+        if let Some(id) = new.id
+            && id.uuid().get_version_num() != 7
+        {
+            return Err(Problem::invalid("id", "`ses_` and a UUID of version 7"));
+        }
+        let token_seconds = new.token_seconds.unwrap_or(TOKEN_SECONDS);
+        if !(60..=2_592_000).contains(&token_seconds) {
+            return Err(Problem::invalid("token_seconds", TOKEN_RULE));
+        }
+        let mode: Mode = new.mode.unwrap_or_default().into();
+        Ok(Self {
+            key: key(headers, &links, new)?,
+            new: remote::NewSession {
+                id: new.id,
+                home: new.home,
+                agent: new.agent.clone(),
+                conversation: named,
+                native: new.native_id.clone(),
+                mode,
+                cwd: new.cwd.as_deref().map(directory).transpose()?,
+                links,
+                repositories,
+                by: caller.by(),
+            },
+            named_by,
+            ignored,
+            token_seconds,
+            from: caller.from.to_string(),
+        })
+    }
+
+    fn create(
+        &self,
+        here: &Here<'_>,
+        ledger: &mut dyn Ledger,
+        digest: &str,
+    ) -> Result<(SessionTold, bool, (TokenId, Timestamp)), Problem> {
+        let id = ledger.id();
+        if self.new.mode == Mode::Driven && self.new.home.is_some_and(|home| home != id) {
+            let detail = "home: a session that is driven here is at home here";
+            return Err(Problem::conflict("home-elsewhere", detail));
+        }
+        refusable(ledger, |tx| {
+            let new = match self.known(tx)? {
+                Some(known) => remote::NewSession {
+                    id: Some(known),
+                    ..self.new.clone()
+                },
+                None => self.new.clone(),
+            };
+            let created = remote::create(here, tx, id, &new)?;
+            let session = created.record.id;
+            self.note(here, tx, session)?;
+            let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
+            // What goes into the audit comes last: until the end of the transaction nobody else writes there.
+            let token = token(here, tx, session, self.token_seconds, digest, &self.new.by)?;
+            if !created.already {
+                remote::created(here, tx, &new, session, &self.from)?;
+            }
+            Ok((told, created.already, token))
+        })
+    }
+
+    /// The session that the same request gave before.
+    fn known(&self, tx: &mut dyn Transaction) -> Result<Option<SessionId>, Problem> {
+        let Some((key, content)) = &self.key else {
+            return Ok(None);
+        };
+        let Some(before) = tx.request(key)? else {
+            return Ok(None);
+        };
+        if before.content != *content {
+            let detail = "the key was used for another request";
+            return Err(Problem::conflict("key-reused", detail));
+        }
+        let session = before.outcome.parse();
+        session.map(Some).map_err(|_| Problem::internal())
+    }
+
+    fn note(
+        &self,
+        here: &Here<'_>,
+        tx: &mut dyn Transaction,
+        session: SessionId,
+    ) -> Result<(), Problem> {
+        let Some((key, content)) = &self.key else {
+            return Ok(());
+        };
+        tx.put_request(&RequestRecord {
+            key: key.clone(),
+            content: content.clone(),
+            outcome: session.to_string(),
+            at: here.now(),
+        })?;
+        Ok(())
+    }
+}
+
+/// The name of the conversation: the body's comes first, then the header's, then the baggage's.
+fn name(
+    headers: &HeaderMap,
+    new: &NewSession,
+) -> Result<(Option<ConversationId>, NamedBy, Vec<Ignored>), Problem> {
+    let header = one(headers, CONVERSATION)?;
+    let baggage = baggage(headers);
+    let named = [
+        (
+            NamedBy::Body,
+            conversation("conversation_id", new.conversation_id.as_deref())?,
+        ),
+        (
+            NamedBy::Header,
+            conversation(CONVERSATION, header.as_deref())?,
+        ),
+        (
+            NamedBy::Baggage,
+            conversation("baggage", baggage.as_deref())?,
+        ),
+    ];
+    let mut present = named.into_iter().filter_map(|(by, name)| Some((by, name?)));
+    let first = present.next();
+    let ignored = |(named_by, name): (NamedBy, ConversationId)| Ignored {
+        named_by,
+        value: name.to_string(),
+    };
+    let ignored = present.map(ignored).collect();
+    Ok(match (first, &new.native_id) {
+        (Some((by, name)), _) => (Some(name), by, ignored),
+        (None, Some(_)) => (None, NamedBy::Agent, ignored),
+        (None, None) => (None, NamedBy::Nobody, ignored),
+    })
+}
+
+/// The value of a header that is there once at most.
+fn one(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    let (first, second) = (values.next(), values.next());
+    if second.is_some() {
+        return Err(Problem::invalid(name, "a header that is given once"));
+    }
+    let text = first.map(|value| value.to_str().map(str::to_owned));
+    text.transpose()
+        .map_err(|_| Problem::invalid(name, "printable ASCII characters"))
+}
+
+/// The member `session.id` of the baggage of a trace (W3C Baggage). What is no baggage names nothing.
+fn baggage(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all("baggage").iter();
+    let members = values
+        .filter_map(|v| v.to_str().ok())
+        .flat_map(|v| v.split(','));
+    let member = |member: &str| {
+        let pair = member.split(';').next().unwrap_or_default();
+        let (key, value) = pair.split_once('=')?;
+        (key.trim() == "session.id").then(|| value.trim().to_owned())
+    };
+    members.filter_map(member).next()
+}
+
+fn key(
+    headers: &HeaderMap,
+    links: &[Link],
+    new: &NewSession,
+) -> Result<Option<(String, String)>, Problem> {
+    let Some(key) = one(headers, KEY)? else {
+        return Ok(None);
+    };
+    let plain = (1..=200).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic());
+    if !plain {
+        let rule = "1 to 200 printable ASCII characters without blanks";
+        return Err(Problem::invalid(KEY, rule));
+    }
+    let asked = format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {links:?} {:?}",
+        new.id,
+        new.home,
+        new.agent,
+        new.conversation_id,
+        new.native_id,
+        new.mode,
+        new.cwd,
+        new.repositories
+    );
+    let content = blake3::hash(asked.as_bytes()).to_hex().to_string();
+    Ok(Some((format!("session:{key}"), content)))
+}
+
+fn directory(text: &str) -> Result<String, Problem> {
+    let length = text.chars().count();
+    let plain = (1..=4096).contains(&length) && !text.chars().any(char::is_control);
+    match plain {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::invalid(
+            "cwd",
+            "1 to 4096 characters, no control characters",
+        )),
+    }
+}
+
+/// Gives a session a token, and lets go of those it had.
+fn token(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    seconds: u32,
+    digest: &str,
+    by: &str,
+) -> Result<(TokenId, Timestamp), Problem> {
+    let now = here.now();
+    let expires_at = now.plus_millis(i64::from(seconds) * 1000);
+    let id = TokenId::mint(here.ids);
+    for before in tx.tokens(Some(session), None, 0)? {
+        let grace = i64::try_from(GRACE.as_millis()).unwrap_or(i64::MAX);
+        tx.replace_token(before.id, id, now.plus_millis(grace))?;
+    }
+    let name = format!("session {}", session.short());
+    let new = NewToken {
+        id,
+        digest: digest.to_owned(),
+        scope: Scope::Session(session),
+        name: TokenName::new(name).map_err(|_| Problem::internal())?,
+        by: by.to_owned(),
+        expires_at: Some(expires_at),
+    };
+    access::issue_in(tx, here, &new)?;
+    Ok((id, expires_at))
+}
+
+/// Gives a session another token; the one before holds for a minute more
+#[utoipa::path(post, path = "/v1/sessions/{session}/token", tag = "sessions", operation_id = "rotate_session_token",
+    security(("launcher" = [])),
+    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    responses((status = 201, description = "The token", body = TokenTold), Problems))]
+pub(crate) async fn token_of(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+) -> Result<(StatusCode, Json<TokenTold>), Problem> {
+    let session = path.session()?;
+    let secret = Secret::mint(&caller.tenant, &clock::secret());
+    let (digest, by) = (secret.digest(), caller.by());
+    let made = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        refusable(ledger, |tx| {
+            if tx.session(session)?.is_none() {
+                return Err(TurnError::NoSession(session).into());
+            }
+            token(here, tx, session, TOKEN_SECONDS, &digest, &by)
+        })
+    });
+    let (id, expires_at) = made.await??;
+    let token = TokenTold {
+        id,
+        secret: secret.reveal().to_owned(),
+        expires_at: expires_at.to_string(),
+    };
+    Ok((StatusCode::CREATED, Json(token)))
+}
