@@ -31,6 +31,11 @@ const TRIES: u32 = 3;
 /// How many sessions with an open turn are looked at for one that can be sealed.
 const UNSEALED_MOST: usize = 10_000;
 
+/// A log of more entries than this is folded when nothing was added to it for [`SILENT_MS`].
+const LONG: u64 = 1_000;
+/// In milliseconds.
+const SILENT_MS: i64 = 2_000;
+
 /// Whether a queue holds more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
@@ -49,9 +54,17 @@ pub struct Run {
     swept: BTreeSet<RepositoryId>,
     /// Sessions whose open turn is all that is not sealed, as they were then: head and end.
     waiting: BTreeMap<SessionId, (u64, Option<Timestamp>)>,
+    /// Long logs grow right now, which are folded when they are silent.
+    folds_later: bool,
 }
 
 impl Run {
+    /// Whether something waits until it is silent for a moment.
+    #[must_use]
+    pub const fn folds_later(&self) -> bool {
+        self.folds_later
+    }
+
     /// Notes a failure; `true` when the item failed too often.
     fn again(&mut self, queue: &str, item: &str) -> bool {
         let tries = self
@@ -85,7 +98,12 @@ pub fn slice(
     // A fold reads a whole log: one that still grows by slices is folded once, at its end.
     let reading = transcripts(world, ledger, run)?;
     note(reading);
-    note(!reading && fold_sessions(world, ledger, SLICE)? > 0);
+    run.folds_later = false;
+    if !reading {
+        let folded = fold_silent(world, ledger, SLICE)?;
+        run.folds_later = folded.waiting > 0;
+        note(folded.done > 0);
+    }
     note(bury(world, ledger)?);
     for repository in read(ledger, |tx| tx.repositories())? {
         let open = read(ledger, |tx| tx.open_intents(Some(repository.id)))?;
@@ -266,25 +284,68 @@ pub fn fold_sessions(
     ledger: &mut dyn Ledger,
     most: usize,
 ) -> Result<usize, LedgerError> {
-    let home = ledger.id();
     let sessions = read(ledger, |tx| tx.unfolded(most))?;
     for session in &sessions {
-        write(ledger, Durability::Process, |tx| {
-            let Some(record) = tx.session(*session)? else {
-                return Ok(());
-            };
-            // What can be read of a damaged log is what it amounts to; `verify` tells the rest.
-            let entries = verify::readable(tx, *session)?;
-            let view = fold::session(&entries);
-            // A transcript has no word for the end of a session that was never seen running.
-            let unseen =
-                record.origin == SessionOrigin::Import && tx.bindings(*session)?.is_empty();
-            let over = unseen || record.ended_at.is_some();
-            tx.put_summary(*session, &summary(&view, over), record.head)?;
-            pull_requests::link(here, tx, home, &record, &entries)
-        })?;
+        fold_session(here, ledger, *session)?;
     }
     Ok(sessions.len())
+}
+
+/// What folding without haste came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Folded {
+    /// Sessions that were folded.
+    pub done: usize,
+    /// Sessions that wait until they are silent.
+    pub waiting: usize,
+}
+
+/// As [`fold_sessions`], but for long logs that grow right now: a fold reads a whole log, and one that is driven fast
+/// would be read over and over.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn fold_silent(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    most: usize,
+) -> Result<Folded, LedgerError> {
+    let mut folded = Folded::default();
+    // Those that are silent for longest come first.
+    for session in read(ledger, |tx| tx.unfolded(most))? {
+        let record = read(ledger, |tx| tx.session(session))?;
+        // A clock that was set back does not hold it up.
+        let grows =
+            |r: &SessionRecord| (0..SILENT_MS).contains(&here.now().millis_since(r.last_at));
+        if record.is_some_and(|r| r.head > LONG && r.ended_at.is_none() && grows(&r)) {
+            folded.waiting += 1;
+            continue;
+        }
+        fold_session(here, ledger, session)?;
+        folded.done += 1;
+    }
+    Ok(folded)
+}
+
+fn fold_session(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+) -> Result<(), LedgerError> {
+    let home = ledger.id();
+    write(ledger, Durability::Process, |tx| {
+        let Some(record) = tx.session(session)? else {
+            return Ok(());
+        };
+        // What can be read of a damaged log is what it amounts to; `verify` tells the rest.
+        let entries = verify::readable(tx, session)?;
+        let view = fold::session(&entries);
+        // A transcript has no word for the end of a session that was never seen running.
+        let unseen = record.origin == SessionOrigin::Import && tx.bindings(session)?.is_empty();
+        let over = unseen || record.ended_at.is_some();
+        tx.put_summary(session, &summary(&view, over), record.head)?;
+        pull_requests::link(here, tx, home, &record, &entries)
+    })
 }
 
 fn summary(view: &fold::SessionView, over: bool) -> Summary {

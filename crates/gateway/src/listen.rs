@@ -186,7 +186,7 @@ async fn fold(app: App) {
         }
         for tenant in app.remembered().tenants() {
             let folded = app.ledgers().write(&tenant, |here, ledger| {
-                worker::fold_sessions(here, ledger, FOLDS)
+                worker::fold_silent(here, ledger, FOLDS)
             });
             if !matches!(folded.await, Ok(Ok(_))) {
                 tracing::warn!("sessions that grew could not be folded");

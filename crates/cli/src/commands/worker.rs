@@ -74,7 +74,10 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
             feeders.more();
             continue;
         }
-        idle = if feeders.are_idle() { idle + 1 } else { 0 };
+        idle = match feeders.are_idle() && !run.folds_later() {
+            true => idle + 1,
+            false => 0,
+        };
         let is_over = match args.once {
             true => idle > 0,
             false => idle > IDLE_SLICES || changed(program.as_ref()),

@@ -133,6 +133,26 @@ fn a_summary_is_the_fold_of_the_log() {
 }
 
 #[test]
+fn a_long_log_that_grows_is_folded_when_it_is_silent() {
+    let mut stage = Stage::new();
+    let many = (0..1_001).map(|n| prompt(&n.to_string(), 100));
+    stage.hear(says("long", many.collect()));
+    stage.hear(says("short", vec![prompt("p", 100)]));
+    let fold = |stage: &mut Stage, now: i64| {
+        stage.now.set(now);
+        let folded = stage.play(|world, ledger| worker::fold_silent(world, ledger, 9));
+        let folded = folded.unwrap();
+        (folded.done, folded.waiting)
+    };
+    assert_eq!(fold(&mut stage, 101), (1, 1));
+    assert_eq!(fold(&mut stage, 101), (0, 1));
+    assert_eq!(fold(&mut stage, 102), (1, 0));
+    // A clock that was set back holds nothing up.
+    stage.hear(says("long", vec![prompt("more", 103)]));
+    assert_eq!(fold(&mut stage, 50), (1, 0));
+}
+
+#[test]
 fn a_transcript_that_cannot_be_read_is_set_aside_after_three_times() {
     let mut stage = Stage::new();
     let one = stage.hear(says("one", vec![started(1, StartKind::Startup)]));

@@ -10,7 +10,7 @@ use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
 use siglum_domain::{ConversationId, SessionId, Timestamp, TokenId, TokenName};
 use siglum_engine::access::{self, NewToken};
-use siglum_engine::remote::{self};
+use siglum_engine::remote;
 use siglum_engine::{Here, turn::TurnError};
 use siglum_ledger::{Ledger, Mode, RequestRecord, Transaction};
 use siglum_platform::clock;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::AgentName;
 use siglum_domain::link::Link;
-use siglum_engine::remote::{self};
+use siglum_engine::remote;
 use siglum_engine::turn::TurnError;
 use siglum_ledger::{Order, SessionFilter, read};
 
