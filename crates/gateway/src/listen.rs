@@ -26,13 +26,13 @@ use crate::settings::Settings;
 /// How long to wait after the system had no room for a connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
 /// How often what grew old is let go.
-const TIDY: Duration = Duration::from_secs(60);
+const TIDY: Duration = Duration::from_secs(15);
 /// How often it is looked which sessions grew, in a store that no worker looks after.
 const FOLD: Duration = Duration::from_secs(1);
 /// Sessions that are folded in one go.
 const FOLDS: usize = 64;
 /// So long a session of requests may be silent before it is taken for expired, once its tokens are.
-const SILENT: Duration = Duration::from_secs(60);
+const SILENT: Duration = Duration::from_secs(15);
 /// How long what came of a request is kept for those who ask again.
 const KEPT: Duration = Duration::from_hours(24);
 
