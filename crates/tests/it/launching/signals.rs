@@ -125,11 +125,12 @@ fn keys_of_the_terminal_interrupt_and_stop_the_command_once() {
     let (code, shown) = terminal.press(&format!("{run} sh -c 'echo up; sleep 60'"), "up", 0x03);
     assert_eq!(code, "130", "{shown}");
 
-    let (code, shown) = terminal.press(
-        &format!("{run} sh -c 'echo up; sleep 1; exit 6'"),
-        "up",
-        0x1a,
-    );
+    // A shell that starts another program right then waits for it and cannot be stopped meanwhile.
+    let waiting = "import sys, time; print('up', flush=True); time.sleep(1); sys.exit(6)";
+    let script = repo.world.root.join("waits.py");
+    std::fs::write(&script, waiting).unwrap();
+    let waits = format!("{run} python3 '{}'", script.display());
+    let (code, shown) = terminal.press(&waits, "up", 0x1a);
     assert!(
         ["146", "147", "148"].contains(&code.as_str()),
         "{code} {shown}"
