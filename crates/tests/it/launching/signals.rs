@@ -122,15 +122,21 @@ fn keys_of_the_terminal_interrupt_and_stop_the_command_once() {
     let keys = format!("{run} python3 '{}'", script.display());
     let (code, shown) = terminal.press(&keys, "up", 0x03);
     assert_eq!(code, "11", "{shown}");
-    let (code, shown) = terminal.press(&format!("{run} sh -c 'echo up; sleep 60'"), "up", 0x03);
+    // A shell that starts another program right then waits for it, and takes no key meanwhile.
+    let waits = |name: &str, text: &str| {
+        let script = repo.world.root.join(name);
+        std::fs::write(&script, text).unwrap();
+        format!("{run} python3 '{}'", script.display())
+    };
+    let text = "import signal, time\n\
+                signal.signal(signal.SIGINT, signal.SIG_DFL)\n\
+                print('up', flush=True)\n\
+                time.sleep(60)\n";
+    let (code, shown) = terminal.press(&waits("interrupted.py", text), "up", 0x03);
     assert_eq!(code, "130", "{shown}");
 
-    // A shell that starts another program right then waits for it and cannot be stopped meanwhile.
-    let waiting = "import sys, time; print('up', flush=True); time.sleep(1); sys.exit(6)";
-    let script = repo.world.root.join("waits.py");
-    std::fs::write(&script, waiting).unwrap();
-    let waits = format!("{run} python3 '{}'", script.display());
-    let (code, shown) = terminal.press(&waits, "up", 0x1a);
+    let text = "import sys, time; print('up', flush=True); time.sleep(1); sys.exit(6)";
+    let (code, shown) = terminal.press(&waits("stopped.py", text), "up", 0x1a);
     assert!(
         ["146", "147", "148"].contains(&code.as_str()),
         "{code} {shown}"
