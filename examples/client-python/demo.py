@@ -13,7 +13,7 @@ TURNS = 3
 
 
 def main() -> None:
-    gateway = Gateway(os.environ["SIGLUM_GATEWAY"], os.environ["SIGLUM_TOKEN"])
+    gateway = Gateway(os.environ["SIGLUM_GATEWAY"], os.environ["SIGLUM_GATEWAY_TOKEN"])
     refusals: list[Json] = []
 
     def refused(work: object, *arguments: object, **more: object) -> None:

@@ -14,7 +14,7 @@ async function first(session: Session, after: number, count: number): Promise<st
   return found.map((sealed) => sealed.receipt.digest);
 }
 
-const gateway = new Gateway(env["SIGLUM_GATEWAY"] ?? "", env["SIGLUM_TOKEN"] ?? "");
+const gateway = new Gateway(env["SIGLUM_GATEWAY"] ?? "", env["SIGLUM_GATEWAY_TOKEN"] ?? "");
 const refusals: Json[] = [];
 const refused = async (work: Promise<unknown>): Promise<void> => {
   await work.catch((error: unknown) => {

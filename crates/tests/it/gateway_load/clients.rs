@@ -33,7 +33,7 @@ fn check(client: impl FnOnce(&World) -> Command) {
     client
         .arg("a-conversation")
         .env("SIGLUM_GATEWAY", format!("http://{}", wire.address))
-        .env("SIGLUM_TOKEN", token["secret"].as_str().unwrap());
+        .env("SIGLUM_GATEWAY_TOKEN", token["secret"].as_str().unwrap());
     let output = client.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
