@@ -2,7 +2,7 @@
 //!
 //! A session has one home ledger that alone extends its chain. Another one takes a replica: the session's record, its
 //! sealed turns with the receipts that prove them, the statements that were made, and the commits as their home judged
-//! them. [`send`] says what a destination lacks, [`apply`] takes it. Both may be killed at any moment, and an answer may
+//! them. [`Sender`] says what a destination lacks, [`apply`] takes it. Both may be killed at any moment, and an answer may
 //! be lost: what comes twice, late or in another order changes nothing.
 //!
 //! What never leaves: the digests of launch tokens, what git processes looked like (intents), versions of files, turns
