@@ -9,18 +9,16 @@ use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Verdict;
 use siglum_domain::fold::{self, Entry, SessionView, TurnView};
 use siglum_domain::link::Link;
-use siglum_domain::observation::{Body, Fact, Observation, Recovery, Source};
+use siglum_domain::observation::{Body, Recovery};
 use siglum_domain::redact::Redactor;
-use siglum_domain::{IdSource, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
+use siglum_domain::{IdSource, Oid, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{
-    CommitRecord, Durability, Ledger, LedgerError, Mode, NewEntry, Relation, SeenBy, Segment,
-    SessionFilter, SessionListing, SessionRecord, Statement, StatementRecord, Transaction, read,
-    write,
+    CommitRecord, Durability, Ledger, LedgerError, Mode, Relation, SeenBy, Segment, SessionFilter,
+    SessionListing, SessionRecord, Statement, StatementRecord, Transaction, read, write,
 };
 
 use crate::overview::{self, Stand};
 use crate::why::{self, SessionCard, card};
-use crate::world::salt;
 use crate::{World, audit, launch, session, verify};
 
 /// How many commits and children of a session are told at most.
@@ -356,26 +354,8 @@ pub fn end(
                 end: None,
             },
         )?;
-        let said = Observation {
-            source: Source::Siglum,
-            key: format!("ended:{number}"),
-            event: format!("ended:{number}"),
-            at,
-            turn: None,
-            subagent: None,
-            fact: Fact::SessionEnded {
-                reason: "a person said so".to_owned(),
-            },
-        };
-        tx.append(&NewEntry {
-            id: ObservationId::mint(ids),
-            session: id,
-            turn: None,
-            recorded_at: at,
-            salt: salt(ids),
-            observation: &said,
-        })?;
-        session::end(tx, ids, id, record.repository, at)?;
+        let (key, reason) = (format!("ended:{number}"), "a person said so".to_owned());
+        session::say_ended(tx, ids, &record, key, reason, at)?;
         let entry = audit::Entry::done(by, Action::SessionEnded).of(id);
         let entry = entry.with(json!({ "how": "a person said so" }));
         audit::put(tx, ids, Redactor::shared(), at, &entry)?;

@@ -8,18 +8,14 @@ use serde_json::json;
 use siglum_domain::audit::Action;
 use siglum_domain::intake::{AgentMatter, LaunchClaim, Place, Scene};
 use siglum_domain::link::Stated;
-use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::process::{Chain, ProcessIdentity};
-use siglum_domain::{
-    AgentName, ConversationId, NativeId, ObservationId, RepositoryId, SessionId, Timestamp,
-};
+use siglum_domain::{AgentName, ConversationId, NativeId, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    Binding, Claim, Durability, Launch, LaunchEnd, Ledger, LedgerError, Mode, NewEntry,
-    OwnWorktree, Relation, SessionOrigin, SessionRecord, Statement, Transaction, read, write,
+    Binding, Claim, Durability, Launch, LaunchEnd, Ledger, LedgerError, Mode, OwnWorktree,
+    Relation, SessionOrigin, SessionRecord, Statement, Transaction, read, write,
 };
 
 use crate::audit::{self, Entry};
-use crate::world::salt;
 use crate::{Here, session, why};
 
 /// The agent of a session of which nobody said what runs in it.
@@ -378,24 +374,7 @@ fn over(
     if newest.is_some_and(|b| (here.alive)(&b.process) == Some(true)) {
         return Ok(());
     }
-    let said = Observation {
-        source: Source::Siglum,
-        key: key.to_owned(),
-        event: key.to_owned(),
-        at,
-        turn: None,
-        subagent: None,
-        fact: Fact::SessionEnded { reason },
-    };
-    tx.append(&NewEntry {
-        id: ObservationId::mint(here.ids),
-        session,
-        turn: None,
-        recorded_at: at,
-        salt: salt(here.ids),
-        observation: &said,
-    })?;
-    session::end(tx, here.ids, session, record.repository, at)
+    session::say_ended(tx, here.ids, &record, key.to_owned(), reason, at)
 }
 
 /// How a launch ended, in words.

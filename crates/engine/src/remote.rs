@@ -9,19 +9,17 @@ use serde_json::json;
 use siglum_domain::access::Scope;
 use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
-use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::{
-    AgentName, CheckpointId, ConversationId, LedgerId, NativeId, ObservationId, Oid, RepositoryId,
-    SessionId, Timestamp,
+    AgentName, CheckpointId, ConversationId, LedgerId, NativeId, Oid, RepositoryId, SessionId,
+    Timestamp,
 };
 use siglum_ledger::{
-    CheckpointKind, CheckpointRecord, LaunchEnd, LedgerError, Mode, NewEntry, Order, SessionFilter,
+    CheckpointKind, CheckpointRecord, LaunchEnd, LedgerError, Mode, Order, SessionFilter,
     SessionOrigin, SessionRecord, Statement, StatementRecord, Transaction,
 };
 
 use crate::audit::{self, Entry};
 use crate::links::{self, Change};
-use crate::world::salt;
 use crate::{Here, launch, session};
 
 /// The most repositories that one session may name.
@@ -356,29 +354,14 @@ pub fn end(
         audit::record(tx, here, &entry)?;
         return Ok(true);
     }
-    if record.mode == Mode::Observed {
-        let key = format!("ended:{number}");
-        let said = Observation {
-            source: Source::Siglum,
-            key: key.clone(),
-            event: key,
-            at,
-            turn: None,
-            subagent: None,
-            fact: Fact::SessionEnded {
-                reason: launch::words(end),
-            },
-        };
-        tx.append(&NewEntry {
-            id: ObservationId::mint(here.ids),
-            session,
-            turn: None,
-            recorded_at: at,
-            salt: salt(here.ids),
-            observation: &said,
-        })?;
+    match record.mode {
+        Mode::Observed => {
+            let (key, reason) = (format!("ended:{number}"), launch::words(end));
+            session::say_ended(tx, here.ids, &record, key, reason, at)?;
+        }
+        // Only its driver adds to its log.
+        Mode::Driven => session::end(tx, here.ids, session, record.repository, at)?,
     }
-    session::end(tx, here.ids, session, record.repository, at)?;
     audit::record(tx, here, &entry)?;
     Ok(true)
 }

@@ -419,6 +419,35 @@ fn began_again(
     Ok(newest.is_some_and(|b| b.bound_at > at) || turn.is_some_and(|t| t.opened_at > at))
 }
 
+/// Says in the log of a session that it ended, and ends it.
+pub(crate) fn say_ended(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    record: &SessionRecord,
+    key: String,
+    reason: String,
+    at: Timestamp,
+) -> Result<(), LedgerError> {
+    let said = Observation {
+        source: Source::Siglum,
+        event: key.clone(),
+        key,
+        at,
+        turn: None,
+        subagent: None,
+        fact: Fact::SessionEnded { reason },
+    };
+    tx.append(&NewEntry {
+        id: ObservationId::mint(ids),
+        session: record.id,
+        turn: None,
+        recorded_at: at,
+        salt: salt(ids),
+        observation: &said,
+    })?;
+    end(tx, ids, record.id, record.repository, at)
+}
+
 /// Ends a session: nothing of it runs any more, and if no commit holds its work, a checkpoint does.
 pub(crate) fn end(
     tx: &mut dyn Transaction,

@@ -3,7 +3,7 @@ use std::cell::Cell;
 use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::fold::ToolCall;
 use siglum_domain::intake::{AgentMatter, Intake, Matter, VERSION};
-use siglum_domain::observation::{ToolClass, event};
+use siglum_domain::observation::{Fact, Observation, Source, ToolClass, event};
 use siglum_domain::redact::Redacted;
 use siglum_domain::{AgentName, LedgerId, NativeId};
 use siglum_ledger::SqliteLedger;

@@ -8,7 +8,7 @@ use siglum_engine::remote;
 use siglum_engine::turn::TurnError;
 use siglum_ledger::read;
 
-use super::path::Path;
+use super::path::{OfSession, Path};
 use super::refusable::refusable;
 use super::told;
 use crate::app::App;
@@ -26,7 +26,7 @@ const PAGE_MOST: usize = 500;
 /// Records a checkpoint of a session; with a commit it is what the session claims to have made
 #[utoipa::path(post, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "record_checkpoint",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     request_body = NewCheckpoint,
     responses(
         (status = 201, description = "It is recorded", body = Recorded),
@@ -80,7 +80,7 @@ pub(crate) async fn record(
 #[utoipa::path(get, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "list_session_checkpoints",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        OfSession,
         ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "The checkpoints", body = Checkpoints), Problems))]

@@ -15,7 +15,7 @@ use siglum_engine::{Here, turn::TurnError};
 use siglum_ledger::{Ledger, Mode, RequestRecord, Transaction};
 use siglum_platform::clock;
 
-use super::path::Path;
+use super::path::{OfSession, Path};
 use super::refusable::refusable;
 use super::told;
 use crate::app::App;
@@ -360,7 +360,7 @@ fn token(
 /// Gives a session another token; the one before holds for a minute more
 #[utoipa::path(post, path = "/v1/sessions/{session}/token", tag = "sessions", operation_id = "rotate_session_token",
     security(("launcher" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     responses((status = 201, description = "The token", body = TokenTold), Problems))]
 pub(crate) async fn token_of(
     State(app): State<App>,

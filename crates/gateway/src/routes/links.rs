@@ -7,7 +7,7 @@ use siglum_engine::remote;
 use siglum_engine::turn::TurnError;
 use siglum_ledger::read;
 
-use super::path::Path;
+use super::path::{OfSession, Path};
 use super::refusable::refusable;
 use crate::app::App;
 use crate::body::Body;
@@ -19,7 +19,7 @@ use crate::wire::{Links, LinksTold};
 /// Lists what is attached to a session, and everything that was ever attached or detached
 #[utoipa::path(get, path = "/v1/sessions/{session}/links", tag = "links", operation_id = "list_links",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     responses((status = 200, description = "The links", body = LinksTold), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
@@ -43,7 +43,7 @@ pub(crate) async fn list(
 /// Attaches links to a session; what is attached already stays
 #[utoipa::path(post, path = "/v1/sessions/{session}/links", tag = "links", operation_id = "attach_links",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     request_body = Links,
     responses((status = 200, description = "The links", body = LinksTold), Problems))]
 pub(crate) async fn attach(
@@ -58,7 +58,7 @@ pub(crate) async fn attach(
 /// Detaches links from a session; what is not attached stays so
 #[utoipa::path(post, path = "/v1/sessions/{session}/links/detach", tag = "links", operation_id = "detach_links",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     request_body = Links,
     responses((status = 200, description = "The links", body = LinksTold), Problems))]
 pub(crate) async fn detach(

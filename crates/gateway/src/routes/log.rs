@@ -11,7 +11,7 @@ use futures_util::Stream;
 use siglum_engine::turn::{self, TurnError};
 use siglum_ledger::read;
 
-use super::path::Path;
+use super::path::{OfSession, Path};
 use crate::app::App;
 use crate::caller::{self, Caller};
 use crate::openapi::Problems;
@@ -30,7 +30,7 @@ const ALIVE: Duration = Duration::from_secs(15);
 #[utoipa::path(get, path = "/v1/sessions/{session}/events", tag = "log", operation_id = "read_log",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        OfSession,
         ("after" = Option<i64>, Query, description = "Behind this sequence", minimum = 0, maximum = 9_007_199_254_740_991_i64),
         ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
     ),
@@ -55,7 +55,7 @@ pub(crate) async fn read_log(
 #[utoipa::path(get, path = "/v1/sessions/{session}/receipts", tag = "log", operation_id = "list_receipts",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        OfSession,
         ("after" = Option<i64>, Query, description = "Behind this number", minimum = 0, maximum = 9_007_199_254_740_991_i64),
         ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
     ),
@@ -99,7 +99,7 @@ fn part(mut query: Query) -> Result<(u64, usize), Problem> {
 #[utoipa::path(get, path = "/v1/sessions/{session}/stream", tag = "log", operation_id = "stream_session",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        OfSession,
         ("last-event-id" = Option<String>, Header, description = "Behind this receipt", pattern = r"^[0-9]{1,15}$"),
     ),
     responses((status = 200, description = "The stream; the data of each event is a `SealedTold`", body = String, content_type = "text/event-stream"), Problems))]

@@ -5,9 +5,23 @@ use std::str::FromStr;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use siglum_domain::{CheckpointId, SessionId};
+use utoipa::IntoParams;
 
 use crate::app::App;
 use crate::problem::Problem;
+
+/// The session in a path, for the document.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(
+    dead_code,
+    reason = "the document alone reads it; `Path` gives the session"
+)]
+pub(crate) struct OfSession {
+    /// The session
+    #[param(pattern = r"^ses_[0-9a-f]{32}$")]
+    session: String,
+}
 
 /// The parameters of a path, decoded.
 pub(crate) struct Path(Vec<(String, String)>);

@@ -8,7 +8,7 @@ use siglum_engine::remote;
 use siglum_engine::turn::TurnError;
 use siglum_ledger::{Order, SessionFilter, read};
 
-use super::path::Path;
+use super::path::{OfSession, Path};
 use super::refusable::refusable;
 use super::told;
 use crate::app::App;
@@ -105,7 +105,7 @@ fn wanted_links(query: &mut Query) -> Result<Vec<Link>, Problem> {
 /// Shows a session
 #[utoipa::path(get, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "show_session",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     responses((status = 200, description = "The session", body = SessionTold), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
@@ -126,7 +126,7 @@ pub(crate) async fn show(
 /// Says that a session lives
 #[utoipa::path(post, path = "/v1/sessions/{session}/heartbeat", tag = "sessions", operation_id = "heartbeat",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     responses((status = 200, description = "The session as it is now", body = SessionTold), Problems))]
 pub(crate) async fn heartbeat(
     State(app): State<App>,
@@ -148,7 +148,7 @@ pub(crate) async fn heartbeat(
 /// Ends a session, with how its work ended; a second time changes nothing
 #[utoipa::path(post, path = "/v1/sessions/{session}/end", tag = "sessions", operation_id = "end_session",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     request_body = NewEnd,
     responses((status = 200, description = "It has ended", body = Ended), Problems))]
 pub(crate) async fn end(

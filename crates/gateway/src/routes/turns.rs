@@ -9,7 +9,7 @@ use siglum_domain::observation::Observation;
 use siglum_engine::turn::{self, Committed, Hold, Holder, Opened};
 use siglum_platform::clock;
 
-use super::path::Path;
+use super::path::{OfSession, Path};
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
@@ -51,7 +51,7 @@ fn of(app: &App, caller: &Caller, path: &Path) -> Result<SessionId, Problem> {
 /// Takes the lease of a session, and settles what the driver before left
 #[utoipa::path(post, path = "/v1/sessions/{session}/lease", tag = "turns", operation_id = "take_lease",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     request_body = NewLease,
     responses((status = 200, description = "The lease", body = LeaseTold), Problems))]
 pub(crate) async fn lease(
@@ -78,7 +78,7 @@ pub(crate) async fn lease(
 /// Prolongs a lease; gives the epoch to go on with
 #[utoipa::path(post, path = "/v1/sessions/{session}/lease/renew", tag = "turns", operation_id = "renew_lease",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     request_body = Renewal,
     responses((status = 200, description = "The lease", body = Epoch), Problems))]
 pub(crate) async fn renew(
@@ -113,7 +113,7 @@ pub(crate) struct Done {
 /// Gives a lease back; one that somebody else took since stays
 #[utoipa::path(post, path = "/v1/sessions/{session}/lease/release", tag = "turns", operation_id = "release_lease",
     security(("launcher" = []), ("session" = [])),
-    params(("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$")),
+    params(OfSession),
     request_body = Held,
     responses((status = 200, description = "It is given back", body = Done), Problems))]
 pub(crate) async fn release(
@@ -160,7 +160,7 @@ impl Write {
 #[utoipa::path(put, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "commit_turn",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        OfSession,
         ("key" = String, Path, description = "What the driver calls the turn: the same on each try", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     request_body = Said,
@@ -197,7 +197,7 @@ pub(crate) async fn commit(
 #[utoipa::path(get, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "show_turn",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        OfSession,
         ("key" = String, Path, description = "What its driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     responses((status = 200, description = "Its receipt", body = ReceiptTold), Problems))]
@@ -219,7 +219,7 @@ pub(crate) async fn receipt(
 #[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/open", tag = "turns", operation_id = "open_turn",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        OfSession,
         ("key" = String, Path, description = "What the driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     request_body = Said,
@@ -257,7 +257,7 @@ pub(crate) async fn open(
 #[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/append", tag = "turns", operation_id = "append_to_turn",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        OfSession,
         ("key" = String, Path, description = "What the driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     request_body = Said,
@@ -280,7 +280,7 @@ pub(crate) async fn append(
 #[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/abort", tag = "turns", operation_id = "abort_turn",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("session" = String, Path, description = "The session", pattern = r"^ses_[0-9a-f]{32}$"),
+        OfSession,
         ("key" = String, Path, description = "What the driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     request_body = Held,

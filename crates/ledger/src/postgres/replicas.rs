@@ -10,7 +10,7 @@ use crate::record::*;
 use crate::replicas::{
     Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, RewriteRecord,
 };
-use crate::row::{from_word, pack, unpack, word};
+use crate::row::{from_word, pack, unpack};
 use crate::stored::Subjects;
 use crate::{LedgerError, Replicas};
 
@@ -323,33 +323,14 @@ impl Replicas for Tx<'_> {
     }
 
     fn put_replica_session(&mut self, r: &SessionRecord, natives: &[NativeId]) -> Result<()> {
-        let sql = "INSERT INTO sessions (tenant, id, agent, conversation_id, home, mode, origin, parent, parent_relation, \
-             created_at, last_at, ended_at, cwd, repository, worktree, parent_at, archived_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
-             ON CONFLICT (tenant, id) DO UPDATE SET agent = excluded.agent, parent = excluded.parent, \
+        self.insert_session(
+            r,
+            "ON CONFLICT (tenant, id) DO UPDATE SET agent = excluded.agent, parent = excluded.parent, \
              parent_relation = excluded.parent_relation, created_at = excluded.created_at, last_at = excluded.last_at, \
              ended_at = excluded.ended_at, cwd = excluded.cwd, repository = excluded.repository, \
              worktree = excluded.worktree, parent_at = excluded.parent_at, archived_at = excluded.archived_at, \
-             unseen = false, folded = 0";
-        let of: [Value<'_>; 16] = [
-            &Col(r.id),
-            &r.agent.as_str(),
-            &r.conversation.as_str(),
-            &Col(r.home),
-            &word(&r.mode),
-            &word(&r.origin),
-            &r.parent.map(|(p, _)| Col(p)),
-            &r.parent.map(|(_, relation)| word(&relation)),
-            &Col(r.created_at),
-            &Col(r.last_at),
-            &r.ended_at.map(Col),
-            &r.cwd,
-            &r.repository.map(Col),
-            &r.worktree,
-            &r.parent_at.map(int),
-            &r.archived_at.map(Col),
-        ];
-        self.run(sql, &of)?;
+             unseen = false, folded = 0",
+        )?;
         let gone = "DELETE FROM replica_aliases WHERE tenant = $1 AND session = $2";
         self.run(gone, &[&Col(r.id)])?;
         let names: Vec<String> = natives.iter().map(|n| clean(n.as_str())).collect();

@@ -58,6 +58,37 @@ impl Tx<'_> {
         })?;
         Ok(records)
     }
+
+    /// Adds a session; `otherwise` says what is done where it is there.
+    pub(super) fn insert_session(&mut self, r: &SessionRecord, otherwise: &str) -> Result<()> {
+        let sql = format!(
+            "INSERT INTO sessions (tenant, id, agent, conversation_id, home, mode, origin, parent, parent_relation, \
+             created_at, last_at, ended_at, cwd, repository, worktree, parent_at, archived_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) {otherwise}"
+        );
+        self.run(
+            &sql,
+            &[
+                &Col(r.id),
+                &r.agent.as_str(),
+                &r.conversation.as_str(),
+                &Col(r.home),
+                &word(&r.mode),
+                &word(&r.origin),
+                &r.parent.map(|(p, _)| Col(p)),
+                &r.parent.map(|(_, relation)| word(&relation)),
+                &Col(r.created_at),
+                &Col(r.last_at),
+                &r.ended_at.map(Col),
+                &r.cwd,
+                &r.repository.map(Col),
+                &r.worktree,
+                &r.parent_at.map(int),
+                &r.archived_at.map(Col),
+            ],
+        )?;
+        Ok(())
+    }
 }
 
 impl Sessions for Tx<'_> {
@@ -147,29 +178,7 @@ impl Sessions for Tx<'_> {
     }
 
     fn create_session(&mut self, r: &SessionRecord) -> Result<()> {
-        let sql = "INSERT INTO sessions (tenant, id, agent, conversation_id, home, mode, origin, parent, parent_relation, \
-             created_at, last_at, ended_at, cwd, repository, worktree, parent_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
-        self.run(
-            sql,
-            &[
-                &Col(r.id),
-                &r.agent.as_str(),
-                &r.conversation.as_str(),
-                &Col(r.home),
-                &word(&r.mode),
-                &word(&r.origin),
-                &r.parent.map(|(p, _)| Col(p)),
-                &r.parent.map(|(_, relation)| word(&relation)),
-                &Col(r.created_at),
-                &Col(r.last_at),
-                &r.ended_at.map(Col),
-                &r.cwd,
-                &r.repository.map(Col),
-                &r.worktree,
-                &r.parent_at.map(int),
-            ],
-        )?;
+        self.insert_session(r, "")?;
         self.session_changed(r.id)
     }
 

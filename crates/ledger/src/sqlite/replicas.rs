@@ -9,7 +9,7 @@ use crate::record::*;
 use crate::replicas::{
     Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, RewriteRecord,
 };
-use crate::row::{from_word, pack, unpack, word};
+use crate::row::{from_word, pack, unpack};
 use crate::stored::Subjects;
 use crate::{LedgerError, Replicas};
 
@@ -269,32 +269,14 @@ impl Replicas for Tx<'_> {
     }
 
     fn put_replica_session(&mut self, r: &SessionRecord, natives: &[NativeId]) -> Result<()> {
-        let sql = "INSERT INTO sessions (id, agent, conversation_id, home, mode, origin, parent, parent_relation, created_at, \
-             last_at, ended_at, cwd, repository, worktree, parent_at, archived_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
-             ON CONFLICT (id) DO UPDATE SET agent = excluded.agent, parent = excluded.parent, \
+        self.insert_session(
+            r,
+            "ON CONFLICT (id) DO UPDATE SET agent = excluded.agent, parent = excluded.parent, \
              parent_relation = excluded.parent_relation, created_at = excluded.created_at, last_at = excluded.last_at, \
              ended_at = excluded.ended_at, cwd = excluded.cwd, repository = excluded.repository, \
              worktree = excluded.worktree, parent_at = excluded.parent_at, archived_at = excluded.archived_at, \
-             unseen = 0, folded = 0";
-        self.db.prepare_cached(sql)?.execute(params![
-            Col(r.id),
-            r.agent.as_str(),
-            r.conversation.as_str(),
-            Col(r.home),
-            word(&r.mode),
-            word(&r.origin),
-            r.parent.map(|(p, _)| Col(p)),
-            r.parent.map(|(_, relation)| word(&relation)),
-            Col(r.created_at),
-            Col(r.last_at),
-            r.ended_at.map(Col),
-            r.cwd,
-            r.repository.map(Col),
-            r.worktree,
-            r.parent_at.map(int),
-            r.archived_at.map(Col),
-        ])?;
+             unseen = 0, folded = 0",
+        )?;
         self.db
             .prepare_cached("DELETE FROM replica_aliases WHERE session = ?1")?
             .execute([Col(r.id)])?;

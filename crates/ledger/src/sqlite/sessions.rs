@@ -84,6 +84,34 @@ impl Tx<'_> {
         }
         Ok(records)
     }
+
+    /// Adds a session; `otherwise` says what is done where it is there.
+    pub(super) fn insert_session(&mut self, r: &SessionRecord, otherwise: &str) -> Result<()> {
+        let sql = format!(
+            "INSERT INTO sessions (id, agent, conversation_id, home, mode, origin, parent, parent_relation, created_at, \
+             last_at, ended_at, cwd, repository, worktree, parent_at, archived_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) {otherwise}"
+        );
+        self.db.prepare_cached(&sql)?.execute(params![
+            Col(r.id),
+            r.agent.as_str(),
+            r.conversation.as_str(),
+            Col(r.home),
+            word(&r.mode),
+            word(&r.origin),
+            r.parent.map(|(p, _)| Col(p)),
+            r.parent.map(|(_, relation)| word(&relation)),
+            Col(r.created_at),
+            Col(r.last_at),
+            r.ended_at.map(Col),
+            r.cwd,
+            r.repository.map(Col),
+            r.worktree,
+            r.parent_at.map(int),
+            r.archived_at.map(Col),
+        ])?;
+        Ok(())
+    }
 }
 
 fn binding_row(row: &Row<'_>) -> rusqlite::Result<BindingRow> {
@@ -192,26 +220,7 @@ impl Sessions for Tx<'_> {
     }
 
     fn create_session(&mut self, r: &SessionRecord) -> Result<()> {
-        let sql = "INSERT INTO sessions (id, agent, conversation_id, home, mode, origin, parent, parent_relation, created_at, \
-             last_at, ended_at, cwd, repository, worktree, parent_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
-        self.db.prepare_cached(sql)?.execute(params![
-            Col(r.id),
-            r.agent.as_str(),
-            r.conversation.as_str(),
-            Col(r.home),
-            word(&r.mode),
-            word(&r.origin),
-            r.parent.map(|(p, _)| Col(p)),
-            r.parent.map(|(_, relation)| word(&relation)),
-            Col(r.created_at),
-            Col(r.last_at),
-            r.ended_at.map(Col),
-            r.cwd,
-            r.repository.map(Col),
-            r.worktree,
-            r.parent_at.map(int),
-        ])?;
-        Ok(())
+        self.insert_session(r, "")
     }
 
     fn add_alias(
