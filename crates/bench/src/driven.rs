@@ -95,6 +95,7 @@ pub(crate) fn message(turn: &str, id: &str, text: &str) -> Observation {
         text: body(text),
         model: None,
         tokens: None,
+        request: None,
     };
     let key = format!("{turn}/{id}");
     said(key.clone(), event::message(&key), fact)

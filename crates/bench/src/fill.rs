@@ -362,6 +362,7 @@ impl Log<'_> {
                     cache_read: 40_000,
                     cache_write: 2_000,
                 }),
+                request: None,
             },
         );
         self.push(

@@ -449,6 +449,7 @@ fn message(view: &mut MessageView, o: &Observation) {
         text,
         model,
         tokens,
+        ..
     } = &o.fact
     else {
         return;

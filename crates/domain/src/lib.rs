@@ -24,6 +24,7 @@ pub mod receipt;
 pub mod redact;
 pub mod tail;
 pub mod time;
+pub mod trace;
 pub mod trailer;
 
 pub use grammar::{AgentName, ConversationId, NativeId, Oid, Tenant, TokenName, TurnKey};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::grammar::Oid;
 use crate::redact::Redacted;
 use crate::time::Timestamp;
+use crate::trace::TraceParent;
 
 /// The version of the stored form. New readers read old versions.
 pub const VERSION: u32 = 1;
@@ -290,6 +291,9 @@ pub enum Fact {
     SubagentStarted {
         /// Its kind.
         agent_type: String,
+        /// The tool call that started it, by its id, where the source tells.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
     },
     /// A sub-agent came to its stop.
     SubagentStopped {
@@ -306,6 +310,10 @@ pub enum Fact {
         model: Option<String>,
         /// What it cost; counted once per event.
         tokens: Option<Tokens>,
+        /// The provider's id of the request that it answers, where the source tells: sources that call one message
+        /// by different ids agree on it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<String>,
     },
     /// The context was compacted.
     Compacted {
@@ -318,6 +326,11 @@ pub enum Fact {
     Recovered {
         /// How.
         how: Recovery,
+    },
+    /// Whoever asked for the turn was being traced: what comes of it belongs into that trace.
+    Traced {
+        /// Where in it.
+        parent: TraceParent,
     },
     /// Anything that this version has no word for, by the agent's own name.
     Other {
@@ -344,6 +357,7 @@ impl Fact {
             Self::Message { .. } => "message",
             Self::Compacted { .. } => "compacted",
             Self::Recovered { .. } => "recovered",
+            Self::Traced { .. } => "traced",
             Self::Other { .. } => "other",
         }
     }

@@ -108,6 +108,7 @@ mod tests {
             text: body(),
             model: None,
             tokens: None,
+            request: None,
         };
         said("m", fact)
     }

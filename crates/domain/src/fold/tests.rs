@@ -40,6 +40,7 @@ fn reply(tokens: u64) -> Fact {
         },
         model: Some("m".into()),
         tokens: Some(tokens),
+        request: None,
     }
 }
 
@@ -219,6 +220,7 @@ fn the_last_words_are_those_of_the_stop_or_else_of_the_last_message() {
         text: body(text),
         model: None,
         tokens: None,
+        request: None,
     };
     let stopped = |last: Option<&str>| Fact::Stopped {
         last_message: last.map(body),

@@ -37,6 +37,7 @@ impl Event {
             text: body(text),
             model: None,
             tokens: None,
+            request: None,
         };
         Self::new(event.clone(), event, fact)
     }

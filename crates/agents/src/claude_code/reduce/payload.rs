@@ -119,7 +119,10 @@ impl Reduction<'_> {
 
     fn subagent_start(&mut self) {
         let agent_type = self.draft.word(self.hook.agent_type).unwrap_or_default();
-        self.subagent_event(Fact::SubagentStarted { agent_type });
+        self.subagent_event(Fact::SubagentStarted {
+            agent_type,
+            call: None,
+        });
     }
 
     /// The helper that compacts the context stops without having started, and has no type.

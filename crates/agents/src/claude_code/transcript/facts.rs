@@ -110,6 +110,7 @@ fn prompted(
             text: body,
             model: None,
             tokens: None,
+            request: None,
         };
         return Seen {
             event: event::message(&key),
@@ -252,6 +253,7 @@ fn said(
         text,
         model,
         tokens,
+        request: None,
     };
     Some(Seen {
         key: key.to_owned(),

@@ -114,7 +114,13 @@ impl Reduction<'_> {
     fn subagent_start(&mut self) {
         let agent_type = self.draft.word(self.hook.agent_type).unwrap_or_default();
         let event = self.draft.subagent.as_deref().map(event::subagent);
-        self.push_delivered(event, Fact::SubagentStarted { agent_type });
+        self.push_delivered(
+            event,
+            Fact::SubagentStarted {
+                agent_type,
+                call: None,
+            },
+        );
     }
 
     fn subagent_stop(&mut self) {

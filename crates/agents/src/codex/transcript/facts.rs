@@ -37,6 +37,7 @@ impl Reader {
                 text: body,
                 model: None,
                 tokens: None,
+                request: None,
             };
             return self.push(
                 line,
@@ -70,6 +71,7 @@ impl Reader {
             text,
             model: self.model.clone(),
             tokens: None,
+            request: None,
         };
         self.push(
             line,
@@ -104,6 +106,7 @@ impl Reader {
             text: Body::Text(Redacted::empty()),
             model: self.model.clone(),
             tokens: Some(tokens),
+            request: None,
         };
         self.push(
             line,

@@ -112,6 +112,7 @@ fn started(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, o
             .text()
             .map(|name| word(&name))
             .unwrap_or_default(),
+        call: Some(told.id.clone()),
     });
 }
 

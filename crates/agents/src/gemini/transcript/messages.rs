@@ -83,6 +83,7 @@ fn user(
                 text: body,
                 model: None,
                 tokens: None,
+                request: None,
             },
         });
     }
@@ -143,6 +144,7 @@ fn said(
             },
             model: line.model.text().map(|model| word(&model)),
             tokens,
+            request: None,
         },
     })
 }

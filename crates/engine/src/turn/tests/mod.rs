@@ -51,6 +51,7 @@ fn message(key: &str, text: &str) -> Observation {
         text: body(text),
         model: Some("m".to_owned()),
         tokens: None,
+        request: None,
     };
     said(key, event::message(key), fact)
 }

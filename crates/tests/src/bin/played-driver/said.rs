@@ -29,6 +29,7 @@ fn one(world: &World<'_>, turn: &str, item: &Value) -> Observation {
             text: body,
             model: None,
             tokens: None,
+            request: None,
         },
         // An answer of which a turn may have several.
         "note" => {
@@ -39,6 +40,7 @@ fn one(world: &World<'_>, turn: &str, item: &Value) -> Observation {
                 text: body,
                 model: None,
                 tokens: None,
+                request: None,
             }
         }
         "stop" => Fact::Stopped {

@@ -1,0 +1,2 @@
+//! Sessions ↔ OpenTelemetry: mapping only. Nothing in here reads, sends or stores.
+#![warn(missing_docs)]
