@@ -33,7 +33,7 @@ pub(crate) const PHOENIX: Package = Package {
 /// Another one, as large.
 pub(crate) const MLFLOW: Package = Package {
     name: "mlflow",
-    version: "3.18.0",
+    version: "3.17.2",
     program: "mlflow",
 };
 
