@@ -35,6 +35,7 @@ mod pipelines;
 mod places;
 mod projections;
 mod real_agents;
+mod real_sinks;
 mod statements;
 mod syncing;
 mod traps;

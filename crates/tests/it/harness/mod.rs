@@ -6,8 +6,10 @@ mod container;
 mod gateway;
 mod recency;
 mod repo;
+pub(crate) mod talk;
 mod tally;
 mod terminal;
+pub(crate) mod wire;
 mod world;
 
 pub(crate) use agent::Agent;
@@ -15,6 +17,7 @@ pub(crate) use answer::Why;
 pub(crate) use container::Container;
 pub(crate) use gateway::{Fate, Gateway};
 pub(crate) use repo::Repo;
+pub(crate) use talk::Talk;
 pub(crate) use tally::{Load, Tally};
 pub(crate) use terminal::Terminal;
 pub(crate) use world::{Ran, World, kill, until};
