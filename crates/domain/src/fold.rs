@@ -111,6 +111,10 @@ pub struct Edit {
 /// One message, joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageView {
+    /// The event's key.
+    pub event: String,
+    /// The provider's id of the request that it answers, where a source tells.
+    pub request: Option<String>,
     /// When it was written first.
     pub at: Timestamp,
     /// By whom.
@@ -434,6 +438,8 @@ fn named(call: &mut ToolCall, tool: &str, class: ToolClass) {
 
 fn blank_message(o: &Observation) -> MessageView {
     MessageView {
+        event: o.event.clone(),
+        request: None,
         at: o.at,
         role: Role::Assistant,
         parts: Vec::new(),
@@ -449,7 +455,7 @@ fn message(view: &mut MessageView, o: &Observation) {
         text,
         model,
         tokens,
-        ..
+        request,
     } = &o.fact
     else {
         return;
@@ -460,6 +466,7 @@ fn message(view: &mut MessageView, o: &Observation) {
         view.parts.push(text.clone());
     }
     view.model = view.model.take().or_else(|| model.clone());
+    view.request = view.request.take().or_else(|| request.clone());
     if let Some(tokens) = tokens {
         view.tokens = Tokens {
             input: view.tokens.input.max(tokens.input),
