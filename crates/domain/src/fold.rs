@@ -6,6 +6,8 @@
 //! token count wins (a message is reported while it grows), the earliest start and the latest end
 //! stand, and a failure that any source tells of is one (not every hook knows of it).
 
+mod subagents;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::grammar::Oid;
@@ -14,6 +16,8 @@ use crate::observation::{
     Body, Fact, FileVersion, Observation, Outcome, Recovery, Role, Side, Tokens, ToolClass,
 };
 use crate::time::Timestamp;
+
+pub use subagents::SubagentView;
 
 /// One entry of a session's log.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,8 +175,8 @@ pub struct SessionView {
     pub tokens: Tokens,
     /// When anything was first and last seen.
     pub span: Option<(Timestamp, Timestamp)>,
-    /// The sub-agents that were seen.
-    pub subagents: BTreeSet<String>,
+    /// The sub-agents that were seen, in the order in which they began.
+    pub subagents: Vec<SubagentView>,
 }
 
 impl SessionView {
@@ -217,10 +221,7 @@ pub fn session(entries: &[Entry]) -> SessionView {
             .first()
             .zip(sorted.last())
             .map(|(a, b)| (a.observation.at, b.observation.at)),
-        subagents: sorted
-            .iter()
-            .filter_map(|e| e.observation.subagent.clone())
-            .collect(),
+        subagents: subagents::fold(&sorted),
         turns,
     }
 }
