@@ -3,7 +3,7 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`]. The engine composes them; nothing here judges or decides. SQL lives in
+//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`]. The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 
@@ -29,6 +29,7 @@ pub mod sqlite;
 mod stored;
 mod transaction;
 mod turns;
+mod usage;
 
 pub use access::{Access, TokenRecord};
 pub use audit::{Audit, AuditFilter};
@@ -53,3 +54,4 @@ pub use transaction::{
     read, write,
 };
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};
+pub use usage::{UsageFilter, UsageRecord, Usages};

@@ -23,6 +23,7 @@ use crate::record::*;
 use crate::replicas::Replicas;
 use crate::requests::Requests;
 use crate::turns::Turns;
+use crate::usage::Usages;
 
 /// How safe a write is when the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +133,7 @@ pub trait Transaction:
     + Pipelines
     + Replicas
     + Requests
+    + Usages
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.

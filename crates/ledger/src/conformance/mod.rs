@@ -34,6 +34,7 @@ mod survey;
 mod tamper;
 mod transactions;
 mod turns;
+mod usage;
 mod waits;
 
 #[cfg(test)]

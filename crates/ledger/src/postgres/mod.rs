@@ -30,6 +30,7 @@ mod statements;
 mod tls;
 mod turns;
 mod tx;
+mod usage;
 
 pub use hints::PostgresHints;
 pub use migrate::SCHEMA;

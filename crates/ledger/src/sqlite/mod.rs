@@ -23,6 +23,7 @@ mod replicas;
 mod requests;
 mod sessions;
 mod turns;
+mod usage;
 
 #[cfg(any(test, feature = "conformance"))]
 pub use cost::Cost;

@@ -4,7 +4,7 @@ use opentelemetry_proto::tonic::common::v1::AnyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
 use siglum_domain::fold::Entry;
-use siglum_domain::observation::{Fact, Side, StartKind};
+use siglum_domain::observation::{Fact, StartKind};
 use siglum_domain::{CheckpointId, Oid, Timestamp};
 
 use super::attributes::kit;
@@ -41,9 +41,6 @@ impl SessionMoment {
                 vec![("siglum.trigger", trigger.clone())],
             ),
             Fact::Prompt { .. } => ("siglum.prompt", Vec::new()),
-            Fact::HeadSeen {
-                side: Side::After, ..
-            } => return None,
             _ => return None,
         };
         Some(Self {

@@ -3,63 +3,48 @@
 use std::collections::BTreeMap;
 
 use siglum_domain::Timestamp;
-use siglum_domain::fold::{Entry, TurnView};
-use siglum_domain::observation::{Body, Fact, event};
+use siglum_domain::fold::{Entry, SubagentView, TurnView};
+use siglum_domain::observation::Fact;
 
-/// What is known of a sub-agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// A sub-agent that anything in a part of a turn happened in.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Subagent {
-    pub(super) kind: String,
-    /// The tool call that started it, as an event.
-    pub(super) call: Option<String>,
-    pub(super) started: Option<Timestamp>,
-    pub(super) stopped: Option<Timestamp>,
-    pub(super) last_message: Option<Body>,
-    /// When it was first and last heard of.
-    pub(super) span: Option<(Timestamp, Timestamp)>,
+    pub(super) view: SubagentView,
+    /// When it was last heard of.
+    pub(super) last: Timestamp,
     /// Whether this part of the log has its beginning.
-    pub(super) begins_here: bool,
+    begins_here: bool,
 }
 
-/// The sub-agents that anything in these entries happened in.
-pub(super) fn subagents(entries: &[Entry]) -> BTreeMap<String, Subagent> {
-    let mut all: BTreeMap<String, Subagent> = BTreeMap::new();
-    for entry in entries {
-        let o = &entry.observation;
-        let Some(id) = &o.subagent else { continue };
-        let known = all.entry(id.clone()).or_default();
-        let (first, last) = known.span.unwrap_or((o.at, o.at));
-        known.span = Some((first.min(o.at), last.max(o.at)));
-        match &o.fact {
-            Fact::SubagentStarted { agent_type, call } => {
-                known.begins_here = true;
-                known.started = known.started.map_or(Some(o.at), |at| Some(at.min(o.at)));
-                if !agent_type.is_empty() {
-                    known.kind.clone_from(agent_type);
-                }
-                if let Some(call) = call {
-                    known.call = Some(event::tool(call));
-                }
-            }
-            Fact::SubagentStopped { last_message } => {
-                known.stopped = known.stopped.max(Some(o.at));
-                if last_message.is_some() {
-                    known.last_message.clone_from(last_message);
-                }
-            }
-            _ => {}
-        }
-    }
-    all
+/// The sub-agents that anything in these entries happened in, by id.
+pub(super) fn subagents(entries: &[Entry], views: Vec<SubagentView>) -> BTreeMap<String, Subagent> {
+    let of = |view: SubagentView| {
+        let own = || {
+            let entries = entries.iter().map(|e| &e.observation);
+            entries.filter(|o| o.subagent.as_deref() == Some(view.id.as_str()))
+        };
+        let begins_here = own().any(|o| matches!(o.fact, Fact::SubagentStarted { .. }));
+        let last = own().map(|o| o.at).max().unwrap_or(view.started);
+        let subagent = Subagent {
+            last,
+            begins_here,
+            view: view.clone(),
+        };
+        (view.id, subagent)
+    };
+    views.into_iter().map(of).collect()
 }
 
 impl Subagent {
     /// Whether it went on when its turn had come to its stop: it is a trace of its own then.
     pub(super) fn outlives(&self, turn: &TurnView) -> bool {
-        let Some(stopped) = turn.stopped else {
-            return !self.begins_here;
-        };
-        !self.begins_here || self.stopped.is_none_or(|at| at > stopped)
+        let goes_on = |stopped: Timestamp| self.view.stopped.is_none_or(|at| at > stopped);
+        !self.begins_here || turn.stopped.is_some_and(goes_on)
+    }
+
+    /// Whether all is known of it that will be.
+    pub(super) const fn is_over(&self) -> bool {
+        self.view.stopped.is_some()
     }
 }
 

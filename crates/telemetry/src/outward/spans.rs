@@ -88,7 +88,7 @@ impl<'a> Writer<'a> {
     pub(super) fn message(&self, message: &MessageView, news: News) -> Option<Span> {
         let is_asked = message.role == Role::Assistant;
         let says = message.model.is_some() || news.tokens() != Tokens::default();
-        if !is_asked || !(says || !message.parts.is_empty()) {
+        if !is_asked || !says && message.parts.is_empty() {
             return None;
         }
         let subagent = message.subagent.as_deref();
@@ -163,7 +163,9 @@ impl<'a> Writer<'a> {
     }
 
     /// A sub-agent: inside of the call that started it, or a trace of its own that points to it.
-    pub(super) fn subagent(&self, id: &str, known: &Subagent) -> Span {
+    pub(super) fn subagent(&self, known: &Subagent) -> Span {
+        let view = &known.view;
+        let id = view.id.as_str();
         let call = self.shape.call_of(known);
         let around = call.map_or_else(|| self.shape.origin().span, |c| self.shape.span(&c.event));
         let spawned = Origin {
@@ -175,19 +177,18 @@ impl<'a> Writer<'a> {
             true => (Vec::new(), vec![to(spawned, "spawned_by")]),
             false => (around.bytes().to_vec(), Vec::new()),
         };
-        let name = match known.kind.as_str() {
+        let name = match view.agent_type.as_str() {
             "" => self.shape.subject.agent.as_str(),
             kind => kind,
         };
         let attributes = self
             .kit("AGENT", "invoke_agent")
             .text("siglum.agent.id", id)
-            .text("siglum.agent.type", &known.kind)
+            .text("siglum.agent.type", &view.agent_type)
             .some(
                 "output.value",
-                self.content.text(known.last_message.as_ref()).as_deref(),
+                self.content.text(view.last_message.as_ref()).as_deref(),
             );
-        let (first, last) = known.span.unwrap_or_default();
         let span = Span {
             trace_id: self.shape.trace(Some(id)).bytes().to_vec(),
             span_id: self.shape.around(Some(id)).bytes().to_vec(),
@@ -200,11 +201,7 @@ impl<'a> Writer<'a> {
             status: ok(),
             ..Span::default()
         };
-        over(
-            span,
-            known.started.unwrap_or(first),
-            known.stopped.unwrap_or(last),
-        )
+        over(span, view.started, view.stopped.unwrap_or(known.last))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use opentelemetry_proto::tonic::trace::v1::Span;
 use siglum_domain::fold::{self, Entry, ToolCall, TurnView};
+use siglum_domain::observation::event;
 use siglum_domain::trace::{SpanId, TraceId};
 
 use super::moments::{Subagent, subagents};
@@ -21,12 +22,13 @@ pub fn turn(subject: &Subject, part: &TurnPart, content: Content<'_>) -> Vec<Spa
     }
     let split = part.entries.partition_point(|e| e.sequence <= part.told);
     let (old, _) = part.entries.split_at(split);
-    let (before, now) = (view(old), view(&part.entries));
+    let (before, mut earlier) = view(old);
+    let (now, subagents) = view(&part.entries);
     let shape = Shape {
         subject,
         part,
         now: &now,
-        subagents: subagents(&part.entries),
+        subagents,
     };
     let writer = Writer::new(&shape, content);
     let mut spans = Vec::new();
@@ -38,10 +40,10 @@ pub fn turn(subject: &Subject, part: &TurnPart, content: Content<'_>) -> Vec<Spa
     for call in calls.filter(|t| !told.contains(t.event.as_str())) {
         spans.push(writer.call(call));
     }
-    let earlier = subagents(old);
+    earlier.retain(|_, subagent| subagent.is_over());
     for (id, subagent) in &shape.subagents {
-        if shape.is_over(subagent) && !earlier.get(id).is_some_and(|old| shape.is_over(old)) {
-            spans.push(writer.subagent(id, subagent));
+        if subagent.is_over() && !earlier.contains_key(id) {
+            spans.push(writer.subagent(subagent));
         }
     }
     if old.is_empty() {
@@ -50,9 +52,10 @@ pub fn turn(subject: &Subject, part: &TurnPart, content: Content<'_>) -> Vec<Spa
     spans
 }
 
-fn view(entries: &[Entry]) -> TurnView {
-    let turns = fold::session(entries).turns;
-    turns.into_iter().next_back().unwrap_or_default()
+fn view(entries: &[Entry]) -> (TurnView, BTreeMap<String, Subagent>) {
+    let session = fold::session(entries);
+    let turn = session.turns.into_iter().next_back().unwrap_or_default();
+    (turn, subagents(entries, session.subagents))
 }
 
 /// The tree that the spans of a turn are in.
@@ -74,21 +77,16 @@ impl Shape<'_> {
         SpanId::of_event(self.subject.session, self.part.id, event)
     }
 
-    fn outlives(&self, id: &str) -> bool {
+    /// Whether the spans of a sub-agent are a trace of their own.
+    pub(super) fn is_apart(&self, id: &str) -> bool {
         let known = self.subagents.get(id);
         known.is_none_or(|known| known.outlives(self.now))
-    }
-
-    /// Whether all is known of a sub-agent that will be: that it stopped, or that its turn came to its stop after it.
-    fn is_over(&self, subagent: &Subagent) -> bool {
-        subagent.begins_here && subagent.stopped.is_some()
-            || subagent.stopped.is_some() && subagent.outlives(self.now)
     }
 
     /// The trace that something in this sub-agent, or in none, is in.
     pub(super) fn trace(&self, subagent: Option<&str>) -> TraceId {
         match subagent {
-            Some(id) if self.outlives(id) => TraceId::of_subagent(self.subject.session, id),
+            Some(id) if self.is_apart(id) => TraceId::of_subagent(self.subject.session, id),
             _ => self.origin().trace,
         }
     }
@@ -103,12 +101,7 @@ impl Shape<'_> {
 
     /// The call that started a sub-agent.
     pub(super) fn call_of(&self, subagent: &Subagent) -> Option<&ToolCall> {
-        let event = subagent.call.as_deref()?;
+        let event = event::tool(subagent.view.call.as_deref()?);
         self.now.tools.iter().find(|t| t.event == event)
-    }
-
-    /// Whether the spans of a sub-agent are a trace of their own.
-    pub(super) fn is_apart(&self, id: &str) -> bool {
-        self.outlives(id)
     }
 }

@@ -20,6 +20,7 @@ mod requests;
 mod sessions;
 mod tests;
 mod turns;
+mod usage;
 mod verbs;
 
 use fault::{Fault, Kind};
