@@ -1,4 +1,6 @@
 //! Sessions ↔ OpenTelemetry: mapping only. Nothing in here reads, sends or stores.
 #![warn(missing_docs)]
 
+pub mod inward;
+pub mod wire;
 pub mod outward;
