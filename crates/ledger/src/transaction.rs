@@ -22,6 +22,7 @@ use crate::projections::Projections;
 use crate::record::*;
 use crate::replicas::Replicas;
 use crate::requests::Requests;
+use crate::telemetry::Telemetry;
 use crate::turns::Turns;
 use crate::usage::Usages;
 
@@ -134,6 +135,7 @@ pub trait Transaction:
     + Replicas
     + Requests
     + Usages
+    + Telemetry
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.

@@ -5,7 +5,11 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 use super::{
     access, audit, checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting,
     integrity, leases, lists, pipelines, places, projections, queue, receipts, replicas, requests,
+<<<<<<< HEAD
     sessions, statements, transactions, turns, usage, waits,
+=======
+    sessions, statements, telemetry, transactions, turns, waits,
+>>>>>>> w/ingest
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -78,6 +82,7 @@ pub fn checks() -> Vec<Check> {
         access::CHECKS,
         audit::CHECKS,
         requests::CHECKS,
+        telemetry::CHECKS,
         replicas::CHECKS,
         usage::CHECKS,
         transactions::CHECKS,
