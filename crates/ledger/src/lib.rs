@@ -3,11 +3,8 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-<<<<<<< HEAD
-//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`]. The engine composes them; nothing here judges or decides. SQL lives in
-=======
-//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Telemetry`]. The engine composes them; nothing here judges or decides. SQL lives in
->>>>>>> w/ingest
+//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`].
+//! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 

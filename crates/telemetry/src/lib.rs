@@ -2,5 +2,5 @@
 #![warn(missing_docs)]
 
 pub mod inward;
-pub mod wire;
 pub mod outward;
+pub mod wire;

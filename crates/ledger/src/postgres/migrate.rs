@@ -14,11 +14,8 @@ use crate::schema::Found;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_spine.sql"),
     include_str!("../../migrations/postgres/0002_gateway.sql"),
-<<<<<<< HEAD
     include_str!("../../migrations/postgres/0003_usage.sql"),
-=======
     include_str!("../../migrations/postgres/0004_telemetry.sql"),
->>>>>>> w/ingest
 ];
 
 /// The schema that this program writes.

@@ -10,11 +10,8 @@ use crate::schema::Found;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_spine.sql"),
     include_str!("../../migrations/sqlite/0002_gateway.sql"),
-<<<<<<< HEAD
     include_str!("../../migrations/sqlite/0003_usage.sql"),
-=======
     include_str!("../../migrations/sqlite/0004_telemetry.sql"),
->>>>>>> w/ingest
 ];
 
 /// The schema that this program writes.

@@ -2,11 +2,7 @@
 
 use super::{
     Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, pipelines,
-<<<<<<< HEAD
-    projections, queue, replicas, requests, sessions, turns, usage,
-=======
-    projections, queue, replicas, requests, sessions, telemetry, turns,
->>>>>>> w/ingest
+    projections, queue, replicas, requests, sessions, telemetry, turns, usage,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -119,7 +115,6 @@ fn broken_pipelines_are_caught() {
 }
 
 #[test]
-<<<<<<< HEAD
 fn broken_usage_is_caught() {
     let own = usage::FAULTS.iter().copied();
     let lists = usage::LISTS.iter();
@@ -128,14 +123,15 @@ fn broken_usage_is_caught() {
         own.chain(lists)
             .chain(faults(usage::USAGES, usage::LIMITED)),
     );
-=======
+}
+
+#[test]
 fn broken_telemetry_is_caught() {
     let verbs = faults(telemetry::TELEMETRY, telemetry::LIMITED);
     let own = telemetry::FAULTS.iter().copied();
     let lists = telemetry::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     all_caught(own.chain(lists).chain(verbs));
->>>>>>> w/ingest
 }
 
 #[test]
