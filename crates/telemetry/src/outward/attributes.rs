@@ -8,17 +8,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use siglum_domain::link::Link;
 
 use super::subject::{Subject, TurnPart};
-
-/// The id of the conversation, under each name that a back end groups by.
-pub(crate) const CONVERSATION: [&str; 4] = [
-    "session.id",
-    "gen_ai.conversation.id",
-    // LangSmith and Laminar read neither of the above.
-    "langsmith.metadata.thread_id",
-    "lmnr.association.properties.session_id",
-];
-pub(crate) const SESSION: &str = "siglum.session.id";
-pub(crate) const NATIVE: &str = "siglum.native_session.id";
+use crate::wire::{CONVERSATION_KEYS, NATIVE_KEY, SESSION_KEY};
 
 /// Attributes in the making.
 #[derive(Debug, Clone, Default)]
@@ -77,15 +67,15 @@ impl Attributes {
 pub(super) fn kit(subject: &Subject) -> Attributes {
     let conversation = subject.conversation.as_str();
     let mut kit = Attributes::default();
-    for key in CONVERSATION {
+    for key in CONVERSATION_KEYS {
         kit = kit.text(key, conversation);
     }
     let natives: Vec<String> = subject.natives.iter().map(ToString::to_string).collect();
     kit = kit
-        .text(SESSION, &subject.session.to_string())
+        .text(SESSION_KEY, &subject.session.to_string())
         .text("gen_ai.agent.name", subject.agent.as_str())
         .text("siglum.agent", subject.agent.as_str())
-        .some(NATIVE, natives.last().map(String::as_str))
+        .some(NATIVE_KEY, natives.last().map(String::as_str))
         .some("session.previous_id", subject.previous.as_deref())
         .some("vcs.repository.url.full", subject.repository.as_deref());
     if natives.len() > 1 {

@@ -10,15 +10,7 @@ use prost::Message;
 use serde::Serialize;
 
 use super::attributes::Attributes;
-
-/// The form of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// Protobuf.
-    Protobuf,
-    /// JSON, with ids in hex.
-    Json,
-}
+use crate::wire::{Encoding, Signal};
 
 /// What is to be told, in order.
 #[derive(Debug, Clone, Default)]
@@ -29,65 +21,80 @@ pub struct Outgoing {
     pub records: Vec<LogRecord>,
 }
 
-/// One request of one signal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Payload {
-    /// The encoded request.
-    pub body: Vec<u8>,
-    /// How many spans or records are in it.
-    pub count: usize,
-}
-
 impl Outgoing {
-    /// The spans as requests of so many at most, in order.
+    /// How many spans and records there are.
     #[must_use]
-    pub fn traces(&self, encoding: Encoding, most: usize) -> Vec<Payload> {
-        let request = |spans: &[Span]| ExportTraceServiceRequest {
+    pub const fn count(&self) -> usize {
+        self.spans.len() + self.records.len()
+    }
+
+    /// The spans, or the records, in order, in pieces of so many at most.
+    #[must_use]
+    pub fn pieces(&self, signal: Signal, most: usize) -> Vec<Self> {
+        let most = most.max(1);
+        match signal {
+            Signal::Traces => {
+                let piece = |spans: &[Span]| Self {
+                    spans: spans.to_vec(),
+                    records: Vec::new(),
+                };
+                self.spans.chunks(most).map(piece).collect()
+            }
+            Signal::Logs => {
+                let piece = |records: &[LogRecord]| Self {
+                    spans: Vec::new(),
+                    records: records.to_vec(),
+                };
+                self.records.chunks(most).map(piece).collect()
+            }
+            Signal::Metrics => Vec::new(),
+        }
+    }
+
+    /// The spans, or the records, as one request; an empty one where the signal has neither.
+    #[must_use]
+    pub fn encode(&self, signal: Signal, encoding: Encoding) -> Vec<u8> {
+        match signal {
+            Signal::Traces => encoded(&self.traces(), encoding),
+            Signal::Logs => encoded(&self.logs(), encoding),
+            Signal::Metrics => Vec::new(),
+        }
+    }
+
+    fn traces(&self) -> ExportTraceServiceRequest {
+        ExportTraceServiceRequest {
             resource_spans: vec![ResourceSpans {
                 resource: Some(resource()),
                 scope_spans: vec![ScopeSpans {
                     scope: Some(scope()),
-                    spans: spans.to_vec(),
+                    spans: self.spans.clone(),
                     ..ScopeSpans::default()
                 }],
                 ..ResourceSpans::default()
             }],
-        };
-        payloads(&self.spans, encoding, most, request)
+        }
     }
 
-    /// The records as requests of so many at most, in order.
-    #[must_use]
-    pub fn logs(&self, encoding: Encoding, most: usize) -> Vec<Payload> {
-        let request = |records: &[LogRecord]| ExportLogsServiceRequest {
+    fn logs(&self) -> ExportLogsServiceRequest {
+        ExportLogsServiceRequest {
             resource_logs: vec![ResourceLogs {
                 resource: Some(resource()),
                 scope_logs: vec![ScopeLogs {
                     scope: Some(scope()),
-                    log_records: records.to_vec(),
+                    log_records: self.records.clone(),
                     ..ScopeLogs::default()
                 }],
                 ..ResourceLogs::default()
             }],
-        };
-        payloads(&self.records, encoding, most, request)
+        }
     }
 }
 
-fn payloads<T, R: Message + Serialize>(
-    all: &[T],
-    encoding: Encoding,
-    most: usize,
-    request: impl Fn(&[T]) -> R,
-) -> Vec<Payload> {
-    let encoded = |part: &[T]| Payload {
-        body: match encoding {
-            Encoding::Protobuf => request(part).encode_to_vec(),
-            Encoding::Json => serde_json::to_vec(&request(part)).unwrap_or_default(),
-        },
-        count: part.len(),
-    };
-    all.chunks(most.max(1)).map(encoded).collect()
+fn encoded<R: Message + Serialize>(request: &R, encoding: Encoding) -> Vec<u8> {
+    match encoding {
+        Encoding::Protobuf => request.encode_to_vec(),
+        Encoding::Json => serde_json::to_vec(request).unwrap_or_default(),
+    }
 }
 
 fn resource() -> Resource {

@@ -14,7 +14,7 @@ mod subject;
 mod turn;
 mod usage;
 
-pub use encode::{Encoding, Outgoing, Payload};
+pub use encode::Outgoing;
 pub use logs::{SessionMoment, moment};
 pub use subject::{Content, Linked, Origin, Subject, TurnPart, Why};
 pub use turn::turn;
