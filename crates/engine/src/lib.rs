@@ -23,6 +23,7 @@ mod late;
 pub mod launch;
 pub mod links;
 mod moves;
+pub mod otel;
 pub mod overview;
 pub mod pipeline;
 pub mod project;

@@ -1,2 +1,6 @@
 //! Sessions ↔ OpenTelemetry: mapping only. Nothing in here reads, sends or stores.
 #![warn(missing_docs)]
+
+pub mod inward;
+pub mod outward;
+pub mod wire;
