@@ -1,2 +1,5 @@
 //! Sessions ↔ OpenTelemetry: mapping only. Nothing in here reads, sends or stores.
 #![warn(missing_docs)]
+
+pub mod answer;
+pub mod probe;
