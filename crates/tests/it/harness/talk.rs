@@ -154,7 +154,8 @@ impl<'w> Talk<'w> {
     /// The agent calls a tool that starts another one.
     #[track_caller]
     pub(crate) fn help(&mut self, id: &str) -> Helper {
-        let input = json!({ "description": "look", "prompt": "Look.", "subagent_type": "general-purpose" });
+        let input =
+            json!({ "description": "look", "prompt": "Look.", "subagent_type": "general-purpose" });
         let call = json!({ "tool_name": "Agent", "tool_input": input, "tool_use_id": format!("toolu_{id}") });
         self.agent.hook("PreToolUse", call.clone());
         self.tools += 1;
@@ -162,13 +163,15 @@ impl<'w> Talk<'w> {
             id: id.to_owned(),
             call,
         };
-        let meta = json!({ "agentType": "general-purpose", "toolUseId": helper.call["tool_use_id"] });
+        let meta =
+            json!({ "agentType": "general-purpose", "toolUseId": helper.call["tool_use_id"] });
         let path = self.transcript_of(&helper).with_extension("meta.json");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, meta.to_string()).unwrap();
         self.agent.hook("SubagentStart", helper.signed(json!({})));
         let message = json!({ "role": "user", "content": "Look." });
-        let line = json!({ "type": "user", "message": message, "isSidechain": true, "agentId": id });
+        let line =
+            json!({ "type": "user", "message": message, "isSidechain": true, "agentId": id });
         self.line(&self.transcript_of(&helper), line, "prompt");
         helper
     }
@@ -212,7 +215,7 @@ impl<'w> Talk<'w> {
     fn line(&self, path: &Path, mut line: Value, part: &str) {
         let now = clock::now();
         let own = json!({
-            "uuid": format!("{}-{}-{part}", self.agent.native, now.as_nanos()), "timestamp": now.to_string(),
+            "uuid": format!("{}-{}-{part}", self.agent.native, now.nanos()), "timestamp": now.to_string(),
             "sessionId": self.agent.native, "cwd": self.repo.dir, "version": "2.1.329",
         });
         if let (Some(line), Value::Object(own)) = (line.as_object_mut(), own) {

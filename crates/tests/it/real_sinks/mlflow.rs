@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::sinks::{Seen, Totals, address, ask};
+use super::sinks::{Seen, address, ask};
 
 /// One experiment of it.
 pub(super) struct Mlflow {

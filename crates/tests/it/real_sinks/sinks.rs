@@ -52,35 +52,32 @@ impl Sinks {
     /// Takes a project and an experiment of this name, and lets a repository export to them.
     #[track_caller]
     pub(super) fn of(repo: &Repo<'_>, name: &str) -> Self {
-        Self::with(repo, name, ["http/protobuf", "http/json"])
+        let name = format!("{name}-{}", siglum_platform::clock::now().nanos());
+        let sinks = Self::named(&name);
+        let project = format!("x-project-name={name}");
+        let endpoint = |wire: &Wire| format!("http://{}/v1/traces", wire.address());
+        let how = ["--protocol", "http/protobuf", "--header", &project];
+        add(repo, "phoenix", &endpoint(&sinks.to_phoenix), &how);
+        let experiment = sinks.mlflow.header();
+        let how = ["--protocol", "http/json", "--header", &experiment];
+        add(repo, "mlflow", &endpoint(&sinks.to_mlflow), &how);
+        sinks
     }
 
-    /// The same, by these protocols.
+    /// The same; Phoenix gets it by gRPC, where a resource names the project and Siglum names none.
     #[track_caller]
-    pub(super) fn with(repo: &Repo<'_>, name: &str, protocols: [&str; 2]) -> Self {
+    pub(super) fn by_grpc(repo: &Repo<'_>) -> Self {
+        let sinks = Self::named("default");
+        let endpoint = address("SIGLUM_TEST_PHOENIX_GRPC");
+        add(repo, "phoenix", &endpoint, &["--protocol", "grpc"]);
+        sinks
+    }
+
+    fn named(name: &str) -> Self {
         // Tools that run on know names of earlier runs.
-        let name = format!("{name}-{}", siglum_platform::clock::now().as_nanos());
-        let (phoenix, mlflow) = (Phoenix::new(&name), Mlflow::new(&name));
+        let experiment = format!("{name}-{}", siglum_platform::clock::now().nanos());
+        let (phoenix, mlflow) = (Phoenix::new(name), Mlflow::new(&experiment));
         let [to_phoenix, to_mlflow] = [phoenix.host(), mlflow.host()].map(Wire::to);
-        let project = format!("x-project-name={name}");
-        let header = [project, mlflow.header()];
-        for ((tool, wire), (header, protocol)) in [("phoenix", &to_phoenix), ("mlflow", &to_mlflow)]
-            .into_iter()
-            .zip(header.iter().zip(protocols))
-        {
-            let endpoint = format!("http://{}/v1/traces", wire.address());
-            repo.siglum(&[
-                "otel",
-                "add",
-                tool,
-                &endpoint,
-                "--protocol",
-                protocol,
-                "--header",
-                header,
-            ])
-            .ok();
-        }
         Self {
             phoenix,
             mlflow,
@@ -93,17 +90,21 @@ impl Sinks {
         [&self.to_phoenix, &self.to_mlflow]
     }
 
+    /// Waits until Phoenix shows this conversation as a whole, whatever else it shows.
+    #[track_caller]
+    pub(super) fn show_by_grpc(&self, talk: &Talk<'_>) {
+        let only = || {
+            let mut all = self.phoenix.sessions();
+            all.retain(|id, _| *id == talk.conversation);
+            all
+        };
+        wait("Phoenix", only, &expected(&[talk]));
+    }
+
     /// Waits until both show these conversations and no others, with all turns and all tokens, and nothing twice.
     #[track_caller]
     pub(super) fn show(&self, talks: &[&Talk<'_>]) -> BTreeMap<String, Seen> {
-        let expected: BTreeMap<String, (usize, Totals)> = talks
-            .iter()
-            .map(|talk| {
-                let turns = usize::try_from(talk.turns).unwrap();
-                let name = talk.conversation.clone();
-                (name, (turns, Totals::from(talk.used)))
-            })
-            .collect();
+        let expected = expected(talks);
         let phoenix = wait("Phoenix", || self.phoenix.sessions(), &expected);
         let mlflow = wait("MLflow", || self.mlflow.sessions(), &expected);
         assert_eq!(phoenix, mlflow, "the same traces");
@@ -113,6 +114,22 @@ impl Sinks {
         assert!(states.iter().all(|s| s != "IN_PROGRESS"), "{states:?}");
         phoenix
     }
+}
+
+/// What a tool should show: the turns and the tokens of each.
+fn expected(talks: &[&Talk<'_>]) -> BTreeMap<String, (usize, Totals)> {
+    let told = |talk: &&Talk<'_>| {
+        let turns = usize::try_from(talk.turns).unwrap();
+        (talk.conversation.clone(), (turns, Totals::from(talk.used)))
+    };
+    talks.iter().map(told).collect()
+}
+
+/// Lets a repository export to a tool.
+#[track_caller]
+fn add(repo: &Repo<'_>, tool: &str, endpoint: &str, how: &[&str]) {
+    let args = [&["otel", "add", tool, endpoint], how].concat();
+    repo.siglum(&args).ok();
 }
 
 #[track_caller]
@@ -165,5 +182,8 @@ pub(super) fn ask(method: &str, url: &str, body: Option<&Value>) -> (u16, Value)
     let mut answer = answer.unwrap_or_else(|e| panic!("{url}: {e}"));
     let text = answer.body_mut().read_to_string().unwrap();
     let status = answer.status().as_u16();
-    (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    (
+        status,
+        serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    )
 }
