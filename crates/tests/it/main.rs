@@ -30,6 +30,7 @@ mod history_forms;
 mod integrity;
 mod kills;
 mod launching;
+mod otel;
 mod people;
 mod pipelines;
 mod places;

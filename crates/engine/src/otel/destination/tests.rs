@@ -33,7 +33,7 @@ fn settings_are_stored_and_read_again() {
     for one in [destination("http://[::1]:4317", Protocol::Grpc), full()] {
         assert_eq!(Destination::parse(&one.to_json()).unwrap(), one);
     }
-    insta::assert_snapshot!(full().to_json());
+    insta::assert_snapshot!(full().to_json(), @r#"{"version":1,"endpoint":"https://sink.example/api/otel","protocol":"http/json","compression":"none","sends":"native","content":"on","sample_per_mille":25,"headers":[{"name":"authorization"},{"name":"x-version","value":"4"}],"keep_days":3,"keep_bytes":9}"#);
     let newer = full().to_json().replace("\"version\":1", "\"version\":2");
     let error = Destination::parse(&newer).unwrap_err();
     assert!(matches!(error, DestinationError::TooNew(2)), "{error:?}");
