@@ -22,4 +22,5 @@ pub use batch::{Batch, Encoding, RecordIndex, Signal};
 pub use decode::{DecodeError, Limits, decode};
 pub use stamp::Stamp;
 
+pub(crate) use stamp::SESSION_KEY;
 pub(crate) use view::{Item, View};
