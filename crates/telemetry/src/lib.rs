@@ -2,4 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod answer;
+pub mod inward;
+pub mod outward;
 pub mod probe;
+pub mod wire;
