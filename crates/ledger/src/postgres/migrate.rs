@@ -14,6 +14,7 @@ use crate::schema::Found;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_spine.sql"),
     include_str!("../../migrations/postgres/0002_gateway.sql"),
+    include_str!("../../migrations/postgres/0005_telemetry_tokens.sql"),
 ];
 
 /// The schema that this program writes.
