@@ -9,7 +9,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use serde_json::json;
-use siglum_domain::access::Secret;
+use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Tenant};
 use siglum_engine::access::{self, AccessError, Caller as Known};
@@ -70,13 +70,34 @@ impl Caller {
 impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
+    /// A token for telemetry is refused here, so that every route refuses it that does not ask for a [`Sender`].
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let Sender(caller) = Sender::from_request_parts(parts, app).await?;
+        match caller.known.scope {
+            Scope::Launcher | Scope::Session(_) => Ok(caller),
+            Scope::Telemetry => {
+                let problem = Problem::forbidden("this token hands over telemetry alone");
+                refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
+                Err(problem)
+            }
+        }
+    }
+}
+
+/// Whoever may hand over telemetry: everybody with a token. One of a session speaks of that session alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender(pub(crate) Caller);
+
+impl FromRequestParts<App> for Sender {
+    type Rejection = Problem;
+
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let secret = token(parts)?;
         let peer = parts.extensions.get::<Peer>();
         let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
         let caller = let_in(app, &secret, from).await?;
         app.rates().request(&caller)?;
-        Ok(caller)
+        Ok(Self(caller))
     }
 }
 

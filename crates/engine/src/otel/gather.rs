@@ -35,7 +35,11 @@ pub(super) fn gather(
     let touched: BTreeSet<TurnId> = new.iter().filter_map(|e| e.turn).collect();
     let checkpoints = tx.checkpoints(Some(record.id), None, CHECKPOINTS)?;
     let mut parts = Vec::new();
-    for (index, turn) in turns.iter().enumerate().filter(|(_, t)| touched.contains(&t.id)) {
+    for (index, turn) in turns
+        .iter()
+        .enumerate()
+        .filter(|(_, t)| touched.contains(&t.id))
+    {
         let entries = tx.entries_of_turn(record.id, turn.id, last)?;
         let begins = entries.first().map_or(0, |e| e.sequence);
         let ends = entries.last().map_or(0, |e| e.sequence);
@@ -60,7 +64,11 @@ pub(super) fn gather(
         let mut own = checkpoint.pins.iter().filter(|(s, _)| *s == record.id);
         if own.any(|(_, at)| (first..=last).contains(at)) {
             let commit = checkpoint.commit.as_ref();
-            moments.push(SessionMoment::checkpoint(checkpoint.id, commit, checkpoint.at));
+            moments.push(SessionMoment::checkpoint(
+                checkpoint.id,
+                commit,
+                checkpoint.at,
+            ));
         }
     }
     Ok(Gathered {
@@ -95,8 +103,12 @@ fn subject(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<Subject, 
         Some(_) => tx.repositories()?,
         None => Vec::new(),
     };
-    let mine = repositories.iter().find(|r| Some(r.id) == record.repository);
-    let remotes = mine.filter(|r| r.is_here()).map(|r| siglum_gitstore::remotes(Path::new(&r.common_dir)));
+    let mine = repositories
+        .iter()
+        .find(|r| Some(r.id) == record.repository);
+    let remotes = mine
+        .filter(|r| r.is_here())
+        .map(|r| siglum_gitstore::remotes(Path::new(&r.common_dir)));
     let remote = remotes.and_then(|all| all.into_iter().next());
     Ok(Subject {
         session: record.id,
@@ -137,7 +149,10 @@ fn links(
         return Ok(Vec::new());
     };
     let source = tx.turns_of(parent)?;
-    let source = source.iter().rev().find(|t| t.opened_at <= record.created_at);
+    let source = source
+        .iter()
+        .rev()
+        .find(|t| t.opened_at <= record.created_at);
     let Some(source) = source else {
         return Ok(Vec::new());
     };
@@ -171,8 +186,14 @@ mod tests {
     #[test]
     fn an_address_is_shown_without_whoever_may_read_it() {
         for (address, shown) in [
-            ("https://me:secret@host.example/a/b.git", "https://host.example/a/b.git"),
-            ("https://token@host.example/a?key=secret#x", "https://host.example/a"),
+            (
+                "https://me:secret@host.example/a/b.git",
+                "https://host.example/a/b.git",
+            ),
+            (
+                "https://token@host.example/a?key=secret#x",
+                "https://host.example/a",
+            ),
             ("https://host.example/a", "https://host.example/a"),
             ("git@host.example:a/b.git", "git@host.example:a/b.git"),
             ("/srv/a.git", "/srv/a.git"),

@@ -106,8 +106,12 @@ impl Sessions {
             destination::Content::Off => outward::Content::Off,
             destination::Content::On => outward::Content::On(&text),
         };
-        let spans = parts.iter().flat_map(|part| outward::turn(subject, part, content));
-        let records = moments.iter().map(|moment| outward::moment(subject, moment));
+        let spans = parts
+            .iter()
+            .flat_map(|part| outward::turn(subject, part, content));
+        let records = moments
+            .iter()
+            .map(|moment| outward::moment(subject, moment));
         Outgoing {
             spans: spans.collect(),
             records: records.collect(),

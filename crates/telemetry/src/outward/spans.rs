@@ -96,7 +96,7 @@ impl<'a> Writer<'a> {
         let name = match news {
             News::Whole(_) => message.event.clone(),
             // The tokens that it had before were told as another span.
-            News::Growth(_) => format!("{}+{}", message.event, message.tokens.output),
+            News::Growth(_) => format!("{}+{}", message.event, sum(message.tokens)),
         };
         let kind = provider(self.shape.subject.agent.as_str(), model);
         let attributes = self
@@ -285,6 +285,15 @@ fn provider(agent: &str, model: Option<&str>) -> &'static str {
     let by_model = MODELS.iter().find(|(head, _)| model.starts_with(head));
     let by_agent = || AGENTS.iter().find(|(name, _)| *name == agent);
     by_model.or_else(by_agent).map_or("", |(_, name)| name)
+}
+
+/// Grows whenever any of them does.
+const fn sum(tokens: Tokens) -> u64 {
+    tokens
+        .input
+        .saturating_add(tokens.output)
+        .saturating_add(tokens.cache_read)
+        .saturating_add(tokens.cache_write)
 }
 
 /// The tokens under the names of the convention, under those that it had before, and under those of OpenInference.

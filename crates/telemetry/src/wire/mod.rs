@@ -23,4 +23,5 @@ pub use decode::{DecodeError, Limits, decode};
 pub use stamp::Stamp;
 pub(crate) use stamp::{CONVERSATION_KEYS, NATIVE_KEY, SESSION_KEY};
 
+pub(crate) use stamp::SESSION_KEY;
 pub(crate) use view::{Item, View};
