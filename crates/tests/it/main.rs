@@ -12,6 +12,7 @@
 
 mod auditing;
 mod authors;
+mod back_ends;
 mod bursts;
 mod chain;
 mod check;

@@ -164,6 +164,14 @@ impl OtlpSink {
         self.taken("/v1/traces", ["resourceSpans", "scopeSpans", "spans"])
     }
 
+    /// The spans of each request that was taken, in the form of [`spans`](Self::spans).
+    pub(crate) fn batches(&self) -> Vec<Vec<Value>> {
+        let names = ["resourceSpans", "scopeSpans", "spans"];
+        let asked = self.asked().into_iter();
+        let traces = asked.filter(|a| a.taken && a.path.ends_with("/v1/traces"));
+        traces.map(|asked| items(&asked, names)).collect()
+    }
+
     /// The log records that were taken, in the same form; the `body` is a plain value.
     pub(crate) fn logs(&self) -> Vec<Value> {
         self.taken("/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"])
@@ -175,22 +183,10 @@ impl OtlpSink {
         self.taken("/v1/metrics", names)
     }
 
-    fn taken(&self, path: &str, [resources, scopes, items]: [&str; 3]) -> Vec<Value> {
-        let mut found = Vec::new();
-        let asked = self.asked();
-        for asked in asked.iter().filter(|a| a.taken && a.path.ends_with(path)) {
-            for resource in list(&asked.request[resources]) {
-                let attributes = plain_attributes(&resource["resource"]["attributes"]);
-                for scope in list(&resource[scopes]) {
-                    for item in list(&scope[items]) {
-                        let mut item = plain(item.clone());
-                        item["resource"] = attributes.clone();
-                        found.push(item);
-                    }
-                }
-            }
-        }
-        found
+    fn taken(&self, path: &str, names: [&str; 3]) -> Vec<Value> {
+        let asked = self.asked().into_iter();
+        let taken = asked.filter(|a| a.taken && a.path.ends_with(path));
+        taken.flat_map(|asked| items(&asked, names)).collect()
     }
 }
 
@@ -198,6 +194,22 @@ impl Drop for OtlpSink {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// What is in a request: resources with scopes with items.
+fn items(asked: &SinkAsked, [resources, scopes, items]: [&str; 3]) -> Vec<Value> {
+    let mut found = Vec::new();
+    for resource in list(&asked.request[resources]) {
+        let attributes = plain_attributes(&resource["resource"]["attributes"]);
+        for scope in list(&resource[scopes]) {
+            for item in list(&scope[items]) {
+                let mut item = plain(item.clone());
+                item["resource"] = attributes.clone();
+                found.push(item);
+            }
+        }
+    }
+    found
 }
 
 fn list(value: &Value) -> &[Value] {
