@@ -23,5 +23,4 @@ pub use decode::{DecodeError, Limits, decode};
 pub use stamp::Stamp;
 pub(crate) use stamp::{CONVERSATION_KEYS, NATIVE_KEY, SESSION_KEY};
 
-pub(crate) use stamp::SESSION_KEY;
 pub(crate) use view::{Item, View};
