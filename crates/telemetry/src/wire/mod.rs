@@ -18,6 +18,11 @@ mod select;
 mod stamp;
 mod view;
 
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
 pub use batch::{Batch, Encoding, RecordIndex, Signal};
 pub use decode::{DecodeError, Limits, decode};
 pub use stamp::Stamp;
