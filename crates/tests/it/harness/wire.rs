@@ -101,7 +101,7 @@ impl Wire {
                     return;
                 }
                 let state = Arc::clone(&state);
-                std::thread::spawn(move || carry(client, server, &state));
+                std::thread::spawn(move || carry(&client, server, &state));
             }
         });
         *self.listening.lock().unwrap() = Some(listening);
@@ -109,7 +109,7 @@ impl Wire {
 }
 
 /// Carries one connection, until it ends or breaks.
-fn carry(client: TcpStream, server: SocketAddr, state: &Mutex<State>) -> Option<()> {
+fn carry(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> Option<()> {
     let server = TcpStream::connect(server).ok()?;
     let fate = {
         let mut state = state.lock().unwrap();
@@ -124,10 +124,10 @@ fn carry(client: TcpStream, server: SocketAddr, state: &Mutex<State>) -> Option<
     };
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            pass(&server, &client, |_| {
+            pass(&server, client, |_| {
                 let breaks = fate == Some(Break::Answering);
                 if breaks {
-                    cut(&client, &server);
+                    cut(client, &server);
                 }
                 usize::from(!breaks) * usize::MAX
             });
@@ -136,13 +136,13 @@ fn carry(client: TcpStream, server: SocketAddr, state: &Mutex<State>) -> Option<
             Some(Break::Asking(bytes)) => bytes,
             _ => usize::MAX,
         };
-        pass(&client, &server, |said| {
+        pass(client, &server, |said| {
             let through = left.min(said);
             left -= if left == usize::MAX { 0 } else { through };
             through
         });
         if left == 0 {
-            cut(&client, &server);
+            cut(client, &server);
         }
     });
     Some(())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::sinks::Sinks;
-use crate::harness::wire::Break;
+use crate::harness::wire::{Break, Wire};
 use crate::harness::{Repo, Talk, World, kill, until};
 
 #[test]
@@ -14,7 +14,7 @@ fn what_was_said_while_they_were_dead_comes_when_they_are_back() {
     let mut talk = Talk::start(&repo, "dead-for-a-while");
     talk.turn("Before.");
     sinks.show(&[&talk]);
-    sinks.wires().map(|wire| wire.down());
+    sinks.wires().into_iter().for_each(Wire::down);
     let begun = std::time::Instant::now();
     for n in 0..4 {
         talk.turn(&format!("Meanwhile, {n}."));
@@ -26,7 +26,7 @@ fn what_was_said_while_they_were_dead_comes_when_they_are_back() {
     until("both were tried in vain", || {
         world.count("SELECT count(*) FROM deliveries WHERE tries > 1") == 2
     });
-    sinks.wires().map(|wire| wire.up());
+    sinks.wires().into_iter().for_each(Wire::up);
     talk.turn("After.");
     try_again(&repo);
     sinks.show(&[&talk]);
@@ -47,7 +47,9 @@ fn a_connection_that_breaks_inside_a_batch_loses_and_doubles_nothing() {
     .into_iter()
     .enumerate()
     {
-        sinks.wires().map(|wire| wire.breaks(&breaks));
+        for wire in sinks.wires() {
+            wire.breaks(&breaks);
+        }
         talk.turn(&format!("Turn {n}."));
         for wire in sinks.wires() {
             until("the connections broke", || wire.broken() == breaks.len());
