@@ -18,6 +18,7 @@ pub mod find;
 pub mod forget;
 pub mod history;
 pub mod import;
+pub mod ingest;
 pub mod landing;
 mod late;
 pub mod launch;
