@@ -15,8 +15,8 @@ use super::lease::Hold;
 use super::{
     EVENT_BYTES_MOST, EVENTS_MOST, TURN_BYTES_MOST, TurnError, attempt, fence, key, writable,
 };
-use crate::Here;
 use crate::world::salt;
+use crate::{Here, ingest};
 
 /// How often a commit whose answer was lost is asked for again.
 const ASK_AGAIN: usize = 3;
@@ -277,6 +277,11 @@ pub(super) fn into_the_log(
     }
     if let Some(place) = rows.iter().position(|row| row.kind == "prompt") {
         tx.note_prompt(turn, first + place as u64)?;
+    }
+    for row in rows.iter().filter(|row| row.kind == "traced") {
+        if let Ok(Fact::Traced { parent }) = serde_json::from_str(&row.fact()?) {
+            ingest::note_trace(tx, &parent.trace, session, at)?;
+        }
     }
     if !tx.put_keyed_receipt(&receipt, turn_key, content)? {
         return Err(TurnError::Ledger(LedgerError::Busy));
