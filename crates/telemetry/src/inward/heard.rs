@@ -1,8 +1,8 @@
 //! One record, understood.
 
-use siglum_domain::Timestamp;
-use siglum_domain::observation::Observation;
+use siglum_domain::observation::{Fact, Observation};
 use siglum_domain::trace::{SpanId, TraceId};
+use siglum_domain::{NativeId, Timestamp};
 
 use super::claims::{Claims, Origin};
 use super::record::Record;
@@ -29,6 +29,31 @@ pub struct Heard {
     pub claims: Claims,
     /// What it says was done.
     pub observations: Vec<Observation>,
+}
+
+impl Heard {
+    /// What was said in a thread that was started for a sub-agent, as the session above it has it: the work is the
+    /// sub-agent's, in whatever turn of the session is open, and the thread's own turns are none of the session's.
+    #[must_use]
+    pub fn below(mut self, thread: &NativeId) -> Self {
+        let own = thread.as_str();
+        self.observations.retain(|observation| {
+            let is_turn = matches!(
+                observation.fact,
+                Fact::Prompt { .. }
+                    | Fact::Stopped { .. }
+                    | Fact::SessionStarted { .. }
+                    | Fact::SessionEnded { .. }
+            );
+            !is_turn
+        });
+        for observation in &mut self.observations {
+            observation.turn = None;
+            observation.subagent.get_or_insert_with(|| own.to_owned());
+        }
+        self.claims.subagent.get_or_insert_with(|| own.to_owned());
+        self
+    }
 }
 
 /// Listens to every record of a batch, in order.

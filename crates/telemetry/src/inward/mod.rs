@@ -22,5 +22,5 @@ mod recorded;
 #[cfg(test)]
 mod tests;
 
-pub use claims::{Claims, Origin};
+pub use claims::{Claims, Origin, Reach};
 pub use heard::{Heard, hear};
