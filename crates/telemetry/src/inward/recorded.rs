@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::observation::{Fact, Observation, Tokens};
-
 use siglum_domain::redact::Redactor;
 
 use super::{Heard, Origin, hear};
