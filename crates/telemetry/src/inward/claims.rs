@@ -37,6 +37,15 @@ impl Origin {
     }
 }
 
+/// Whose the trace of a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// One session's: what has no id of its own belongs to the session of its trace.
+    Session,
+    /// A process's that may have many sessions: the trace tells nothing of the session.
+    Process,
+}
+
 /// What a record claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
@@ -56,6 +65,8 @@ pub struct Claims {
     pub subagent: Option<String>,
     /// A thread that the record says was started for a sub-agent: what names it as its session is of this one.
     pub started: Option<NativeId>,
+    /// Whose its trace is.
+    pub reach: Reach,
 }
 
 impl Claims {
@@ -81,6 +92,7 @@ impl Claims {
             origin,
             subagent: agent.and_then(|agent| (agent.subagent)(record)),
             started: started.and_then(|id| NativeId::new(id).ok()),
+            reach: agent.map_or(Reach::Session, |agent| agent.reach),
         }
     }
 }
@@ -108,6 +120,8 @@ fn natives(record: &Record<'_>, agent: Option<&AgentSpec>) -> Vec<NativeId> {
     uuids
         .iter()
         .for_each(|key| note(record.text(key).filter(is_id)));
+    let spoken = agent.and_then(|agent| (agent.native)(record));
+    note(spoken.as_deref());
     on_resource
         .iter()
         .for_each(|key| note(record.of_resource(key)));

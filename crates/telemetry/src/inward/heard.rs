@@ -1,8 +1,10 @@
 //! One record, understood.
 
-use siglum_domain::Timestamp;
-use siglum_domain::observation::Observation;
+use std::collections::HashMap;
+
+use siglum_domain::observation::{Fact, Observation};
 use siglum_domain::trace::{SpanId, TraceId};
+use siglum_domain::{NativeId, Timestamp};
 
 use super::claims::{Claims, Origin};
 use super::record::Record;
@@ -31,6 +33,31 @@ pub struct Heard {
     pub observations: Vec<Observation>,
 }
 
+impl Heard {
+    /// What was said in a thread that was started for a sub-agent, as the session above it has it: the work is the
+    /// sub-agent's, in whatever turn of the session is open, and the thread's own turns are none of the session's.
+    #[must_use]
+    pub fn below(mut self, thread: &NativeId) -> Self {
+        let own = thread.as_str();
+        self.observations.retain(|observation| {
+            let is_turn = matches!(
+                observation.fact,
+                Fact::Prompt { .. }
+                    | Fact::Stopped { .. }
+                    | Fact::SessionStarted { .. }
+                    | Fact::SessionEnded { .. }
+            );
+            !is_turn
+        });
+        for observation in &mut self.observations {
+            observation.turn = None;
+            observation.subagent.get_or_insert_with(|| own.to_owned());
+        }
+        self.claims.subagent.get_or_insert_with(|| own.to_owned());
+        self
+    }
+}
+
 /// Listens to every record of a batch, in order.
 ///
 /// The batch is expected to be redacted; texts that a person wrote are redacted again.
@@ -38,7 +65,34 @@ pub struct Heard {
 pub fn hear(batch: &Batch) -> Vec<Heard> {
     let mut heard = Vec::with_capacity(batch.records());
     batch.each(|view| heard.push(one(&Record::of(view), view.index)));
+    find_calls(&mut heard);
     heard
+}
+
+/// A sub-agent whose own record does not name the call that started it stands below the span of that call, which comes
+/// with it: the call ends when the sub-agent does.
+fn find_calls(heard: &mut [Heard]) {
+    let is_nameless = |fact: &Fact| matches!(fact, Fact::SubagentStarted { call: None, .. });
+    let nameless = |heard: &Heard| heard.observations.iter().any(|o| is_nameless(&o.fact));
+    if !heard.iter().any(nameless) {
+        return;
+    }
+    let calls: HashMap<_, _> = heard
+        .iter()
+        .filter_map(|call| Some(((call.trace?, call.span?), call.claims.call.clone()?)))
+        .collect();
+    for below in heard {
+        let Some(above) = below.trace.zip(below.parent) else {
+            continue;
+        };
+        for observation in &mut below.observations {
+            if let Fact::SubagentStarted { call, .. } = &mut observation.fact
+                && call.is_none()
+            {
+                *call = calls.get(&above).cloned();
+            }
+        }
+    }
 }
 
 fn one(record: &Record<'_>, index: RecordIndex) -> Heard {

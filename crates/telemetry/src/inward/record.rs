@@ -1,6 +1,7 @@
 //! One record, and how to ask it.
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use prost::Message;
 use siglum_domain::Timestamp;
 use siglum_domain::trace::{SpanId, TraceId};
@@ -24,16 +25,10 @@ impl<'a> Record<'a> {
         let name = match view.item {
             Item::Span(span) => &span.name,
             Item::Point(metric, _) => &metric.name,
-            Item::Log(log) => {
-                let body = log.body.as_ref().and_then(|body| body.value.as_ref());
-                let body = match body {
-                    Some(Value::StringValue(text)) => text,
-                    _ => "",
-                };
-                lookup::text(view.attributes, "event.name")
-                    .or_else(|| siglum_domain::grammar::present(&log.event_name))
-                    .unwrap_or(body)
-            }
+            Item::Log(log) => lookup::text(view.attributes, "event.name")
+                .or_else(|| siglum_domain::grammar::present(&log.event_name))
+                .or_else(|| said(log).next())
+                .unwrap_or_default(),
         };
         Self { view, name }
     }
@@ -46,6 +41,15 @@ impl<'a> Record<'a> {
             .next()
             .unwrap_or_default()
             .to_owned()
+    }
+
+    /// The texts that a log record is made of, if it is one.
+    pub(super) fn said(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let log = match self.view.item {
+            Item::Log(log) => Some(log),
+            Item::Span(_) | Item::Point(..) => None,
+        };
+        log.into_iter().flat_map(said)
     }
 
     /// The name of the scope that made it.
@@ -163,6 +167,22 @@ impl<'a> Record<'a> {
             }
         }
     }
+}
+
+/// The body of a log record: a text, or a list of texts.
+fn said(log: &LogRecord) -> impl Iterator<Item = &str> {
+    let body = log.body.as_ref().and_then(|body| body.value.as_ref());
+    let (text, list) = match body {
+        Some(Value::StringValue(text)) => (Some(text.as_str()), None),
+        Some(Value::ArrayValue(list)) => (None, Some(list)),
+        _ => (None, None),
+    };
+    let in_list = list.into_iter().flat_map(|list| &list.values);
+    let in_list = in_list.filter_map(|value| match value.value.as_ref() {
+        Some(Value::StringValue(text)) => Some(text.as_str()),
+        _ => None,
+    });
+    text.into_iter().chain(in_list)
 }
 
 fn digest(kind: &str, bytes: &[u8]) -> String {

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
-use siglum_domain::observation::{Fact, Outcome, Tokens};
+use siglum_domain::observation::{Fact, Observation, Outcome, Tokens};
 
 use super::recorded::{listen, observations};
-use super::{Heard, Origin, hear};
+use super::{Heard, Origin, Reach, hear};
 use crate::wire::{Encoding, Limits, Signal, decode};
 
 fn attributes(values: &Value) -> Value {
@@ -298,12 +298,33 @@ fn turns_and_sub_agents_have_the_names_that_hooks_give_them() {
     let call = "call_c45a05c542ac4ceabe0c8ec9";
     let expected = (format!("sub:general-purpose-{call}"), Some(call.to_owned()));
     assert_eq!(started, Some(expected));
+    let copilot = listen(include_str!(
+        "../../fixtures/copilot/1.0.102-subagent.jsonl"
+    ));
+    let started = observations(&copilot).find_map(|o| match &o.fact {
+        Fact::SubagentStarted { call, .. } => call.clone(),
+        _ => None,
+    });
+    assert_eq!(started.as_deref(), Some("call_94ffb779e0be4811a68a980d"));
     let codex = listen(include_str!("../../fixtures/codex/0.169.0-subagent.jsonl"));
     let child = codex.iter().find_map(|h| h.claims.started.clone()).unwrap();
     assert_eq!(child.as_str(), "01a2034d-bcab-7203-80b4-536bbd3a1a35");
-    assert!(
-        codex
-            .iter()
-            .any(|h| h.claims.natives.first() == Some(&child))
-    );
+    let below: Vec<Heard> = codex
+        .into_iter()
+        .filter(|heard| heard.claims.natives.first() == Some(&child))
+        .map(|heard| heard.below(&child))
+        .collect();
+    assert!(observations(&below).count() > 6);
+    let is_inside =
+        |o: &&Observation| o.turn.is_none() && o.subagent.as_deref() == Some(child.as_str());
+    assert!(observations(&below).all(|o| is_inside(&o) && !matches!(o.fact, Fact::Prompt { .. })));
+    let opencode = listen(include_str!(
+        "../../fixtures/opencode/1.18.33-subagent.jsonl"
+    ));
+    let started = opencode
+        .iter()
+        .find_map(|h| h.claims.natives.first().zip(h.claims.started.as_ref()));
+    let (above, child) = started.unwrap();
+    assert_ne!(above, child);
+    assert!(opencode.iter().all(|h| h.claims.reach == Reach::Process));
 }

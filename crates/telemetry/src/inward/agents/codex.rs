@@ -1,10 +1,11 @@
-//! Codex. Its spans are those of a program, not of an agent: a thousand for a turn, and the id of an operating system's
-//! thread under the key of a conversation. Its log records tell what was done, but not in which turn.
+//! Codex. Its spans are those of a program, not of an agent: a thousand for a turn, of which one is the turn, and the id
+//! of an operating system's thread under the key of a conversation. Its log records tell what was done, but not in which
+//! turn.
 
 use siglum_domain::observation::Outcome;
 
 use super::super::record::Record;
-use super::super::teller::{Call, Teller, outcome};
+use super::super::teller::{Call, Synthetic, Teller, outcome};
 use super::super::tokens;
 
 /// The thread of a sub-agent stands in what the call returned that started it.
@@ -18,8 +19,8 @@ pub(super) fn started(record: &Record<'_>) -> Option<String> {
 
 /// Tells what a record says.
 pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
-    if !record.is_log() {
-        return;
+    if record.is_span() {
+        return turn(record, teller);
     }
     match record.name {
         // The event is told twice, once without its cost; nothing in it names the response.
@@ -43,6 +44,17 @@ pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
             call(record, teller, Outcome::Denied);
         }
         _ => {}
+    }
+}
+
+/// One span is a turn, by the id that hooks have for it, too.
+fn turn(record: &Record<'_>, teller: &mut Teller<'_>) {
+    if let Some(turn) = record
+        .text("turn.id")
+        .filter(|_| record.name == "session_task.turn")
+    {
+        teller.prompt(turn, "", Synthetic::No);
+        teller.stop(turn);
     }
 }
 

@@ -1,5 +1,6 @@
 //! How each agent is recognised and what its records are asked for.
 
+use super::super::claims::Reach;
 use super::super::record::Record;
 use super::super::teller::Teller;
 use super::{claude, codex, copilot, gemini, opencode, qwen};
@@ -27,6 +28,10 @@ pub(in crate::inward) struct AgentSpec {
     pub(in crate::inward) uuid_natives: &'static [&'static str],
     /// Keys of its own session id on the resource.
     pub(in crate::inward) resource_natives: &'static [&'static str],
+    /// Its own session id where it stands under no key.
+    pub(in crate::inward) native: fn(&Record<'_>) -> Option<String>,
+    /// Whose a trace of it is.
+    pub(in crate::inward) reach: Reach,
     /// What a second id means.
     pub(in crate::inward) second: SecondId,
     /// The sub-agent that a record is of.
@@ -47,6 +52,8 @@ static AGENTS: &[AgentSpec] = &[
         natives: &["session.id"],
         uuid_natives: &[],
         resource_natives: ON_RESOURCE,
+        native: nothing,
+        reach: Reach::Session,
         second: SecondId::Subagent,
         subagent: claude::subagent,
         started: nothing,
@@ -59,6 +66,8 @@ static AGENTS: &[AgentSpec] = &[
         natives: &["conversation.id", "thread_id"],
         uuid_natives: &["thread.id"],
         resource_natives: &[],
+        native: nothing,
+        reach: Reach::Session,
         second: SecondId::Conflict,
         subagent: nothing,
         started: codex::started,
@@ -71,6 +80,8 @@ static AGENTS: &[AgentSpec] = &[
         natives: &["session.id", "gen_ai.conversation.id"],
         uuid_natives: &[],
         resource_natives: ON_RESOURCE,
+        native: nothing,
+        reach: Reach::Session,
         second: SecondId::Conflict,
         subagent: gemini::subagent,
         started: nothing,
@@ -83,6 +94,8 @@ static AGENTS: &[AgentSpec] = &[
         natives: &["session.id", "gen_ai.conversation.id"],
         uuid_natives: &[],
         resource_natives: ON_RESOURCE,
+        native: nothing,
+        reach: Reach::Session,
         second: SecondId::Conflict,
         subagent: qwen::subagent,
         started: nothing,
@@ -95,6 +108,8 @@ static AGENTS: &[AgentSpec] = &[
         natives: &["gen_ai.conversation.id", "session.id"],
         uuid_natives: &[],
         resource_natives: ON_RESOURCE,
+        native: nothing,
+        reach: Reach::Session,
         second: SecondId::Conflict,
         subagent: copilot::subagent,
         started: nothing,
@@ -107,9 +122,11 @@ static AGENTS: &[AgentSpec] = &[
         natives: &["session.id", "ai.telemetry.metadata.sessionId"],
         uuid_natives: &[],
         resource_natives: ON_RESOURCE,
+        native: opencode::native,
+        reach: Reach::Process,
         second: SecondId::Conflict,
         subagent: nothing,
-        started: nothing,
+        started: opencode::started,
         listen: opencode::listen,
     },
 ];
