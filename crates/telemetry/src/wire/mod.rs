@@ -22,6 +22,4 @@ pub use batch::{Batch, Encoding, RecordIndex, Signal};
 pub use decode::{DecodeError, Limits, decode};
 pub use stamp::Stamp;
 pub(crate) use stamp::{CONVERSATION_KEYS, NATIVE_KEY, SESSION_KEY};
-
-pub(crate) use stamp::SESSION_KEY;
 pub(crate) use view::{Item, View};
