@@ -49,6 +49,7 @@ enum Command {
     Log(commands::log::Args),
     Check(commands::check::Args),
     Show(commands::show::Args),
+    Cost(commands::cost::Args),
     Status(commands::status::Args),
     #[cfg(feature = "gateway")]
     Serve(commands::serve::Args),
@@ -141,6 +142,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Log(args) => commands::log::run(&args, cx),
         Command::Check(args) => commands::check::run(&args, cx),
         Command::Show(args) => commands::show::run(&args, cx),
+        Command::Cost(args) => commands::cost::run(&args, cx),
         Command::Status(args) => commands::status::run(&args, cx),
         #[cfg(feature = "gateway")]
         Command::Serve(args) => commands::serve::run(&args, cx),

@@ -30,6 +30,7 @@ const SCHEMAS: &[Row] = &[
     (config::set::SCHEMA, of::<config::set::Json>),
     (config::unset::SCHEMA, of::<config::unset::Json>),
     (config::path::SCHEMA, of::<config::path::Json>),
+    (cost::SCHEMA, of::<cost::Json>),
     (demo::wire::SCHEMA, of::<demo::wire::Json>),
     (doctor::SCHEMA, of::<doctor::Json>),
     (forget::SCHEMA, of::<forget::Json>),

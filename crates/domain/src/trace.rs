@@ -46,6 +46,12 @@ impl TraceId {
         Self(bytes)
     }
 
+    /// The turn that this trace is, if it is one.
+    #[must_use]
+    pub const fn turn(&self) -> TurnId {
+        TurnId::from_uuid(uuid::Uuid::from_bytes(self.0))
+    }
+
     /// Its bytes.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 16] {

@@ -53,6 +53,54 @@ pub enum By {
     Commit,
 }
 
+impl By {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Session,
+        Self::Turn,
+        Self::Day,
+        Self::Agent,
+        Self::Model,
+        Self::Repository,
+        Self::Branch,
+        Self::Issue,
+        Self::Pr,
+        Self::Role,
+        Self::Pipeline,
+        Self::Commit,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Turn => "turn",
+            Self::Day => "day",
+            Self::Agent => "agent",
+            Self::Model => "model",
+            Self::Repository => "repository",
+            Self::Branch => "branch",
+            Self::Issue => "issue",
+            Self::Pr => "pr",
+            Self::Role => "role",
+            Self::Pipeline => "pipeline",
+            Self::Commit => "commit",
+        }
+    }
+
+    /// What a row is called that has no value.
+    #[must_use]
+    pub const fn without(self) -> &'static str {
+        match self {
+            Self::Model | Self::Branch => "unknown",
+            Self::Turn => "outside any turn",
+            Self::Commit => "not in a commit",
+            _ => "none",
+        }
+    }
+}
+
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct CostQuery {

@@ -19,6 +19,7 @@ pub mod find;
 pub mod forget;
 pub mod history;
 pub mod import;
+pub mod ingest;
 pub mod landing;
 mod late;
 pub mod launch;

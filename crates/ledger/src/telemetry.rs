@@ -4,7 +4,7 @@
 //! Payloads are bytes to a store; whoever puts them there has redacted and packed them.
 
 use siglum_domain::trace::{SpanId, TraceId};
-use siglum_domain::{AgentName, SessionId, Timestamp};
+use siglum_domain::{AgentName, SessionId, Timestamp, TurnId};
 
 use crate::LedgerError;
 
@@ -23,6 +23,8 @@ pub struct TelemetryBatch {
     pub session: Option<SessionId>,
     /// How many spans, log records or data points it has.
     pub records: u64,
+    /// Whether it was sent on already, before its session was known.
+    pub forwarded: bool,
     /// What is in it.
     pub payload: Vec<u8>,
 }
@@ -50,6 +52,8 @@ pub struct UnassignedRecord {
     pub records: u64,
     /// Why no session was found.
     pub reason: String,
+    /// Whether it was sent on as it is.
+    pub forwarded: bool,
     /// What is in it.
     pub payload: Vec<u8>,
 }
@@ -105,6 +109,9 @@ pub trait Telemetry {
     fn sessions_of_trace(&mut self, trace: &TraceId, limit: usize) -> Result<Vec<SessionId>>;
     /// The sessions in whose logs a tool call stands, by the name of its event, in no order.
     fn sessions_of_call(&mut self, event: &str, limit: usize) -> Result<Vec<SessionId>>;
+
+    /// The session that has this turn, which may still be open.
+    fn session_of_turn(&mut self, turn: TurnId) -> Result<Option<SessionId>>;
 
     /// Keeps what no session was found for; gives its place.
     fn put_unassigned(&mut self, record: &UnassignedRecord) -> Result<u64>;

@@ -16,7 +16,7 @@ use siglum_telemetry::answer::Answer;
 use siglum_telemetry::outward::{self, Outgoing};
 use siglum_telemetry::wire;
 
-use super::destination::{self, Destination, Sends};
+use super::destination::{self, Destination, DestinationError, Sends};
 use super::gather::{Gathered, gather};
 use crate::history::Passages;
 use crate::project::{Position, Sealed, Sink, SinkError};
@@ -41,19 +41,21 @@ pub fn lost(name: &str) -> String {
 pub struct Sessions {
     name: String,
     destination: Destination,
-    client: OtlpClient,
+    /// None where it cannot be made, with the reason.
+    client: Result<OtlpClient, DestinationError>,
     now: Box<dyn Fn() -> Timestamp + Send>,
     /// Some servers have traces and nothing else.
     takes_logs: bool,
 }
 
 impl Sessions {
-    /// The server of this name, at the time that `now` tells.
+    /// The server of this name, at the time that `now` tells. Where there is no way to it, it takes nothing and says
+    /// why.
     #[must_use]
     pub fn new(
         name: &str,
         destination: Destination,
-        client: OtlpClient,
+        client: Result<OtlpClient, DestinationError>,
         now: Box<dyn Fn() -> Timestamp + Send>,
     ) -> Self {
         let takes_logs = destination.only().is_none();
@@ -140,6 +142,8 @@ impl Sessions {
     }
 
     fn send_piece(&self, signal: Signal, piece: &Outgoing) -> Result<usize, Refusal> {
+        let client = self.client.as_ref();
+        let client = client.map_err(|e| Refusal::NoWay(e.to_string()))?;
         let encoding = match self.destination.protocol {
             Protocol::HttpJson => wire::Encoding::Json,
             Protocol::HttpProtobuf | Protocol::Grpc => wire::Encoding::Protobuf,
@@ -149,7 +153,7 @@ impl Sessions {
             Signal::Logs => wire::Signal::Logs,
             Signal::Metrics => wire::Signal::Metrics,
         };
-        match self.client.send(signal, &piece.encode(form, encoding)) {
+        match client.send(signal, &piece.encode(form, encoding)) {
             // Whatever a server answers that took it: what it does not say, it took.
             Ok(answer) => Ok(Answer::read(&answer.content_type, &answer.body)
                 .map_or(0, |a| usize::try_from(a.rejected).unwrap_or(usize::MAX))
@@ -181,6 +185,8 @@ impl Sessions {
 enum Refusal {
     /// There is nothing at the server for this kind of telemetry.
     NoSuchSignal,
+    /// Nobody can be asked.
+    NoWay(String),
     Other(OtlpError),
 }
 
@@ -188,6 +194,7 @@ impl From<Refusal> for SinkError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::NoSuchSignal => Self::Refused("it has no such address".to_owned()),
+            Refusal::NoWay(why) => Self::Unavailable(why),
             Refusal::Other(error) => {
                 let why = error.to_string();
                 match error {

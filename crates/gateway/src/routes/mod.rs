@@ -13,4 +13,5 @@ mod refusable;
 pub(crate) mod replicas;
 pub(crate) mod sessions;
 mod told;
+mod traced;
 pub(crate) mod turns;

@@ -9,6 +9,8 @@ CREATE TABLE telemetry_inbox (
     -- The only session that whoever sent it may speak for; none: each of the tenant.
     session  uuid,
     records  bigint NOT NULL,
+    -- It was sent on before its session was known.
+    forwarded boolean NOT NULL DEFAULT false,
     bytes    bigint NOT NULL,
     payload  bytea NOT NULL,
     PRIMARY KEY (tenant, sequence)

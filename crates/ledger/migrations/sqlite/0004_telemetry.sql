@@ -8,6 +8,8 @@ CREATE TABLE telemetry_inbox (
     -- The only session that whoever sent it may speak for; none: each of the tenant.
     session  BLOB,
     records  INTEGER NOT NULL,
+    -- It was sent on before its session was known.
+    forwarded INTEGER NOT NULL DEFAULT 0,
     bytes    INTEGER NOT NULL,
     payload  BLOB NOT NULL
 );

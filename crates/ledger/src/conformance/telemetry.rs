@@ -11,6 +11,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("batches wait in the order in which they came", inbox),
     Check::new("a trace belongs to the sessions it was noted for", traces),
     Check::new("a call is found in the logs that it stands in", calls),
+    Check::new("a turn names its session, open or not", turns),
     Check::new("what has no session is kept until it has one", unassigned),
     Check::new("what has no session is bounded", trimmed),
     Check::new(
@@ -32,6 +33,7 @@ fn batch(n: i64) -> TelemetryBatch {
         signal: format!("signal {n}"),
         session: (n == 2).then(|| session_id(2)),
         records: 10 + n.unsigned_abs(),
+        forwarded: n == 3,
         payload: vec![0, 1, 0xff, n.to_le_bytes()[0]],
     }
 }
@@ -48,6 +50,7 @@ fn lost(n: i64, of: Option<u8>) -> UnassignedRecord {
         session: of.map(|_| session_id(9)),
         records: 1 + n.unsigned_abs(),
         reason: format!("reason {n}"),
+        forwarded: n == 2 && of == Some(3),
         payload: vec![7; usize::try_from(n).unwrap_or(0)],
     }
 }
@@ -164,10 +167,30 @@ fn calls(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
+fn turns(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        tx.turn(session_id(1), "a", turn_id(1), at(1))?;
+        tx.turn(session_id(2), "a", turn_id(2), at(1))?;
+        tx.put_open_turn(&open_turn(3))
+    })?;
+    let mut later = Desk::open(shelf)?;
+    for n in 1..5 {
+        let found = later.read(|tx| tx.session_of_turn(turn_id(n)))?;
+        same!(
+            found,
+            (n < 4).then(|| session_id(n)),
+            "the session of a turn"
+        );
+    }
+    Ok(())
+}
+
 fn unassigned(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let mut all = Vec::new();
-    for (n, of) in [(1, Some(1)), (2, None), (3, Some(1)), (4, Some(2))] {
+    for (n, of) in [(1, Some(1)), (2, Some(3)), (3, Some(1)), (4, Some(2))] {
         let sequence = desk.write(|tx| tx.put_unassigned(&lost(n, of)))?;
         all.push(UnassignedRecord {
             sequence,

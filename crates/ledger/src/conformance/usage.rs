@@ -74,7 +74,7 @@ fn whole(shelf: &dyn Shelf) -> Outcome {
     furnish(&mut desk)?;
     let (full, bare) = (full("msg:ä", 5), usage("msg:z", 1));
     desk.write(|tx| tx.put_usages(session_id(2), &[bare.clone(), full.clone()]))?;
-    desk.write(|tx| tx.put_usages(session_id(1), &[full.clone()]))?;
+    desk.write(|tx| tx.put_usages(session_id(1), std::slice::from_ref(&full)))?;
     let mut later = Desk::open(shelf)?;
     for desk in [&mut desk, &mut later] {
         let all = desk.read(|tx| tx.usages(&UsageFilter::default()))?;
@@ -144,7 +144,7 @@ fn found(shelf: &dyn Shelf) -> Outcome {
     page.after = Some((session_id(1), "b".to_owned()));
     same!(events(page.clone())?, ["c", "a"], "the second page");
     page.after = Some((session_id(2), "a".to_owned()));
-    same!(events(page.clone())?, ["d"], "the last page");
+    same!(events(page)?, ["d"], "the last page");
     let none = UsageFilter {
         session: Some(session_id(3)),
         ..UsageFilter::default()

@@ -2,7 +2,7 @@
 
 use postgres::Row;
 use siglum_domain::trace::{SpanId, TraceId};
-use siglum_domain::{AgentName, SessionId, Timestamp};
+use siglum_domain::{AgentName, SessionId, Timestamp, TurnId};
 
 use super::columns::{Col, count, get, int, opt, raw};
 use super::tx::Tx;
@@ -10,9 +10,9 @@ use crate::{Depth, ForwardRecord, LedgerError, Telemetry, TelemetryBatch, Unassi
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const BATCH: &str = "sequence, at, signal, session, records, payload";
+const BATCH: &str = "sequence, at, signal, session, records, forwarded, payload";
 const UNASSIGNED: &str =
-    "sequence, at, signal, trace, span, agent, name, session, records, reason, payload";
+    "sequence, at, signal, trace, span, agent, name, session, records, reason, forwarded, payload";
 const FORWARD: &str = "sequence, destination, at, signal, session, records, payload";
 const DEPTH: &str =
     "SELECT count(*), coalesce(sum(records), 0)::bigint, coalesce(sum(bytes), 0)::bigint FROM";
@@ -24,7 +24,8 @@ fn batch_row(row: &Row) -> Result<TelemetryBatch> {
         signal: raw(row, 2)?,
         session: opt(row, 3)?,
         records: count(row, 4)?,
-        payload: raw(row, 5)?,
+        forwarded: raw(row, 5)?,
+        payload: raw(row, 6)?,
     })
 }
 
@@ -42,7 +43,8 @@ fn unassigned_row(row: &Row) -> Result<UnassignedRecord> {
         session: opt(row, 7)?,
         records: count(row, 8)?,
         reason: raw(row, 9)?,
-        payload: raw(row, 10)?,
+        forwarded: raw(row, 10)?,
+        payload: raw(row, 11)?,
     })
 }
 
@@ -68,8 +70,8 @@ fn depth_row(row: &Row) -> Result<Depth> {
 
 impl Telemetry for Tx<'_> {
     fn put_batch(&mut self, b: &TelemetryBatch) -> Result<u64> {
-        let sql = "INSERT INTO telemetry_inbox (tenant, at, signal, session, records, bytes, payload) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING sequence";
+        let sql = "INSERT INTO telemetry_inbox (tenant, at, signal, session, records, forwarded, bytes, payload) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING sequence";
         self.one(
             sql,
             &[
@@ -77,6 +79,7 @@ impl Telemetry for Tx<'_> {
                 &b.signal,
                 &b.session.map(Col),
                 &int(b.records),
+                &b.forwarded,
                 &int(b.payload.len() as u64),
                 &b.payload,
             ],
@@ -127,9 +130,15 @@ impl Telemetry for Tx<'_> {
         self.rows(sql, &[&event, &int(limit as u64)], |row| get(row, 0))
     }
 
+    fn session_of_turn(&mut self, turn: TurnId) -> Result<Option<SessionId>> {
+        let sql = "SELECT session FROM turns WHERE tenant = $1 AND id = $2 \
+             UNION ALL SELECT session FROM open_turns WHERE tenant = $1 AND id = $2 LIMIT 1";
+        self.row(sql, &[&Col(turn)], |row| get(row, 0))
+    }
+
     fn put_unassigned(&mut self, r: &UnassignedRecord) -> Result<u64> {
-        let sql = "INSERT INTO unassigned (tenant, at, signal, trace, span, agent, name, session, records, reason, bytes, payload) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING sequence";
+        let sql = "INSERT INTO unassigned (tenant, at, signal, trace, span, agent, name, session, records, reason, forwarded, bytes, payload) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING sequence";
         self.one(
             sql,
             &[
@@ -142,6 +151,7 @@ impl Telemetry for Tx<'_> {
                 &r.session.map(Col),
                 &int(r.records),
                 &r.reason,
+                &r.forwarded,
                 &int(r.payload.len() as u64),
                 &r.payload,
             ],

@@ -2,7 +2,7 @@
 
 use rusqlite::{Row, params};
 use siglum_domain::trace::{SpanId, TraceId};
-use siglum_domain::{AgentName, SessionId, Timestamp};
+use siglum_domain::{AgentName, SessionId, Timestamp, TurnId};
 
 use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
@@ -10,9 +10,9 @@ use crate::{Depth, ForwardRecord, LedgerError, Telemetry, TelemetryBatch, Unassi
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const BATCH: &str = "sequence, at, signal, session, records, payload";
+const BATCH: &str = "sequence, at, signal, session, records, forwarded, payload";
 const UNASSIGNED: &str =
-    "sequence, at, signal, trace, span, agent, name, session, records, reason, payload";
+    "sequence, at, signal, trace, span, agent, name, session, records, reason, forwarded, payload";
 const FORWARD: &str = "sequence, destination, at, signal, session, records, payload";
 const DEPTH: &str = "SELECT count(*), coalesce(sum(records), 0), coalesce(sum(bytes), 0) FROM";
 
@@ -23,7 +23,8 @@ fn batch_row(row: &Row<'_>) -> rusqlite::Result<TelemetryBatch> {
         signal: row.get(2)?,
         session: opt(row, 3)?,
         records: count(row, 4)?,
-        payload: row.get(5)?,
+        forwarded: row.get(5)?,
+        payload: row.get(6)?,
     })
 }
 
@@ -41,7 +42,8 @@ fn unassigned_row(row: &Row<'_>) -> rusqlite::Result<UnassignedRecord> {
         session: opt(row, 7)?,
         records: count(row, 8)?,
         reason: row.get(9)?,
-        payload: row.get(10)?,
+        forwarded: row.get(10)?,
+        payload: row.get(11)?,
     })
 }
 
@@ -97,13 +99,14 @@ impl Tx<'_> {
 
 impl Telemetry for Tx<'_> {
     fn put_batch(&mut self, b: &TelemetryBatch) -> Result<u64> {
-        let sql = "INSERT INTO telemetry_inbox (at, signal, session, records, bytes, payload) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING sequence";
+        let sql = "INSERT INTO telemetry_inbox (at, signal, session, records, forwarded, bytes, payload) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING sequence";
         let values = params![
             Col(b.at),
             b.signal,
             b.session.map(Col),
             int(b.records),
+            b.forwarded,
             int(b.payload.len() as u64),
             b.payload,
         ];
@@ -144,9 +147,16 @@ impl Telemetry for Tx<'_> {
         self.listed(sql, (event, int(limit as u64)), |row| get(row, 0))
     }
 
+    fn session_of_turn(&mut self, turn: TurnId) -> Result<Option<SessionId>> {
+        let sql = "SELECT session FROM turns WHERE id = ?1 \
+             UNION ALL SELECT session FROM open_turns WHERE id = ?1 LIMIT 1";
+        let found = self.listed(sql, [Col(turn)], |row| get(row, 0))?;
+        Ok(found.into_iter().next())
+    }
+
     fn put_unassigned(&mut self, r: &UnassignedRecord) -> Result<u64> {
-        let sql = "INSERT INTO unassigned (at, signal, trace, span, agent, name, session, records, reason, bytes, payload) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING sequence";
+        let sql = "INSERT INTO unassigned (at, signal, trace, span, agent, name, session, records, reason, forwarded, bytes, payload) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) RETURNING sequence";
         let values = params![
             Col(r.at),
             r.signal,
@@ -157,6 +167,7 @@ impl Telemetry for Tx<'_> {
             r.session.map(Col),
             int(r.records),
             r.reason,
+            r.forwarded,
             int(r.payload.len() as u64),
             r.payload,
         ];

@@ -17,5 +17,10 @@ mod teller;
 mod tokens;
 mod tools;
 
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod tests;
+
 pub use claims::{Claims, Origin};
 pub use heard::{Heard, hear};

@@ -6,6 +6,7 @@
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use siglum_domain::link::Link;
+use siglum_domain::price::NanoUsd;
 
 use super::subject::{Subject, TurnPart};
 use crate::wire::{CONVERSATION_KEYS, NATIVE_KEY, SESSION_KEY};
@@ -44,6 +45,14 @@ impl Attributes {
     pub(super) fn count(self, key: &str, value: u64) -> Self {
         let value = i64::try_from(value).unwrap_or(i64::MAX);
         self.put(key, Value::IntValue(value))
+    }
+
+    /// An amount of money, in dollars: exact in our own key, as a number with a point where back ends want one.
+    pub(super) fn money(self, keys: &[&str], amount: NanoUsd) -> Self {
+        let exact = self.count("siglum.cost.nano_usd", amount.saturating());
+        let dollars = amount.to_string().parse().unwrap_or_default();
+        let put = |all: Self, key: &&str| all.put(key, Value::DoubleValue(dollars));
+        keys.iter().fold(exact, put)
     }
 
     /// A list of texts; an empty one is left out.

@@ -6,6 +6,7 @@ use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 use siglum_domain::Timestamp;
 use siglum_domain::fold::{MessageView, ToolCall};
 use siglum_domain::observation::{Outcome, Recovery, Role, Tokens, ToolClass};
+use siglum_domain::price::Prices;
 
 use super::attributes::{Attributes, turn_kit};
 use super::moments::{self, Subagent};
@@ -119,7 +120,8 @@ impl<'a> Writer<'a> {
             span_id: self.shape.span(&name).bytes().to_vec(),
             name: name_of_span,
             kind: SpanKind::Client as i32,
-            attributes: counted(attributes, news.tokens()).into_vec(),
+            attributes: priced(counted(attributes, news.tokens()), message, news.tokens())
+                .into_vec(),
             ..over(self.inside(subagent), started, message.at)
         })
     }
@@ -285,6 +287,15 @@ fn provider(agent: &str, model: Option<&str>) -> &'static str {
     let by_model = MODELS.iter().find(|(head, _)| model.starts_with(head));
     let by_agent = || AGENTS.iter().find(|(name, _)| *name == agent);
     by_model.or_else(by_agent).map_or("", |(_, name)| name)
+}
+
+/// What the tokens cost by the table of prices; nothing where the model is not in it.
+fn priced(attributes: Attributes, message: &MessageView, tokens: Tokens) -> Attributes {
+    let cost = Prices::built_in().cost(message.model.as_deref(), message.at, tokens);
+    match tokens != Tokens::default() && cost.is_whole() {
+        true => attributes.money(&["gen_ai.usage.cost", "llm.cost.total"], cost.known),
+        false => attributes,
+    }
 }
 
 /// Grows whenever any of them does.

@@ -18,6 +18,9 @@ use uuid::Uuid;
 
 use super::{Content, Origin, Subject, TurnPart, turn};
 
+/// In September 2026.
+const BEGIN: i64 = 1_790_000_000;
+
 fn session() -> SessionId {
     SessionId::from_uuid(Uuid::from_u128(1))
 }
@@ -46,7 +49,7 @@ struct Log(Vec<Entry>);
 impl Log {
     fn add(&mut self, source: Source, event: &str, subagent: Option<&str>, fact: Fact) {
         let sequence = self.0.len() as u64 + 1;
-        let at = Timestamp::from_seconds(i64::try_from(sequence).unwrap());
+        let at = Timestamp::from_seconds(BEGIN + i64::try_from(sequence).unwrap());
         self.0.push(Entry {
             id: ObservationId::from_uuid(Uuid::from_u128(u128::from(sequence))),
             sequence,
@@ -274,7 +277,7 @@ fn the_tree_is_what_happened_in_what() {
     assert_eq!(parents, [&root.span_id, &inner.span_id, &root.span_id]);
     assert_eq!(call("c2").status.as_ref().unwrap().code, 2);
     // Asked when what came before was over, answered when it was seen.
-    let seconds = |nanos: u64| nanos / 1_000_000_000;
+    let seconds = |nanos: u64| nanos / 1_000_000_000 - u64::try_from(BEGIN).unwrap();
     let times = (
         seconds(chats[2].start_time_unix_nano),
         seconds(chats[2].end_time_unix_nano),
@@ -296,6 +299,35 @@ fn tokens_are_on_answers_alone_and_caches_are_input() {
     assert_eq!(sum(&spans, "gen_ai.usage.cache_read.input_tokens"), 300);
     assert_eq!(sum(&spans, "gen_ai.usage.cache_creation.input_tokens"), 30);
     assert_eq!(sum(&spans, "llm.token_count.total"), 11 + 330 + 18);
+}
+
+#[test]
+fn an_answer_of_a_model_with_a_price_tells_it_and_no_other_does() {
+    let mut log = usual();
+    for entry in &mut log.0 {
+        if entry.observation.event == event::message("m3")
+            && let Fact::Message { model, .. } = &mut entry.observation.fact
+        {
+            *model = Some("nobody-knows".to_owned());
+        }
+    }
+    let spans = log.all();
+    let costs: Vec<_> = by_name(&spans, "chat")
+        .iter()
+        .map(|s| count(s, "siglum.cost.nano_usd"))
+        .collect();
+    assert!(costs[0] > 0 && costs[1] > 0, "{costs:?}");
+    assert_eq!(costs[2], 0, "an unknown price is no price");
+    let known = by_name(&spans, "chat")[0];
+    let told = known
+        .attributes
+        .iter()
+        .find(|a| a.key == "gen_ai.usage.cost");
+    let told = told.and_then(|a| a.value.as_ref()?.value.as_ref());
+    let Some(Value::DoubleValue(dollars)) = told else {
+        panic!("{told:?}");
+    };
+    assert!((dollars * 1e9 - costs[0] as f64).abs() < 1.0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Telemetry that goes wrong.
 
 use siglum_domain::trace::TraceId;
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{SessionId, Timestamp, TurnId};
 
 use super::own::LATE;
 use super::verbs::broken;
@@ -40,6 +40,7 @@ broken! { Telemetry, TELEMETRY, LIMITED;
     Write note_trace(trace: &TraceId, session: SessionId, at: Timestamp) -> ();
     Bag sessions_of_trace(trace: &TraceId; limit) -> Vec<SessionId>;
     Bag sessions_of_call(event: &str; limit) -> Vec<SessionId>;
+    Find session_of_turn(turn: TurnId) -> Option<SessionId>;
     Own put_unassigned(record: &UnassignedRecord) -> u64;
     Own unassigned(before: Option<u64>; limit) -> Vec<UnassignedRecord>;
     List unassigned_of(trace: &TraceId; limit) -> Vec<UnassignedRecord>;

@@ -26,7 +26,7 @@ pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
             teller.usage(id, record.text("model"), tokens::claude(record));
         }
         "tool_result" | "claude_code.tool_result" => {
-            call(record, teller, outcome(record.truth("success")))
+            call(record, teller, outcome(record.truth("success")));
         }
         "tool_decision" | "claude_code.tool_decision"
             if record.text("decision") == Some("reject") =>
