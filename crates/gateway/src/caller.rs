@@ -71,13 +71,32 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let secret = token(parts)?;
-        let peer = parts.extensions.get::<Peer>();
-        let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
-        let caller = let_in(app, &secret, from).await?;
+        let caller = come(parts, app).await?;
         app.rates().request(&caller)?;
         Ok(caller)
     }
+}
+
+/// Whoever has a valid token and sends telemetry, in requests that are counted by themselves.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender(pub(crate) Caller);
+
+impl FromRequestParts<App> for Sender {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let caller = come(parts, app).await?;
+        app.rates().export(&caller)?;
+        Ok(Self(caller))
+    }
+}
+
+/// Whoever comes with this request, if they may.
+async fn come(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let secret = token(parts)?;
+    let peer = parts.extensions.get::<Peer>();
+    let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
+    let_in(app, &secret, from).await
 }
 
 /// Whoever has a launcher's token.

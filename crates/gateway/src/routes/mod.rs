@@ -12,5 +12,6 @@ pub(crate) mod pipelines;
 mod refusable;
 pub(crate) mod replicas;
 pub(crate) mod sessions;
+pub(crate) mod telemetry;
 mod told;
 pub(crate) mod turns;

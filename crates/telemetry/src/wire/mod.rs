@@ -16,10 +16,12 @@ mod points;
 mod redact;
 mod select;
 mod stamp;
+mod status;
 mod view;
 
 pub use batch::{Batch, Encoding, RecordIndex, Signal};
 pub use decode::{DecodeError, Limits, decode};
 pub use stamp::Stamp;
+pub use status::status;
 
 pub(crate) use view::{Item, View};
