@@ -19,9 +19,15 @@ mod stamp;
 mod status;
 mod view;
 
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
 pub use batch::{Batch, Encoding, RecordIndex, Signal};
 pub use decode::{DecodeError, Limits, decode};
 pub use stamp::Stamp;
 pub use status::status;
 
+pub(crate) use stamp::SESSION_KEY;
 pub(crate) use view::{Item, View};

@@ -77,7 +77,7 @@ impl Stamp {
 fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
     let attribute = attributes.iter().find(|attribute| attribute.key == key)?;
     match attribute.value.as_ref()?.value.as_ref()? {
-        Value::StringValue(text) => Some(text).map(String::as_str),
+        Value::StringValue(text) => Some(text.as_str()),
         _ => None,
     }
 }
