@@ -368,6 +368,7 @@ fn fold_session(
         let unseen = record.origin == SessionOrigin::Import && tx.bindings(session)?.is_empty();
         let over = unseen || record.ended_at.is_some();
         tx.put_summary(session, &summary(&view, over), record.head)?;
+        tx.put_usages(session, &fold::usage(&entries))?;
         pull_requests::link(here, tx, home, &record, &entries)
     })
 }

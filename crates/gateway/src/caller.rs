@@ -9,7 +9,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use serde_json::json;
-use siglum_domain::access::Secret;
+use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Tenant};
 use siglum_engine::access::{self, AccessError, Caller as Known};
@@ -70,14 +70,23 @@ impl Caller {
 impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
+    /// A token for telemetry is refused here, so that every route refuses it that does not ask for a [`Sender`].
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let caller = come(parts, app).await?;
         app.rates().request(&caller)?;
-        Ok(caller)
+        match caller.known.scope {
+            Scope::Launcher | Scope::Session(_) => Ok(caller),
+            Scope::Telemetry => {
+                let problem = Problem::forbidden("this token hands over telemetry alone");
+                refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
+                Err(problem)
+            }
+        }
     }
 }
 
-/// Whoever has a valid token and sends telemetry, in requests that are counted by themselves.
+/// Whoever may hand over telemetry: everybody with a token. One of a session speaks of that session alone. Their
+/// requests are counted by themselves.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender(pub(crate) Caller);
 

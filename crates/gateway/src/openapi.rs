@@ -83,7 +83,7 @@ fn response(text: &str) -> Response {
 )]
 struct Document;
 
-/// The two credentials. Both are sent as `authorization: Bearer <token>`.
+/// The three credentials. All are sent as `authorization: Bearer <token>`.
 struct Credentials;
 
 impl Modify for Credentials {
@@ -99,6 +99,7 @@ impl Modify for Credentials {
                 "Creates, reads and ends the sessions of its tenant",
             ),
             ("session", "Acts for one session alone"),
+            ("telemetry", "Hands over telemetry, and nothing else"),
         ] {
             let scheme = HttpBuilder::new()
                 .scheme(HttpAuthScheme::Bearer)

@@ -3,7 +3,8 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Telemetry`]. The engine composes them; nothing here judges or decides. SQL lives in
+//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`].
+//! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
 
@@ -30,6 +31,7 @@ mod stored;
 mod telemetry;
 mod transaction;
 mod turns;
+mod usage;
 
 pub use access::{Access, TokenRecord};
 pub use audit::{Audit, AuditFilter};
@@ -55,3 +57,4 @@ pub use transaction::{
     read, write,
 };
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};
+pub use usage::{UsageFilter, UsageRecord, Usages};

@@ -409,11 +409,12 @@ const fn at_its_end(record: &SessionRecord, expected: u64) -> Result<(), TurnErr
 }
 
 /// A keyed digest of what a driver asks for, so that the same request is known again and nothing can be guessed
-/// from it.
+/// from it. Who asks again may be in another trace by then.
 pub(super) fn content(secret: &[u8; 32], said: &[Said<'_>]) -> String {
     let mut hasher = Hasher::keyed(secret);
     let mut field = |text: &str| hasher.field(text.as_bytes());
-    for Said { observation, fact } in said {
+    let counts = |said: &&Said<'_>| !matches!(said.observation.fact, Fact::Traced { .. });
+    for Said { observation, fact } in said.iter().filter(counts) {
         field(&observation.key);
         field(&observation.event);
         field(observation.subagent.as_deref().unwrap_or_default());

@@ -14,4 +14,5 @@ pub(crate) mod replicas;
 pub(crate) mod sessions;
 pub(crate) mod telemetry;
 mod told;
+mod traced;
 pub(crate) mod turns;

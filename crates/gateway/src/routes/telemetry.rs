@@ -35,7 +35,7 @@ const JSON: &str = "application/json";
 /// What is sent is stored before it is answered, and joined to sessions afterwards. Records that break a rule are left
 /// out and counted in the answer; they are not to be sent again.
 #[utoipa::path(post, path = "/v1/traces", tag = "telemetry", operation_id = "take_traces",
-    security(("launcher" = []), ("session" = [])),
+    security(("launcher" = []), ("session" = []), ("telemetry" = [])),
     request_body(content((Export = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
     responses(
         Problems,
@@ -54,7 +54,7 @@ pub(crate) async fn traces(
 ///
 /// As for spans.
 #[utoipa::path(post, path = "/v1/logs", tag = "telemetry", operation_id = "take_logs",
-    security(("launcher" = []), ("session" = [])),
+    security(("launcher" = []), ("session" = []), ("telemetry" = [])),
     request_body(content((Export = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
     responses(
         Problems,
@@ -73,7 +73,7 @@ pub(crate) async fn logs(
 ///
 /// As for spans.
 #[utoipa::path(post, path = "/v1/metrics", tag = "telemetry", operation_id = "take_metrics",
-    security(("launcher" = []), ("session" = [])),
+    security(("launcher" = []), ("session" = []), ("telemetry" = [])),
     request_body(content((Export = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
     responses(
         Problems,

@@ -35,6 +35,7 @@ mod tamper;
 mod telemetry;
 mod transactions;
 mod turns;
+mod usage;
 mod waits;
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ mod telemetry;
 mod tls;
 mod turns;
 mod tx;
+mod usage;
 
 pub use hints::PostgresHints;
 pub use migrate::SCHEMA;

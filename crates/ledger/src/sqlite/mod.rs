@@ -24,6 +24,7 @@ mod requests;
 mod sessions;
 mod telemetry;
 mod turns;
+mod usage;
 
 #[cfg(any(test, feature = "conformance"))]
 pub use cost::Cost;

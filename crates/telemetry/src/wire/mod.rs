@@ -27,7 +27,7 @@ mod tests;
 pub use batch::{Batch, Encoding, RecordIndex, Signal};
 pub use decode::{DecodeError, Limits, decode};
 pub use stamp::Stamp;
+pub(crate) use stamp::{CONVERSATION_KEYS, NATIVE_KEY, SESSION_KEY};
 pub use status::status;
 
-pub(crate) use stamp::SESSION_KEY;
 pub(crate) use view::{Item, View};

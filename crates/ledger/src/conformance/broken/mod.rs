@@ -21,6 +21,7 @@ mod sessions;
 mod telemetry;
 mod tests;
 mod turns;
+mod usage;
 mod verbs;
 
 use fault::{Fault, Kind};
