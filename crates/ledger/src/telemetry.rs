@@ -107,7 +107,8 @@ pub trait Telemetry {
     fn note_trace(&mut self, trace: &TraceId, session: SessionId, at: Timestamp) -> Result<()>;
     /// The sessions that a trace belongs to, in no order.
     fn sessions_of_trace(&mut self, trace: &TraceId, limit: usize) -> Result<Vec<SessionId>>;
-    /// The sessions in whose logs a tool call stands, by the name of its event, in no order.
+    /// The sessions in whose logs a tool call stands, or the start of a sub-agent, by the name of its event, in no
+    /// order.
     fn sessions_of_call(&mut self, event: &str, limit: usize) -> Result<Vec<SessionId>>;
 
     /// The session that has this turn, which may still be open.

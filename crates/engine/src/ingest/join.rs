@@ -2,8 +2,6 @@
 
 use std::ops::AddAssign;
 
-use siglum_domain::SessionId;
-use siglum_domain::trace::TraceId;
 use siglum_ledger::{Durability, Ledger, LedgerError, TelemetryBatch, Transaction, read, write};
 
 use super::reason::Reason;
@@ -12,6 +10,9 @@ use crate::Here;
 
 /// Rows that are kept without a session; the oldest go first.
 const KEPT_MOST: usize = 10_000;
+
+/// The name of the count of records that named two sessions.
+pub const CONFLICTS: &str = "conflicts";
 
 /// What joining came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,7 +98,7 @@ fn count(tx: &mut dyn Transaction, tally: Tally) -> Result<(), LedgerError> {
     let counts = [
         ("joined", tally.joined),
         ("unassigned", tally.unassigned),
-        ("conflicts", tally.conflicts),
+        (CONFLICTS, tally.conflicts),
         ("lost", lost),
     ];
     for (name, by) in counts {
@@ -106,25 +107,4 @@ fn count(tx: &mut dyn Transaction, tally: Tally) -> Result<(), LedgerError> {
         }
     }
     Ok(())
-}
-
-/// Says by hand which session a trace belongs to; what was kept of it is looked at once more. `false` where there is
-/// no such session.
-///
-/// # Errors
-/// Those of the ledger; nothing was written then.
-pub fn assign(
-    here: &Here<'_>,
-    ledger: &mut dyn Ledger,
-    trace: &TraceId,
-    session: SessionId,
-) -> Result<bool, LedgerError> {
-    let at = here.now();
-    write(ledger, Durability::Disk, |tx| {
-        if tx.session(session)?.is_none() {
-            return Ok(false);
-        }
-        settle::note_trace(tx, trace, session, at)?;
-        Ok(true)
-    })
 }

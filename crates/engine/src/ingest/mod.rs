@@ -5,6 +5,7 @@
 //! order of arrival ([`resolve`]), hands what was seen to the session as a hook would, and keeps what has no session.
 //! Nothing is joined because of its time, and the same batch twice changes nothing.
 
+mod assign;
 mod end;
 mod join;
 mod parcel;
@@ -13,8 +14,9 @@ mod resolve;
 mod settle;
 mod take;
 
+pub use assign::{Assignment, assign};
 pub use end::end_silent;
-pub use join::{Tally, assign, join};
+pub use join::{CONFLICTS, Tally, join};
 pub use parcel::Parcel;
 pub(crate) use settle::note_trace;
-pub use take::{Taken, count_rejected, take};
+pub use take::{Taken, take};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use siglum_domain::observation::event;
 use siglum_domain::{AgentName, LedgerId, NativeId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Relation, SessionOrigin, SessionRecord, Transaction};
-use siglum_telemetry::inward::{Claims, Heard, Origin};
+use siglum_telemetry::inward::{Claims, Heard, Origin, Reach};
 
 use super::reason::Reason;
 use crate::launch::UNKNOWN_AGENT;
@@ -35,6 +35,7 @@ pub(super) struct Resolver {
     own: Option<SessionId>,
     sessions: BTreeMap<SessionId, Option<SessionRecord>>,
     named: BTreeMap<(Option<AgentName>, NativeId), SessionId>,
+    threads: BTreeMap<NativeId, Option<SessionId>>,
     /// Records that named two sessions.
     pub(super) conflicts: u64,
 }
@@ -46,6 +47,7 @@ impl Resolver {
             own,
             sessions: BTreeMap::new(),
             named: BTreeMap::new(),
+            threads: BTreeMap::new(),
             conflicts: 0,
         }
     }
@@ -163,7 +165,10 @@ impl Resolver {
     ) -> Result<Vec<SessionId>, LedgerError> {
         let mut found = Vec::new();
         for native in &claims.natives {
-            let known = self.by_native(tx, claims, native)?;
+            let mut known = self.by_native(tx, claims, native)?;
+            if known.is_none() {
+                known = self.by_thread(tx, claims, native)?;
+            }
             found.extend(known.filter(|id| !found.contains(id)));
         }
         Ok(found)
@@ -200,6 +205,47 @@ impl Resolver {
         Ok(known)
     }
 
+    /// The one session that has a sub-agent of this id, whose thread then is no session of its own.
+    fn by_thread(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        native: &NativeId,
+    ) -> Result<Option<SessionId>, LedgerError> {
+        if claims.origin != Origin::Agent {
+            return Ok(None);
+        }
+        let found = tx.sessions_of_call(&event::subagent(native.as_str()), 2)?;
+        let [id] = found.as_slice() else {
+            return Ok(None);
+        };
+        let record = self.session(tx, *id)?;
+        let is_foreign = record.is_none_or(|record| differs(record, claims));
+        Ok((!is_foreign).then_some(*id))
+    }
+
+    /// The thread of a sub-agent of a session that a record is from, if it is.
+    pub(super) fn thread(
+        &mut self,
+        tx: &mut dyn Transaction,
+        id: SessionId,
+        heard: &Heard,
+    ) -> Result<Option<NativeId>, LedgerError> {
+        let Some(native) = heard.claims.natives.first() else {
+            return Ok(None);
+        };
+        if heard.claims.origin != Origin::Agent {
+            return Ok(None);
+        }
+        if let Some(of) = self.threads.get(native) {
+            return Ok((*of == Some(id)).then(|| native.clone()));
+        }
+        let found = tx.sessions_of_call(&event::subagent(native.as_str()), 9)?;
+        let of = found.contains(&id).then_some(id);
+        self.threads.insert(native.clone(), of);
+        Ok(of.map(|_| native.clone()))
+    }
+
     /// The one session in whose log the tool call stands.
     fn by_call(
         &mut self,
@@ -221,12 +267,8 @@ impl Resolver {
     }
 
     /// The one session that a trace belongs to: it was noted so, or the trace is a turn.
-    pub(super) fn by_trace(
-        &mut self,
-        tx: &mut dyn Transaction,
-        heard: &Heard,
-    ) -> Result<Trail, LedgerError> {
-        let Some(trace) = &heard.trace else {
+    fn by_trace(&mut self, tx: &mut dyn Transaction, heard: &Heard) -> Result<Trail, LedgerError> {
+        let Some(trace) = heard.trace.as_ref().filter(|_| tells(heard)) else {
             return Ok(Trail::None);
         };
         let mut found = tx.sessions_of_trace(trace, 2)?;
@@ -281,8 +323,36 @@ impl Resolver {
             let key = (claims.agent.clone(), native.clone());
             self.named.insert(key, id);
         }
-        if let Some(trace) = &heard.trace {
-            tx.note_trace(trace, id, at)?;
+        if let Some(thread) = &claims.started {
+            self.learn_thread(tx, id, claims, thread, at)?;
+        }
+        match heard.trace.as_ref().filter(|_| tells(heard)) {
+            Some(trace) => tx.note_trace(trace, id, at),
+            None => Ok(()),
+        }
+    }
+
+    /// A thread was started for a sub-agent of a session. One that was heard before that is a session below it.
+    fn learn_thread(
+        &mut self,
+        tx: &mut dyn Transaction,
+        id: SessionId,
+        claims: &Claims,
+        thread: &NativeId,
+        at: Timestamp,
+    ) -> Result<(), LedgerError> {
+        match self.by_native(tx, claims, thread)? {
+            Some(known) if known == id => {}
+            Some(other) => tx.set_parent(other, id, Relation::Nested)?,
+            None => {
+                let Some(agent) = &claims.agent else {
+                    return Ok(());
+                };
+                tx.add_alias(agent, thread, id, at)?;
+                let key = (claims.agent.clone(), thread.clone());
+                self.named.insert(key, id);
+                self.threads.insert(thread.clone(), Some(id));
+            }
         }
         Ok(())
     }
@@ -315,6 +385,11 @@ pub(super) enum Trail {
     Of(SessionId),
     /// To several.
     Shared,
+}
+
+/// Whether the trace of a record tells of its session.
+pub(super) fn tells(heard: &Heard) -> bool {
+    heard.claims.reach == Reach::Session
 }
 
 /// The id under which the sender of a record may open a session.

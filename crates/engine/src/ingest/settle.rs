@@ -16,7 +16,7 @@ use siglum_telemetry::wire::Batch;
 use super::join::Tally;
 use super::parcel::{self, Parcel};
 use super::reason::Reason;
-use super::resolve::{Resolver, Whose};
+use super::resolve::{self, Resolver, Whose};
 use crate::launch::UNKNOWN_AGENT;
 use crate::{Here, session};
 
@@ -138,13 +138,16 @@ impl Settling<'_> {
         let (mut joined, mut kept) = (BTreeMap::new(), Vec::new());
         let mut traces = BTreeSet::new();
         let mut waiting: Vec<usize> = (0..self.heard.len()).collect();
+        // Who starts a thread says whose it is.
+        waiting.sort_by_key(|at| self.heard[*at].claims.started.is_none());
         // What an earlier record lacked, a later one may have taught.
         for _ in 0..2 {
             for at in std::mem::take(&mut waiting) {
                 match self.place(tx, at)? {
                     Ok(id) => {
                         joined.entry(id).or_insert_with(Vec::new).push(at);
-                        traces.extend(self.heard[at].trace);
+                        let heard = &self.heard[at];
+                        traces.extend(heard.trace.filter(|_| resolve::tells(heard)));
                     }
                     Err(Reason::NoSession) => waiting.push(at),
                     Err(reason) => kept.push((at, reason)),
@@ -191,6 +194,9 @@ impl Settling<'_> {
             }
         };
         self.resolver.learn(tx, id, heard, when)?;
+        if let Some(thread) = self.resolver.thread(tx, id, heard)? {
+            self.heard[at] = self.heard[at].clone().below(&thread);
+        }
         Ok(Ok(id))
     }
 

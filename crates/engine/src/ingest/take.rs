@@ -22,7 +22,8 @@ pub enum Taken {
     Full,
 }
 
-/// Stores a request. `session` is the one that its sender may speak for, if not for all.
+/// Stores a request. `session` is the one that its sender may speak for, if not for all; `rejected` is how many records
+/// of it broke a rule and were left out.
 ///
 /// # Errors
 /// Those of the ledger; nothing was stored then.
@@ -31,6 +32,7 @@ pub fn take(
     ledger: &mut dyn Ledger,
     session: Option<SessionId>,
     parcels: &[Parcel],
+    rejected: u64,
 ) -> Result<Taken, LedgerError> {
     let at = here.now();
     write(ledger, Durability::Disk, |tx| {
@@ -48,6 +50,9 @@ pub fn take(
                 payload: parcel.payload.clone(),
             })?;
         }
+        if rejected > 0 {
+            tx.add_count(REJECTED, rejected)?;
+        }
         Ok(Taken::Stored)
     })
 }
@@ -59,14 +64,4 @@ fn has_room(tx: &mut dyn Transaction, parcels: &[Parcel]) -> Result<bool, Ledger
     let fits = waiting.rows + parcels.len() as u64 <= ROWS_MOST
         && waiting.bytes + bytes as u64 <= BYTES_MOST;
     Ok(fits || waiting.rows == 0)
-}
-
-/// Counts records that broke a rule and were left out of a request.
-///
-/// # Errors
-/// Those of the ledger.
-pub fn count_rejected(ledger: &mut dyn Ledger, records: u64) -> Result<(), LedgerError> {
-    write(ledger, Durability::Process, |tx| {
-        tx.add_count(REJECTED, records)
-    })
 }

@@ -74,5 +74,5 @@ CREATE TABLE telemetry_counts (
     PRIMARY KEY (tenant, name)
 );
 
--- Telemetry finds the session of a tool call by its id.
-CREATE INDEX observations_by_call ON observations (tenant, event, session) WHERE kind IN ('tool_started', 'tool_ended');
+-- Telemetry finds the session of a tool call, or of a sub-agent, by its id.
+CREATE INDEX observations_by_call ON observations (tenant, event, session) WHERE kind IN ('tool_started', 'tool_ended', 'subagent_started');

@@ -68,5 +68,5 @@ CREATE TABLE telemetry_counts (
     value INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Telemetry finds the session of a tool call by its id.
-CREATE INDEX observations_by_call ON observations (event, session) WHERE kind IN ('tool_started', 'tool_ended');
+-- Telemetry finds the session of a tool call, or of a sub-agent, by its id.
+CREATE INDEX observations_by_call ON observations (event, session) WHERE kind IN ('tool_started', 'tool_ended', 'subagent_started');

@@ -126,7 +126,7 @@ impl Telemetry for Tx<'_> {
 
     fn sessions_of_call(&mut self, event: &str, limit: usize) -> Result<Vec<SessionId>> {
         let sql = "SELECT DISTINCT session FROM observations \
-             WHERE tenant = $1 AND event = $2 AND kind IN ('tool_started', 'tool_ended') LIMIT $3";
+             WHERE tenant = $1 AND event = $2 AND kind IN ('tool_started', 'tool_ended', 'subagent_started') LIMIT $3";
         self.rows(sql, &[&event, &int(limit as u64)], |row| get(row, 0))
     }
 

@@ -143,7 +143,7 @@ impl Telemetry for Tx<'_> {
 
     fn sessions_of_call(&mut self, event: &str, limit: usize) -> Result<Vec<SessionId>> {
         let sql = "SELECT DISTINCT session FROM observations \
-             WHERE event = ?1 AND kind IN ('tool_started', 'tool_ended') LIMIT ?2";
+             WHERE event = ?1 AND kind IN ('tool_started', 'tool_ended', 'subagent_started') LIMIT ?2";
         self.listed(sql, (event, int(limit as u64)), |row| get(row, 0))
     }
 

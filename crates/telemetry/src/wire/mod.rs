@@ -16,6 +16,7 @@ mod points;
 mod redact;
 mod select;
 mod stamp;
+mod status;
 mod view;
 
 #[cfg(test)]
@@ -27,5 +28,6 @@ pub use batch::{Batch, Encoding, RecordIndex, Signal};
 pub use decode::{DecodeError, Limits, decode};
 pub use stamp::Stamp;
 pub(crate) use stamp::{CONVERSATION_KEYS, NATIVE_KEY, SESSION_KEY};
+pub use status::status;
 
 pub(crate) use view::{Item, View};
