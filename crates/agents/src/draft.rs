@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::NativeId;
-use siglum_domain::observation::{Body, Fact, Observation, Side, Source};
+use siglum_domain::observation::{Body, Fact, Observation, Side, Source, event};
 
 use crate::hook::{BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced};
 use crate::json::Field;
@@ -148,6 +148,21 @@ impl<'a> Draft<'a> {
             subagent: self.subagent.clone(),
             fact,
         });
+    }
+
+    /// Adds that a call started a sub-agent, if its event has the name of one.
+    pub(crate) fn spawned(&mut self, agent: String, agent_type: String, event: &str) {
+        let Some(call) = event::call_of(event).map(str::to_owned) else {
+            return;
+        };
+        let fact = Fact::SubagentStarted {
+            agent_type,
+            call: Some(call),
+        };
+        self.push(format!("spawned:{agent}"), event::subagent(&agent), fact);
+        if let Some(seen) = self.out.observations.last_mut() {
+            seen.subagent = Some(agent);
+        }
     }
 
     /// The key of an event that has no name of its own.

@@ -67,6 +67,8 @@ enum Command {
     Pipeline(commands::pipeline::Command),
     #[command(subcommand)]
     Projection(commands::projection::Command),
+    #[command(subcommand)]
+    Otel(commands::otel::Command),
     Sync(commands::sync::Args),
     Rebuild(commands::rebuild::Args),
     Adopt(commands::adopt::Args),
@@ -150,6 +152,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Token(command) => commands::token::run(&command, cx),
         Command::Audit(command) => commands::audit::run(&command, cx),
         Command::Projection(command) => commands::projection::run(&command, cx),
+        Command::Otel(command) => commands::otel::run(&command, cx),
         Command::Sync(args) => commands::sync::run(&args, cx),
         Command::Rebuild(args) => commands::rebuild::run(&args, cx),
         Command::Adopt(args) => commands::adopt::run(&args, cx),

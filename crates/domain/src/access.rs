@@ -23,6 +23,8 @@ pub enum Scope {
     Launcher,
     /// To act for one session alone.
     Session(SessionId),
+    /// To hand over telemetry, and for nothing else: it stands in settings of agents.
+    Telemetry,
 }
 
 impl Scope {
@@ -30,7 +32,7 @@ impl Scope {
     #[must_use]
     pub const fn session(self) -> Option<SessionId> {
         match self {
-            Self::Launcher => None,
+            Self::Launcher | Self::Telemetry => None,
             Self::Session(session) => Some(session),
         }
     }
@@ -41,12 +43,42 @@ impl Scope {
         session.map_or(Self::Launcher, Self::Session)
     }
 
+    /// The scope as it is stored: what its session does not tell has a word. One that this program does not know
+    /// is the least that there is.
+    #[must_use]
+    pub fn stored(session: Option<SessionId>, limit: Option<&str>) -> Self {
+        match limit {
+            None => Self::of(session),
+            Some(_) => Self::Telemetry,
+        }
+    }
+
+    /// The word for [`Scope::stored`].
+    #[must_use]
+    pub const fn limit(self) -> Option<&'static str> {
+        match self {
+            Self::Launcher | Self::Session(_) => None,
+            Self::Telemetry => Some(self.as_str()),
+        }
+    }
+
+    /// Tells whether it allows to act for a session.
+    #[must_use]
+    pub fn allows(self, session: SessionId) -> bool {
+        match self {
+            Self::Launcher => true,
+            Self::Session(own) => own == session,
+            Self::Telemetry => false,
+        }
+    }
+
     /// Its word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Launcher => "launcher",
             Self::Session(_) => "session",
+            Self::Telemetry => "telemetry",
         }
     }
 }
@@ -140,6 +172,23 @@ impl fmt::Debug for Secret {
 mod tests {
     use super::*;
     use crate::redact::Redactor;
+
+    #[test]
+    fn what_a_scope_is_comes_back_as_it_was_stored() {
+        let session = |n| SessionId::from_uuid(uuid::Uuid::from_u128(n));
+        for scope in [
+            Scope::Launcher,
+            Scope::Session(session(1)),
+            Scope::Telemetry,
+        ] {
+            assert_eq!(Scope::stored(scope.session(), scope.limit()), scope);
+        }
+        assert_eq!(Scope::stored(None, Some("newer")), Scope::Telemetry);
+        let allowed = |scope: Scope| [scope.allows(session(1)), scope.allows(session(2))];
+        assert_eq!(allowed(Scope::Launcher), [true, true]);
+        assert_eq!(allowed(Scope::Session(session(1))), [true, false]);
+        assert_eq!(allowed(Scope::Telemetry), [false, false]);
+    }
 
     fn tenant(name: &str) -> Tenant {
         Tenant::new(name).unwrap()

@@ -7,6 +7,9 @@
 //! of it). Messages are also joined by the provider's request, and what they cost is counted once
 //! ([`usage()`]).
 
+mod subagents;
+mod usage;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::grammar::Oid;
@@ -16,8 +19,7 @@ use crate::observation::{
 };
 use crate::time::Timestamp;
 
-mod usage;
-
+pub use subagents::SubagentView;
 pub use usage::{Records, Usage, usage};
 
 /// One entry of a session's log.
@@ -116,6 +118,10 @@ pub struct Edit {
 /// One message, joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageView {
+    /// The event's key.
+    pub event: String,
+    /// The provider's id of the request that it answers, where a source tells.
+    pub request: Option<String>,
     /// When it was written first.
     pub at: Timestamp,
     /// By whom.
@@ -172,8 +178,8 @@ pub struct SessionView {
     pub tokens: Tokens,
     /// When anything was first and last seen.
     pub span: Option<(Timestamp, Timestamp)>,
-    /// The sub-agents that were seen.
-    pub subagents: BTreeSet<String>,
+    /// The sub-agents that were seen, in the order in which they began.
+    pub subagents: Vec<SubagentView>,
 }
 
 impl SessionView {
@@ -226,10 +232,7 @@ pub fn session(entries: &[Entry]) -> SessionView {
             .first()
             .zip(sorted.last())
             .map(|(a, b)| (a.observation.at, b.observation.at)),
-        subagents: sorted
-            .iter()
-            .filter_map(|e| e.observation.subagent.clone())
-            .collect(),
+        subagents: subagents::fold(&sorted),
         turns,
     }
 }
@@ -312,6 +315,7 @@ fn turn(id: Option<TurnId>, entries: &[&Entry], joined: &usage::Joined) -> TurnV
                     .place(&o.event)
                     .map_or(&o.event, |place| &place.event);
                 let view = messages.entry(event).or_insert_with(|| MessageView {
+                    event: event.clone(),
                     tokens: joined.tokens(event),
                     ..blank_message(o)
                 });
@@ -455,6 +459,8 @@ fn named(call: &mut ToolCall, tool: &str, class: ToolClass) {
 
 fn blank_message(o: &Observation) -> MessageView {
     MessageView {
+        event: o.event.clone(),
+        request: None,
         at: o.at,
         role: Role::Assistant,
         parts: Vec::new(),
@@ -466,7 +472,11 @@ fn blank_message(o: &Observation) -> MessageView {
 
 fn message(view: &mut MessageView, o: &Observation) {
     let Fact::Message {
-        role, text, model, ..
+        role,
+        text,
+        model,
+        request,
+        ..
     } = &o.fact
     else {
         return;
@@ -477,6 +487,7 @@ fn message(view: &mut MessageView, o: &Observation) {
         view.parts.push(text.clone());
     }
     view.model = view.model.take().or_else(|| model.clone());
+    view.request = view.request.take().or_else(|| request.clone());
 }
 
 #[cfg(test)]

@@ -296,7 +296,7 @@ pub enum Fact {
     SubagentStarted {
         /// Its kind.
         agent_type: String,
-        /// The tool call that started it, by its id, where the source tells.
+        /// The tool call that started it, where the source tells: what [`event::call_of`] takes from its event.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
     },
@@ -405,6 +405,11 @@ pub mod event {
     #[must_use]
     pub fn tool(call: &str) -> String {
         format!("tool:{call}")
+    }
+    /// The id of the tool call that an event is, as [`tool`] took it.
+    #[must_use]
+    pub fn call_of(event: &str) -> Option<&str> {
+        event.strip_prefix("tool:")
     }
     /// Every tool call that does the same, for agents that give calls no id: `likeness` names what
     /// they do. The engine gives each call of them a name of its own.

@@ -53,7 +53,7 @@ impl Caller {
     /// Tells whether it may act for a session.
     #[must_use]
     pub fn may_act_for(&self, session: SessionId) -> bool {
-        self.scope.session().is_none_or(|own| own == session)
+        self.scope.allows(session)
     }
 }
 

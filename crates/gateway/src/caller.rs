@@ -9,7 +9,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use serde_json::json;
-use siglum_domain::access::Secret;
+use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Tenant};
 use siglum_engine::access::{self, AccessError, Caller as Known};
@@ -70,14 +70,42 @@ impl Caller {
 impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
+    /// A token for telemetry is refused here, so that every route refuses it that does not ask for a [`Sender`].
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let secret = token(parts)?;
-        let peer = parts.extensions.get::<Peer>();
-        let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
-        let caller = let_in(app, &secret, from).await?;
+        let caller = come(parts, app).await?;
         app.rates().request(&caller)?;
-        Ok(caller)
+        match caller.known.scope {
+            Scope::Launcher | Scope::Session(_) => Ok(caller),
+            Scope::Telemetry => {
+                let problem = Problem::forbidden("this token hands over telemetry alone");
+                refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
+                Err(problem)
+            }
+        }
     }
+}
+
+/// Whoever may hand over telemetry: everybody with a token. One of a session speaks of that session alone. Their
+/// requests are counted by themselves.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender(pub(crate) Caller);
+
+impl FromRequestParts<App> for Sender {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let caller = come(parts, app).await?;
+        app.rates().export(&caller)?;
+        Ok(Self(caller))
+    }
+}
+
+/// Whoever comes with this request, if they may.
+async fn come(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let secret = token(parts)?;
+    let peer = parts.extensions.get::<Peer>();
+    let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
+    let_in(app, &secret, from).await
 }
 
 /// Whoever has a launcher's token.

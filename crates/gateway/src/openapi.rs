@@ -83,7 +83,7 @@ fn response(text: &str) -> Response {
 )]
 struct Document;
 
-/// The two credentials. Both are sent as `authorization: Bearer <token>`.
+/// The three credentials. All are sent as `authorization: Bearer <token>`.
 struct Credentials;
 
 impl Modify for Credentials {
@@ -99,6 +99,7 @@ impl Modify for Credentials {
                 "Creates, reads and ends the sessions of its tenant",
             ),
             ("session", "Acts for one session alone"),
+            ("telemetry", "Hands over telemetry, and nothing else"),
         ] {
             let scheme = HttpBuilder::new()
                 .scheme(HttpAuthScheme::Bearer)
@@ -109,7 +110,7 @@ impl Modify for Credentials {
     }
 }
 
-/// All routes. What is not here cannot be reached.
+/// All routes but those of gRPC. What is not here cannot be reached.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(health::alive))
@@ -146,6 +147,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(pipelines::draw))
         .routes(routes!(pipelines::bundle))
         .routes(routes!(pipelines::record))
+        .routes(routes!(telemetry::traces))
+        .routes(routes!(telemetry::logs))
+        .routes(routes!(telemetry::metrics))
+        .routes(routes!(telemetry::unassigned))
+        .routes(routes!(telemetry::assign))
 }
 
 /// The document in JSON, as it is served and committed.

@@ -35,8 +35,18 @@ fields! {
 }
 
 fields! {
+    /// What the tool returns that starts a sub-agent: at once, or when the sub-agent is done.
+    Spawned { agent_id: "agentId", agent_type: "agentType", prompt: "prompt" }
+}
+
+fields! {
     /// What a tool is given, as far as this program looks at it.
-    ToolInput { command: "command", file_path: "file_path", notebook_path: "notebook_path" }
+    ToolInput {
+        command: "command",
+        file_path: "file_path",
+        notebook_path: "notebook_path",
+        subagent_type: "subagent_type",
+    }
 }
 
 fields! {
@@ -52,6 +62,7 @@ fields! {
         uuid: "uuid",
         session: "sessionId",
         request_session: "requestSessionId",
+        request: "requestId",
         prompt_id: "promptId",
         prompt_source: "promptSource",
         agent_id: "agentId",

@@ -61,6 +61,7 @@ fields! {
         output: "output",
         item: "item",
         usage: "usage",
+        response_id: "response_id",
         total: "thread_token_usage",
         info: "info",
         started_ms: "started_at_ms",
@@ -84,7 +85,14 @@ fields! {
         status: "status",
         changes: "changes",
         stdout: "stdout",
+        tool: "tool",
+        receivers: "receiver_thread_ids",
     }
+}
+
+fields! {
+    /// What the tool says that starts a sub-agent, as JSON in a string.
+    Spawned { agent_id: "agent_id" }
 }
 
 fields! {

@@ -15,6 +15,7 @@ pub mod import;
 pub mod init;
 pub mod link;
 pub mod log;
+pub mod otel;
 pub mod pipeline;
 pub mod projection;
 pub mod rebuild;

@@ -18,7 +18,7 @@ use crate::error::CommandError;
 use crate::store;
 use crate::ui;
 
-/// Give launchers and sessions access to the gateway, and take it back
+/// Give launchers, sessions and agents access to the gateway, and take it back
 #[derive(clap::Subcommand)]
 pub enum Command {
     Create(create::Args),
@@ -86,7 +86,8 @@ fn secret() -> Result<Secret, CommandError> {
 pub struct TokenJson {
     id: String,
     name: String,
-    /// `launcher`, which creates, reads and ends sessions, or `session`, which acts for one.
+    /// `launcher`, which creates, reads and ends sessions, `session`, which acts for one, or `telemetry`, which hands
+    /// over telemetry.
     scope: String,
     session: Option<String>,
     /// `active`, `replaced` (it still holds for a while), `expired` or `revoked`.

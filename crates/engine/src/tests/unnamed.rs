@@ -163,7 +163,7 @@ fn transcript(stage: &Stage, parts: &[Part]) -> TranscriptRecord {
                 stamp(*s)
             ),
             Part::Call(from, to) => format!(
-                r#"{{"id":"m{n}","timestamp":"{}","type":"gemini","content":"","toolCalls":[{{"id":"c{n}","name":"run_shell_command","args":{{"command":"x"}},"status":"success","result":[],"timestamp":"{}"}}]}}"#,
+                r#"{{"id":"m{n}","timestamp":"{}","type":"gemini","content":"","toolCalls":[{{"id":"c{n}","agentId":"agent-{n}","name":"run_shell_command","args":{{"command":"x"}},"status":"success","result":[],"timestamp":"{}"}}]}}"#,
                 stamp(*from),
                 stamp(*to)
             ),
@@ -267,6 +267,39 @@ fn a_transcript_speaks_of_the_calls_and_turns_that_hooks_saw() {
     );
     let both = vec![Source::Hook, Source::Transcript];
     assert_eq!(turns(&mut stage), [(2, both.clone()), (0, both)]);
+}
+
+/// The calls that started sub-agents: the number of the line that tells of each, and the start of the call.
+fn starters(stage: &mut Stage) -> Vec<(String, Option<i64>)> {
+    let session = only(stage);
+    let log = stage.read(|tx| tx.entries(session, 0, 0));
+    let view = fold::session(&log);
+    let tools: Vec<_> = view.turns.iter().flat_map(|t| &t.tools).collect();
+    let started = |agent: &fold::SubagentView| {
+        let event = event::tool(agent.call.as_deref()?);
+        let call = tools.iter().find(|t| t.event == event)?;
+        Some(call.started?.millis_since(at(0)) / 1000)
+    };
+    let agents = view.subagents.iter();
+    agents.map(|a| (a.id.clone(), started(a))).collect()
+}
+
+#[test]
+fn a_sub_agent_is_bound_to_its_call_by_the_name_that_the_call_has_here() {
+    let named = |n: usize, start| (format!("agent-{n}"), Some(start));
+    let mut stage = Stage::new();
+    let day = [asked(1), begins(3), ends(4), begins(5), ends(6)];
+    for intake in day.iter().map(of_x) {
+        stage.deliver(&intake);
+    }
+    let parts = [Part::Prompt(2), Part::Call(2, 4), Part::Call(5, 7)];
+    read_transcript(&mut stage, &parts);
+    assert_eq!(starters(&mut stage), [named(1, 2), named(2, 5)]);
+    // The same without hooks.
+    let mut stage = Stage::new();
+    stage.deliver(&of_x(&asked(1)));
+    read_transcript(&mut stage, &parts);
+    assert_eq!(starters(&mut stage), [named(1, 2), named(2, 5)]);
 }
 
 #[test]

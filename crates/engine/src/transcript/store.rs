@@ -355,6 +355,13 @@ fn named(
         named.key = observation.key.replace(&observation.event, &name);
         named.event = name;
     }
+    if let Fact::SubagentStarted {
+        call: Some(call), ..
+    } = &mut named.fact
+        && let Some(name) = calls::name_of(tx, session, call, span)?
+    {
+        event::call_of(&name).unwrap_or(&name).clone_into(call);
+    }
     if let Some(turn) = &observation.turn {
         named.turn = calls::turn_of(tx, session, turn, observation.at)?;
         if matches!(named.fact, Fact::Prompt { .. })

@@ -43,9 +43,14 @@ fn stored(shelf: &dyn Shelf) -> Outcome {
         last_used_at: Some(at(70)),
         ..token(1)
     };
-    put(&mut desk, &[whole.clone(), token(2)])?;
+    let limited = TokenRecord {
+        scope: Scope::Telemetry,
+        ..token(6)
+    };
+    put(&mut desk, &[whole.clone(), token(2), limited.clone()])?;
     let mut later = Desk::open(shelf)?;
     same!(found(&mut later, 1)?, whole, "a token with all fields");
+    same!(found(&mut later, 6)?, limited, "a token for telemetry");
     same!(found(&mut later, 2)?, token(2), "a token with few fields");
     let by_digest = |desk: &mut Desk, digest: &str| desk.read(|tx| tx.token_by_digest(digest));
     same!(

@@ -32,6 +32,7 @@ mod sessions;
 mod statements;
 mod survey;
 mod tamper;
+mod telemetry;
 mod transactions;
 mod turns;
 mod usage;

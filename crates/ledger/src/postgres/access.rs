@@ -10,14 +10,14 @@ use crate::{Access, LedgerError, TokenRecord};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const TOKEN: &str =
-    "id, digest, session, name, by, created_at, expires_at, revoked_at, replaced_by, last_used_at";
+const TOKEN: &str = "id, digest, session, name, by, created_at, expires_at, revoked_at, replaced_by, last_used_at, scope";
 
 fn token_row(row: &Row) -> Result<TokenRecord> {
+    let limit: Option<String> = raw(row, 10)?;
     Ok(TokenRecord {
         id: get(row, 0)?,
         digest: raw(row, 1)?,
-        scope: Scope::of(opt(row, 2)?),
+        scope: Scope::stored(opt(row, 2)?, limit.as_deref()),
         name: raw(row, 3)?,
         by: raw(row, 4)?,
         created_at: get(row, 5)?,
@@ -31,7 +31,7 @@ fn token_row(row: &Row) -> Result<TokenRecord> {
 impl Access for Tx<'_> {
     fn put_token(&mut self, t: &TokenRecord) -> Result<()> {
         let sql = format!(
-            "INSERT INTO tokens (tenant, {TOKEN}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+            "INSERT INTO tokens (tenant, {TOKEN}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
              ON CONFLICT DO NOTHING"
         );
         self.run(
@@ -47,6 +47,7 @@ impl Access for Tx<'_> {
                 &t.revoked_at.map(Col),
                 &t.replaced_by.map(Col),
                 &t.last_used_at.map(Col),
+                &t.scope.limit(),
             ],
         )?;
         Ok(())

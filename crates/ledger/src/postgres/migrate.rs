@@ -15,6 +15,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_spine.sql"),
     include_str!("../../migrations/postgres/0002_gateway.sql"),
     include_str!("../../migrations/postgres/0003_usage.sql"),
+    include_str!("../../migrations/postgres/0004_telemetry.sql"),
+    include_str!("../../migrations/postgres/0005_telemetry_tokens.sql"),
 ];
 
 /// The schema that this program writes.

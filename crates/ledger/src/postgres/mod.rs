@@ -27,6 +27,7 @@ mod requests;
 mod sessions;
 mod settings;
 mod statements;
+mod telemetry;
 mod tls;
 mod turns;
 mod tx;

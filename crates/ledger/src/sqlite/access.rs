@@ -10,14 +10,14 @@ use crate::{Access, LedgerError, TokenRecord};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const TOKEN: &str =
-    "id, digest, session, name, by, created_at, expires_at, revoked_at, replaced_by, last_used_at";
+const TOKEN: &str = "id, digest, session, name, by, created_at, expires_at, revoked_at, replaced_by, last_used_at, scope";
 
 fn token_row(row: &Row<'_>) -> rusqlite::Result<TokenRecord> {
+    let limit: Option<String> = row.get(10)?;
     Ok(TokenRecord {
         id: get(row, 0)?,
         digest: row.get(1)?,
-        scope: Scope::of(opt(row, 2)?),
+        scope: Scope::stored(opt(row, 2)?, limit.as_deref()),
         name: row.get(3)?,
         by: row.get(4)?,
         created_at: get(row, 5)?,
@@ -43,7 +43,7 @@ impl Tx<'_> {
 impl Access for Tx<'_> {
     fn put_token(&mut self, t: &TokenRecord) -> Result<()> {
         let sql = format!(
-            "INSERT INTO tokens ({TOKEN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING"
+            "INSERT INTO tokens ({TOKEN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING"
         );
         self.db.prepare_cached(&sql)?.execute(params![
             Col(t.id),
@@ -56,6 +56,7 @@ impl Access for Tx<'_> {
             t.revoked_at.map(Col),
             t.replaced_by.map(Col),
             t.last_used_at.map(Col),
+            t.scope.limit(),
         ])?;
         Ok(())
     }

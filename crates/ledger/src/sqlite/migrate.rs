@@ -11,6 +11,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_spine.sql"),
     include_str!("../../migrations/sqlite/0002_gateway.sql"),
     include_str!("../../migrations/sqlite/0003_usage.sql"),
+    include_str!("../../migrations/sqlite/0004_telemetry.sql"),
+    include_str!("../../migrations/sqlite/0005_telemetry_tokens.sql"),
 ];
 
 /// The schema that this program writes.

@@ -22,6 +22,7 @@ mod queue;
 mod replicas;
 mod requests;
 mod sessions;
+mod telemetry;
 mod turns;
 mod usage;
 

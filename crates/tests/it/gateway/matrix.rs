@@ -3,9 +3,10 @@
 use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
+use siglum_domain::access::Scope;
 
 use super::client::{Reply, id, said, secret};
-use super::server::{Gateway, Store, base, each_store, revoke, stored, tenant, token};
+use super::server::{Gateway, Store, base, each_store, revoke, stored, tenant, token, token_for};
 
 /// A pipeline that is there, and ids that nobody has.
 const NOBODY: &str = "ses_019ad0000000700080000000000000ff";
@@ -21,6 +22,8 @@ struct Route {
     /// Whether it needs a token, and whether a session's will do.
     secured: bool,
     sessions: bool,
+    /// Whether one for telemetry will do.
+    telemetry: bool,
     has_body: bool,
 }
 
@@ -39,6 +42,7 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
                 path: path.clone(),
                 secured: !security.is_empty(),
                 sessions: security.iter().any(|s| s.get("session").is_some()),
+                telemetry: security.iter().any(|s| s.get("telemetry").is_some()),
                 has_body: operation.get("requestBody").is_some(),
             });
         }
@@ -138,6 +142,8 @@ struct Intruder {
     allowed: &'static [u16],
     /// Routes that it may call all the same are left out.
     only_launchers_routes: bool,
+    /// Only for routes that take no telemetry.
+    no_telemetry_routes: bool,
     /// It has a ledger of its own, where it may do everything.
     elsewhere: bool,
 }
@@ -149,6 +155,7 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
         header: Some(format!("Bearer {token}")),
         allowed,
         only_launchers_routes: false,
+        no_telemetry_routes: false,
         elsewhere: false,
     };
     let (revoked, revoked_id) = token(store, ours, None, None);
@@ -184,6 +191,14 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
         ),
         of("a revoked token of the session", own_revoked, &[401]),
         of("another session", secret(&another), &[403]),
+        Intruder {
+            no_telemetry_routes: true,
+            ..of(
+                "an agent's token for telemetry",
+                token_for(store, ours, Scope::Telemetry, None).0,
+                &[403],
+            )
+        },
         Intruder {
             only_launchers_routes: true,
             ..of(
@@ -262,7 +277,9 @@ fn nobody_who_may_not_gets_through_any_route() {
         for route in all.iter().filter(|r| r.secured) {
             let body = there.body(route);
             for who in &intruders {
-                if who.only_launchers_routes && route.sessions {
+                let may = who.only_launchers_routes && route.sessions
+                    || who.no_telemetry_routes && route.telemetry;
+                if may {
                     continue;
                 }
                 from += 1;

@@ -57,6 +57,17 @@ pub(crate) fn token(
     session: Option<&str>,
     seconds: Option<i64>,
 ) -> (String, TokenId) {
+    let scope = session.map(|s| Scope::Session(s.parse::<SessionId>().unwrap()));
+    token_for(store, tenant, scope.unwrap_or(Scope::Launcher), seconds)
+}
+
+/// The same for whatever it is to be used for.
+pub(crate) fn token_for(
+    store: &Store,
+    tenant: &str,
+    scope: Scope,
+    seconds: Option<i64>,
+) -> (String, TokenId) {
     let secret = Secret::mint(&Tenant::new(tenant).unwrap(), &clock::secret());
     let here = Here {
         ids: &clock::Ids,
@@ -65,11 +76,10 @@ pub(crate) fn token(
         redactor: Redactor::shared(),
     };
     let id = TokenId::mint(&clock::Ids);
-    let scope = session.map(|s| Scope::Session(s.parse::<SessionId>().unwrap()));
     let new = access::NewToken {
         id,
         digest: secret.digest(),
-        scope: scope.unwrap_or(Scope::Launcher),
+        scope,
         name: TokenName::new("tests").unwrap(),
         by: "tests".to_owned(),
         expires_at: seconds.map(|s| clock::now().plus_millis(s * 1000)),

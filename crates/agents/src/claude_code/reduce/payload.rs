@@ -2,7 +2,7 @@
 
 use siglum_domain::observation::{Fact, Outcome, Side, StartKind, ToolClass, event};
 
-use crate::claude_code::wire::{Hook, Named};
+use crate::claude_code::wire::{Hook, Named, Spawned, ToolInput};
 use crate::claude_code::{path, prompt, tools};
 use crate::draft::{self, Draft};
 use crate::hook::{Boundary, HookCall, ReduceError, Reduced};
@@ -204,6 +204,9 @@ impl Reduction<'_> {
         if outcome != Outcome::Denied {
             self.touch(class, &event, Side::After);
         }
+        if class == ToolClass::Agent {
+            self.spawned(&event);
+        }
         let duration_ms = self.hook.duration_ms.number();
         self.draft.push(
             key,
@@ -216,6 +219,16 @@ impl Reduction<'_> {
                 duration_ms,
             },
         );
+    }
+
+    /// The sub-agent that a call started, as its result names it.
+    fn spawned(&mut self, event: &str) {
+        let told: Spawned<'_> = self.hook.tool_response.object();
+        let input: ToolInput<'_> = self.hook.tool_input.object();
+        let agent_type = self.draft.word(input.subagent_type).unwrap_or_default();
+        if let Some(agent) = self.draft.id(told.agent_id, "bad_agent_id") {
+            self.draft.spawned(agent, agent_type, event);
+        }
     }
 
     /// Notes what is to be captured around a call; returns the path that the call names.

@@ -114,6 +114,8 @@ fn the_recorded_session_is_read() {
         {"fact":"tool_started","tool":"Agent","class":"agent","input":{"text":"{\"description\":\"write a file\",\"prompt\":\"Write the helper file. [[scenario:sub_write]] [[cwd:/repo]]\",\"subagent_type\":\"general-purpose\"}"},"path":null}
     hook:d1:SubagentStart → sub:a41656a253b697f93 turn=b8e2adc7 in=a41656a253b697f93 Within
         {"fact":"subagent_started","agent_type":"general-purpose"}
+    spawned:a41656a253b697f93 → sub:a41656a253b697f93 turn=b8e2adc7 in=a41656a253b697f93 Within
+        {"fact":"subagent_started","agent_type":"general-purpose","call":"toolu_0f906b5a4e1247ca8481306d"}
     post:toolu_0f906b5a4e1247ca8481306d → tool:toolu_0f906b5a4e1247ca8481306d turn=b8e2adc7 Within
         {"fact":"tool_ended","tool":"Agent","class":"agent","outcome":"ok","output":{"text":"{\"agentId\":\"a41656a253b697f93\",\"canContinueAgent\":true,\"canReadOutputFile\":true,\"description\":\"write a file\",\"isAsync\":true,\"outputFile\":\"/tmp/agent/claude-0/-repo/5dd7576f-f5d2-404b-9633-2ac18376b011/tasks/a41656a253b697f93.output\",\"prompt\":\"Write the helper file. [[scenario:sub_write]] [[cwd:/repo]]\",\"resolvedModel\":\"claude-opus-5-5\",\"status\":\"async_launched\"}"},"duration_ms":12}
     pre:toolu_0eb72c0d78194659abd9d24e → tool:toolu_0eb72c0d78194659abd9d24e turn=b8e2adc7 in=a41656a253b697f93 Within

@@ -1,12 +1,13 @@
 //! What one line says.
 
+use siglum_domain::NativeId;
 use siglum_domain::observation::{Body, Fact, Outcome, Role, Tokens, ToolClass, event};
 use siglum_domain::redact::{Redacted, Redactor};
 
 use super::Reader;
 use super::calls::Purpose;
 use crate::claude_code::reduce::compact_event;
-use crate::claude_code::wire::{Block, Compact, Line, Message, ToolInput, Usage};
+use crate::claude_code::wire::{Block, Compact, Line, Message, Spawned, ToolInput, Usage};
 use crate::claude_code::{prompt, tools};
 use crate::json::Field;
 use crate::paths;
@@ -22,6 +23,8 @@ pub(super) struct Seen {
     pub(super) key: String,
     pub(super) event: String,
     pub(super) fact: Fact,
+    /// The sub-agent that it is about, where that is not the one whose transcript this is.
+    pub(super) subagent: Option<String>,
     /// Of a call: what its result is looked at for.
     pub(super) purpose: Option<Purpose>,
 }
@@ -67,12 +70,13 @@ pub(super) fn user(
         .into_iter()
         .map(Field::object)
         .collect();
-    let results: Vec<Seen> = blocks
+    let mut results: Vec<Seen> = blocks
         .iter()
         .enumerate()
         .filter_map(|(i, b)| result(reader, offset, &key, i, b))
         .collect();
     if !results.is_empty() || line.meta.is_true() {
+        results.extend(spawned(&key, line, &results));
         return results;
     }
     let text = match message.content.text() {
@@ -116,6 +120,7 @@ fn prompted(
             event: event::message(&key),
             key,
             fact,
+            subagent: None,
             purpose: None,
         };
     }
@@ -131,8 +136,32 @@ fn prompted(
             text: body,
             synthetic: by_agent || prompt::is_synthetic(text),
         },
+        subagent: None,
         purpose: None,
     }
+}
+
+/// The sub-agent that the one result in a line is about. Results of other tools may name one, too; only that of the
+/// tool that starts it repeats what it was asked.
+fn spawned(key: &str, line: &Line<'_>, results: &[Seen]) -> Option<Seen> {
+    let [result] = results else {
+        return None;
+    };
+    let call = event::call_of(&result.event)?;
+    let told: Spawned<'_> = line.result.object();
+    let agent = told.agent_id.text().filter(|_| told.prompt.is_string())?;
+    let agent = NativeId::new(agent).ok()?.as_str().to_owned();
+    let agent_type = told.agent_type.text().unwrap_or_default();
+    Some(Seen {
+        key: format!("{key}#agent"),
+        event: event::subagent(&agent),
+        fact: Fact::SubagentStarted {
+            agent_type: clean(&agent_type),
+            call: Some(call.to_owned()),
+        },
+        subagent: Some(agent),
+        purpose: None,
+    })
 }
 
 fn result(
@@ -161,6 +190,7 @@ fn result(
         key: format!("{key}#{index}"),
         event: event::tool(&clean(&call)),
         fact,
+        subagent: None,
         purpose: None,
     })
 }
@@ -178,6 +208,7 @@ fn compacted(reader: &mut Reader, offset: u64, line: &Line<'_>, key: String) -> 
             trigger,
             summary: Some(reader.passage(offset)),
         },
+        subagent: None,
         purpose: None,
     }
 }
@@ -205,7 +236,9 @@ pub(super) fn assistant(
         .into_iter()
         .map(Field::object)
         .collect();
-    let mut seen: Vec<Seen> = said(reader, offset, &key, &message, &blocks)
+    let request = line.request.text().filter(|id| !id.is_empty());
+    let request = request.map(|id| clean(&id));
+    let mut seen: Vec<Seen> = said(reader, offset, (&key, request), &message, &blocks)
         .into_iter()
         .collect();
     let calls = blocks
@@ -221,7 +254,7 @@ pub(super) fn assistant(
 fn said(
     reader: &mut Reader,
     offset: u64,
-    key: &str,
+    (key, request): (&str, Option<String>),
     message: &Message<'_>,
     blocks: &[Block<'_>],
 ) -> Option<Seen> {
@@ -253,12 +286,13 @@ fn said(
         text,
         model,
         tokens,
-        request: None,
+        request,
     };
     Some(Seen {
         key: key.to_owned(),
         event: event::message(&id),
         fact,
+        subagent: None,
         purpose: None,
     })
 }
@@ -314,6 +348,7 @@ fn called(
         key: format!("{key}#{index}"),
         event: event::tool(&clean(&call)),
         fact,
+        subagent: None,
         purpose,
     })
 }

@@ -147,7 +147,7 @@ impl Reader {
                 event: seen.event,
                 at: self.last_at,
                 turn: turn.clone(),
-                subagent: subagent.clone(),
+                subagent: seen.subagent.or_else(|| subagent.clone()),
                 fact: seen.fact,
             },
         };

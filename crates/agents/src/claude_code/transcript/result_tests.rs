@@ -5,11 +5,13 @@ use std::fmt::Write;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use siglum_domain::observation::Fact;
 use siglum_domain::redact::Redactor;
 
 use super::Reader;
 use crate::claude_code::fixture::{
     COMPACT, EDIT, FORK_CHILD, RESUME, SUBAGENT, SUBAGENT_PARENT, WRITE_COMMIT, native, outcomes,
+    read,
 };
 use crate::transcript::TranscriptReader as _;
 
@@ -285,4 +287,41 @@ proptest! {
         let line = format!(r#"{{"type":"user","sessionId":"own","message":{{"content":[{{"type":"tool_result","tool_use_id":"t"}}]}},"toolUseResult":{told}}}"#);
         outcomes(&line, &mut reader("own").resumed(None, true));
     }
+}
+
+/// Which call started which sub-agent, as far as these lines tell.
+fn spawned(lines: &[Value]) -> Vec<(String, Option<String>)> {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let seen = read(&text, &mut reader(PARENT)).into_iter();
+    seen.filter_map(|seen| match seen.observation.fact {
+        Fact::SubagentStarted { call, .. } => Some((seen.observation.subagent?, call)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn sub_agents_that_run_at_once_are_bound_to_their_own_calls() {
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Agent", "input": {"prompt": "same"}});
+    let asked = json!({"type": "assistant", "uuid": "m", "message": {"id": "m", "content": [call("one"), call("two")]}});
+    let result = |call: &str, told: Value| {
+        let block = json!({"type": "tool_result", "tool_use_id": call, "content": "x"});
+        json!({"type": "user", "uuid": format!("r-{call}"), "message": {"content": [block]}, "toolUseResult": told})
+    };
+    let started =
+        |agent: &str| json!({"agentId": agent, "prompt": "same", "status": "async_launched"});
+    let pair = |agent: &str, call: &str| (agent.to_owned(), Some(call.to_owned()));
+    let (one, two) = (result("one", started("a")), result("two", started("b")));
+    let bound = [pair("a", "one"), pair("b", "two")];
+    let lines = [asked.clone(), one.clone(), two.clone()];
+    assert_eq!(spawned(&lines), bound);
+    let mut swapped = spawned(&[asked.clone(), two, one]);
+    swapped.sort();
+    assert_eq!(swapped, bound);
+    let crossed = [result("one", started("b")), result("two", started("a"))];
+    assert_eq!(spawned(&crossed), [pair("b", "one"), pair("a", "two")]);
+    // What a tool says of a sub-agent that it did not start.
+    let other = result("three", json!({"agentId": "c", "status": "queued"}));
+    let failed = result("four", json!("Error: no such agent"));
+    assert_eq!(spawned(&[asked, other, failed]), []);
 }

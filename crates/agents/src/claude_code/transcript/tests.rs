@@ -72,19 +72,19 @@ fn a_session_with_a_commit() {
     017ea92b → prompt:de296258-cf9d-4564-af9d-7c819f9d282a 82d22249 turn=de296258
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:write_commit]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     c55361f5 → msg:msg_2d8d297264484f6fa6c4785d 82d22249 turn=de296258
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":5114}},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":5114}},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"req_2a45eed03fd4490ea48c69d4"}
     b8b96b78#0 → tool:toolu_3b6d222fc097414a9a0f7870 82d22249 turn=de296258
         {"fact":"tool_started","tool":"Write","class":"edit","input":{"text":"{\"content_bytes\":20,\"file_path\":\"/repo/hello.txt\"}"},"path":"hello.txt"}
     be59efef#0 → tool:toolu_3b6d222fc097414a9a0f7870 82d22249 turn=de296258
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":7938}},"duration_ms":null}
     279c27b4 → msg:msg_adf750784c9b4de6a529b2ff 82d22249 turn=de296258
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":9388}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":9388}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"req_f0ecc7da6e2346779518b948"}
     cf76a987#0 → tool:toolu_429a696615f749cd86be4976 82d22249 turn=de296258
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"git add -A && git commit -q -m 'add hello' && git rev-parse HEAD"},"path":null}
     bc9d3d86#0 → tool:toolu_429a696615f749cd86be4976 82d22249 turn=de296258
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":12245}},"duration_ms":null}
     3db36aba → msg:msg_cd3618775c38424593d0a3d5 82d22249 turn=de296258
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":13176}},"model":"claude-opus-5-5","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":13176}},"model":"claude-opus-5-5","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0},"request":"req_0ef3dcd151f349618b5b00bc"}
     "#);
 }
 
@@ -94,37 +94,37 @@ fn a_session_with_edits_one_of_which_fails() {
     58ea97d5 → prompt:b03081be-b5e2-4bb0-b933-ae30d3edc1d2 18700c51 turn=b03081be
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:edit]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     b7eb35e5 → msg:msg_4e820a6243e947fb9e43629b 18700c51 turn=b03081be
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":5098}},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":5098}},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"req_5786cb074a55436aa6c98e62"}
     d1bc607e#0 → tool:toolu_adb34b16a065449f91b09bb4 18700c51 turn=b03081be
         {"fact":"tool_started","tool":"Write","class":"edit","input":{"text":"{\"content_bytes\":27,\"file_path\":\"/repo/src/list.txt\"}"},"path":"src/list.txt"}
     942c3147#0 → tool:toolu_adb34b16a065449f91b09bb4 18700c51 turn=b03081be
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":7929}},"duration_ms":null}
     ed8fd46d → msg:msg_f63413c4e0d2441bbd4ac189 18700c51 turn=b03081be
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"req_bde0e3bba4804c74947ed129"}
     ed8fd46d#0 → tool:toolu_acecf8f410f445b19f99a4f7 18700c51 turn=b03081be
         {"fact":"tool_started","tool":"Edit","class":"edit","input":{"text":"{\"file_path\":\"/repo/src/list.txt\",\"new_string_bytes\":15,\"old_string_bytes\":6,\"replace_all\":false}"},"path":"src/list.txt"}
     9fbeee62#0 → tool:toolu_acecf8f410f445b19f99a4f7 18700c51 turn=b03081be
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":11042}},"duration_ms":null}
     fc531d06 → msg:msg_2dede87f9190462ca12d9bbe 18700c51 turn=b03081be
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":450,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":450,"output":20,"cache_read":0,"cache_write":0},"request":"req_25818f5343b44db68a99d6ea"}
     fc531d06#0 → tool:toolu_469ce81d36b046cab6310b90 18700c51 turn=b03081be
         {"fact":"tool_started","tool":"Write","class":"edit","input":{"text":"{\"content_bytes\":45,\"file_path\":\"/repo/src/list.txt\"}"},"path":"src/list.txt"}
     e9b3bd39#0 → tool:toolu_469ce81d36b046cab6310b90 18700c51 turn=b03081be
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":13553}},"duration_ms":null}
     3ee885f5 → msg:msg_1e1b05f6a3a44fb0931d5d73 18700c51 turn=b03081be
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0},"request":"req_82fd02830d2340ea8f0bbe60"}
     3ee885f5#0 → tool:toolu_c5ba41a4d12c477d925215ee 18700c51 turn=b03081be
         {"fact":"tool_started","tool":"Edit","class":"edit","input":{"text":"{\"file_path\":\"/repo/README.md\",\"new_string_bytes\":5,\"old_string_bytes\":15,\"replace_all\":false}"},"path":"README.md"}
     2a5f5abe#0 → tool:toolu_c5ba41a4d12c477d925215ee 18700c51 turn=b03081be
         {"fact":"tool_ended","tool":"","class":"other","outcome":"failed","output":{"passage":{"stream":"stream","offset":16081}},"duration_ms":null}
     c577448f → msg:msg_a0f0e0b97f514234abea4da7 18700c51 turn=b03081be
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":550,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":550,"output":20,"cache_read":0,"cache_write":0},"request":"req_38388d66d2b2471e8489e709"}
     c577448f#0 → tool:toolu_aeb58bf1946449589b65874a 18700c51 turn=b03081be
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"git add -A && git commit -q -m 'edit the list'"},"path":null}
     c4c8a42e#0 → tool:toolu_aeb58bf1946449589b65874a 18700c51 turn=b03081be
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":18364}},"duration_ms":null}
     bf1dcda5 → msg:msg_0fc36a8554e24acbafa85480 18700c51 turn=b03081be
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":19246}},"model":"claude-opus-5-5","tokens":{"input":600,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":19246}},"model":"claude-opus-5-5","tokens":{"input":600,"output":20,"cache_read":0,"cache_write":0},"request":"req_b4646d814ced47e081a6decd"}
     "#);
 }
 
@@ -133,25 +133,25 @@ fn a_fork_gives_its_origin_back() {
     let child = read(FORK_CHILD, &mut reader(CHILD));
     assert_snapshot!(show(&child), @r#"
     c55361f5 → msg:msg_2d8d297264484f6fa6c4785d copy of 82d22249
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":4883}},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":4883}},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"req_2a45eed03fd4490ea48c69d4"}
     b8b96b78#0 → tool:toolu_3b6d222fc097414a9a0f7870 copy of 82d22249
         {"fact":"tool_started","tool":"Write","class":"edit","input":{"text":"{\"content_bytes\":20,\"file_path\":\"/repo/hello.txt\"}"},"path":"hello.txt"}
     be59efef#0 → tool:toolu_3b6d222fc097414a9a0f7870 copy of 82d22249
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":7529}},"duration_ms":null}
     279c27b4 → msg:msg_adf750784c9b4de6a529b2ff copy of 82d22249
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":8807}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":8807}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"req_f0ecc7da6e2346779518b948"}
     cf76a987#0 → tool:toolu_429a696615f749cd86be4976 copy of 82d22249
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"git add -A && git commit -q -m 'add hello' && git rev-parse HEAD"},"path":null}
     bc9d3d86#0 → tool:toolu_429a696615f749cd86be4976 copy of 82d22249
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":11486}},"duration_ms":null}
     3db36aba → msg:msg_cd3618775c38424593d0a3d5 copy of 82d22249
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":12343}},"model":"claude-opus-5-5","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":12343}},"model":"claude-opus-5-5","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0},"request":"req_0ef3dcd151f349618b5b00bc"}
     9b9485cd → msg:msg_b03ddaf9054141daa22e77af copy of 82d22249
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":14885}},"model":"claude-opus-5-5","tokens":{"input":600,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":14885}},"model":"claude-opus-5-5","tokens":{"input":600,"output":20,"cache_read":0,"cache_write":0},"request":"req_525e062d5b254773b8af23b8"}
     f8bc472d → prompt:db6a784b-df40-4745-aec3-a84b34e38e2e 2cb3f475 turn=db6a784b
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:say]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     0e11ebb2 → msg:msg_3abd3751727f4b9b84d0c771 2cb3f475 turn=db6a784b
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":17731}},"model":"claude-opus-5-5","tokens":{"input":700,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":17731}},"model":"claude-opus-5-5","tokens":{"input":700,"output":20,"cache_read":0,"cache_write":0},"request":"req_988e386acdef4648b81d1de5"}
     "#);
     let parent: BTreeSet<_> = read(FORK_PARENT, &mut reader(PARENT))
         .into_iter()
@@ -180,25 +180,25 @@ fn compaction_and_what_follows() {
     19b64829 → prompt:d09c075c-bf44-4762-b65f-773ae9904673 1addea8e turn=d09c075c
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:sub_write]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     bf6eafce → msg:msg_4b188bb8e8f54abcabced76f 1addea8e turn=d09c075c
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"req_a1c9baf9231243a6a23955ed"}
     bf6eafce#0 → tool:toolu_47a6871afd604cd79521334d 1addea8e turn=d09c075c
         {"fact":"tool_started","tool":"Write","class":"edit","input":{"text":"{\"content_bytes\":8,\"file_path\":\"/repo/from_helper.txt\"}"},"path":"from_helper.txt"}
     e98cf962#0 → tool:toolu_47a6871afd604cd79521334d 1addea8e turn=d09c075c
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":6715}},"duration_ms":null}
     4c81b658 → msg:msg_8a6970758d2743839cadd949 1addea8e turn=d09c075c
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":350,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":350,"output":20,"cache_read":0,"cache_write":0},"request":"req_2dbba456fbc74f2c82f65896"}
     4c81b658#0 → tool:toolu_8195b0583719469f812ff1d3 1addea8e turn=d09c075c
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"git add -A && git commit -q -m 'helper commit'"},"path":null}
     c301f30c#0 → tool:toolu_8195b0583719469f812ff1d3 1addea8e turn=d09c075c
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":9810}},"duration_ms":null}
     5fe2a273 → msg:msg_e9a05bf0524945999ea54b3f 1addea8e turn=d09c075c
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":10692}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":10692}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"req_8cc5bb17052a4da699558392"}
     fd2f090d → compact:7802b693-fa2e-46f3-af15-fcd01772a12e 1addea8e turn=7802b693
         {"fact":"compacted","trigger":"manual","summary":{"passage":{"stream":"stream","offset":15001}}}
     e76a998b → prompt:e7d572a6-23cd-485d-bbba-1ff90cb43eff 1addea8e turn=e7d572a6
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:say]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     7e525455 → msg:msg_3da721fac9054c2d9c3a24a0 1addea8e turn=e7d572a6
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":25383}},"model":"claude-opus-5-5","tokens":{"input":650,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":25383}},"model":"claude-opus-5-5","tokens":{"input":650,"output":20,"cache_read":0,"cache_write":0},"request":"req_f4bfe806d6d24c73a97f01fb"}
     "#);
 }
 
@@ -209,17 +209,19 @@ fn a_sub_agent_and_its_parent() {
     b0a0a00c → prompt:b8e2adc7-f885-4a38-9baf-9ccf1b0bb14b 5dd7576f turn=b8e2adc7
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:subagent]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     8cb4ea30 → msg:msg_3ff721e50a794db4b5f3e053 5dd7576f turn=b8e2adc7
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":5106}},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":5106}},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"req_200e3cf5a4c34b76be67e31c"}
     37c2247b#0 → tool:toolu_0f906b5a4e1247ca8481306d 5dd7576f turn=b8e2adc7
         {"fact":"tool_started","tool":"Agent","class":"agent","input":{"text":"{\"description\":\"write a file\",\"prompt\":\"Write the helper file. [[scenario:sub_write]] [[cwd:/repo]]\",\"subagent_type\":\"general-purpose\"}"},"path":null}
     829cc25b#0 → tool:toolu_0f906b5a4e1247ca8481306d 5dd7576f turn=b8e2adc7
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":8092}},"duration_ms":null}
+    829cc25b#agent → sub:a41656a253b697f93 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
+        {"fact":"subagent_started","agent_type":"","call":"toolu_0f906b5a4e1247ca8481306d"}
     89a257d3 → msg:msg_05cce5f3f84d4a8daaaeadc6 5dd7576f turn=b8e2adc7
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":10916}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":10916}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"req_96c335dd8fa04c42b0c07602"}
     2deaf5f8 → prompt:13e77728-fab5-4f60-9dab-cac69db89d35 5dd7576f turn=13e77728
         {"fact":"prompt","text":{"text":"<task-notification>\n<task-id>a41656a253b697f93</task-id>\n<tool-use-id>toolu_0f906b5a4e1247ca8481306d</tool-use-id>\n<output-file>/tmp/agent/claude-0/-repo/5dd7576f-f5d2-404b-9633-2ac18376b011/tasks/a41656a253b697f93.output</output-file>\n<status>completed</status>\n<summary>Agent \"write a file\" finished</summary>\n<note>A task-notification fires each time this agent stops with no live background children of its own. The user can send it another message and resume it, so the same task-id may notify more than once.</note>\n<result>Helper finished.</result>\n<usage><subagent_tokens>470</subagent_tokens><tool_uses>2</tool_uses><duration_ms>1149</duration_ms></usage>\n</task-notification>"},"synthetic":true}
     b9e5e273 → msg:msg_34f8d1f5188c44ccb3dc29fb 5dd7576f turn=13e77728
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":15973}},"model":"claude-opus-5-5","tokens":{"input":550,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":15973}},"model":"claude-opus-5-5","tokens":{"input":550,"output":20,"cache_read":0,"cache_write":0},"request":"req_2289cb5f4d83486fbd53aa66"}
     "#);
     let mut inner = Reader::new(
         "agent-a41656a253b697f93".to_owned(),
@@ -230,19 +232,19 @@ fn a_sub_agent_and_its_parent() {
     4598b991 → msg:4598b991-4f45-4e94-a3e4-d1044673433d 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
         {"fact":"message","role":"user","text":{"text":"Write the helper file. [[scenario:sub_write]] [[cwd:/repo]]"},"model":null,"tokens":null}
     b0a1eac5 → msg:msg_1cbda36855e749cf8a8ad515 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"req_ae071b92d7144e7581b5922a"}
     b0a1eac5#0 → tool:toolu_0eb72c0d78194659abd9d24e 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
         {"fact":"tool_started","tool":"Write","class":"edit","input":{"text":"{\"content_bytes\":8,\"file_path\":\"/repo/from_helper.txt\"}"},"path":null}
     cf3f4aec#0 → tool:toolu_0eb72c0d78194659abd9d24e 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"agent-a41656a253b697f93","offset":5351}},"duration_ms":null}
     cd17fb32 → msg:msg_12fa0de909e5415d81739a33 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"req_2bd3f50757fa44aba91a01ad"}
     cd17fb32#0 → tool:toolu_52870f5fc3ac4a99ab476a41 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"git add -A && git commit -q -m 'helper commit'"},"path":null}
     f84eae14#0 → tool:toolu_52870f5fc3ac4a99ab476a41 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"agent-a41656a253b697f93","offset":8900}},"duration_ms":null}
     83c503e2 → msg:msg_89f828bee53a4a17ac3ec106 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
-        {"fact":"message","role":"assistant","text":{"passage":{"stream":"agent-a41656a253b697f93","offset":9708}},"model":"claude-opus-5-5","tokens":{"input":450,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"passage":{"stream":"agent-a41656a253b697f93","offset":9708}},"model":"claude-opus-5-5","tokens":{"input":450,"output":20,"cache_read":0,"cache_write":0},"request":"req_a4c2d5484786440a8d671499"}
     "#);
 }
 

@@ -5,7 +5,7 @@
 
 use siglum_domain::observation::{Body, Fact, Outcome, Side, StartKind, ToolClass, event};
 
-use crate::codex::wire::{Hook, ToolInput};
+use crate::codex::wire::{Hook, Spawned, ToolInput};
 use crate::codex::{patch, path, prompt, tools};
 use crate::draft::{self, Draft};
 use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced};
@@ -171,6 +171,9 @@ impl Reduction<'_> {
             ToolClass::Edit => None,
             _ => self.draft.body(self.hook.tool_response),
         };
+        if class == ToolClass::Agent {
+            self.spawned(&event);
+        }
         let fact = Fact::ToolEnded {
             tool,
             class,
@@ -179,6 +182,15 @@ impl Reduction<'_> {
             duration_ms: None,
         };
         self.draft.push(key, event, fact);
+    }
+
+    /// The sub-agent that a call started, as its result names it.
+    fn spawned(&mut self, event: &str) {
+        let text = self.hook.tool_response.text().unwrap_or_default();
+        let told: Spawned<'_> = serde_json::from_str(&text).unwrap_or_default();
+        if let Some(agent) = self.draft.id(told.agent_id, "bad_agent_id") {
+            self.draft.spawned(agent, String::new(), event);
+        }
     }
 
     fn input(&self, class: ToolClass) -> Body {

@@ -125,6 +125,8 @@ fn the_recorded_sessions_are_read() {
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:subagent]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     pre:call_78b8c9a2a1094f019ce993da → tool:call_78b8c9a2a1094f019ce993da 7581-94fe-8ccc495aac06 turn=7073-9e86-852a14b08ba7 Within
         {"fact":"tool_started","tool":"spawn_agent","class":"agent","input":{"text":"{\"message\":\"Write the helper file. [[scenario:sub_write]] [[cwd:/repo]]\"}"},"path":null}
+    spawned:01a1fc40-2101-7570-a684-81411887e38f → sub:01a1fc40-2101-7570-a684-81411887e38f 7581-94fe-8ccc495aac06 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f Within
+        {"fact":"subagent_started","agent_type":"","call":"call_78b8c9a2a1094f019ce993da"}
     post:call_78b8c9a2a1094f019ce993da → tool:call_78b8c9a2a1094f019ce993da 7581-94fe-8ccc495aac06 turn=7073-9e86-852a14b08ba7 Within
         {"fact":"tool_ended","tool":"spawn_agent","class":"agent","outcome":"ok","output":{"text":"{\"agent_id\":\"01a1fc40-2101-7570-a684-81411887e38f\",\"nickname\":\"Hypatia\"}"},"duration_ms":null}
     hook:d1:SubagentStart → sub:01a1fc40-2101-7570-a684-81411887e38f 7581-94fe-8ccc495aac06 in=7570-a684-81411887e38f Within

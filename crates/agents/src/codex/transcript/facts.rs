@@ -4,7 +4,7 @@ use siglum_domain::observation::{Body, Fact, Role, Tokens, event};
 use siglum_domain::redact::Redacted;
 
 use super::Reader;
-use super::reader::Reading;
+use super::reader::{Reading, word};
 use crate::codex::passage::content_text;
 use crate::codex::prompt;
 use crate::codex::reduce::compact_event;
@@ -106,7 +106,7 @@ impl Reader {
             text: Body::Text(Redacted::empty()),
             model: self.model.clone(),
             tokens: Some(tokens),
-            request: None,
+            request: word(line.payload.response_id),
         };
         self.push(
             line,

@@ -9,6 +9,7 @@ use super::Reader;
 use super::contents;
 use super::reader::Reading;
 use super::results::{Started, by_code, call_id, script};
+use crate::codex::meta::native;
 use crate::codex::tools;
 use crate::codex::wire::{FileChange, Item};
 use crate::json::{Field, fields};
@@ -16,6 +17,8 @@ use crate::transcript::TranscriptEdit;
 
 /// Longest side of a change, in bytes.
 const SIDE_LIMIT: usize = 8 << 20;
+/// Most sub-agents of one call.
+const AGENTS: usize = 16;
 /// Most files of one call.
 const FILES: usize = 1000;
 
@@ -42,6 +45,7 @@ impl Reader {
             Some("UserMessage") => self.prompt(line, "UserMessage", item.content),
             Some("CommandExecution") => self.ran(line, &item),
             Some("FileChange") => self.changed(line, &item),
+            Some("CollabAgentToolCall") => self.spawned(line, &item),
             _ => {}
         }
     }
@@ -92,6 +96,26 @@ impl Reader {
             }
         }
         self.ended(line, (id, event), ToolClass::Edit, outcome, None);
+    }
+
+    /// A sub-agent was started.
+    fn spawned(&self, line: &mut Reading<'_, '_>, item: &Item<'_>) {
+        let starts = item.tool.text().as_deref() == Some("spawn_agent");
+        let Some(call) = call_id(item.id).filter(|_| starts) else {
+            return;
+        };
+        let at = line.started_at().unwrap_or(self.last_at);
+        for thread in item.receivers.items().into_iter().take(AGENTS) {
+            let Some(agent) = native(thread).map(|id| id.as_str().to_owned()) else {
+                continue;
+            };
+            let names = (format!("{call}:agent:{agent}"), event::subagent(&agent));
+            let fact = Fact::SubagentStarted {
+                agent_type: String::new(),
+                call: Some(call.clone()),
+            };
+            self.push_in(Some(agent), line, at, names, fact);
+        }
     }
 
     fn ended(

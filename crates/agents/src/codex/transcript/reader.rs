@@ -150,6 +150,18 @@ impl Reader {
         &self,
         line: &mut Reading<'_, '_>,
         at: Timestamp,
+        names: (String, String),
+        fact: Fact,
+    ) {
+        self.push_in(self.subagent.clone(), line, at, names, fact);
+    }
+
+    /// The same of what is about a sub-agent.
+    pub(super) fn push_in(
+        &self,
+        subagent: Option<String>,
+        line: &mut Reading<'_, '_>,
+        at: Timestamp,
         (key, event): (String, String),
         fact: Fact,
     ) {
@@ -162,7 +174,7 @@ impl Reader {
                 event,
                 at,
                 turn: self.turn_of(&line.payload),
-                subagent: self.subagent.clone(),
+                subagent,
                 fact,
             },
         });

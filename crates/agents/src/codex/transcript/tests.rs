@@ -72,7 +72,7 @@ fn a_session_and_its_resumption_are_read() {
     call_e2f0dfc198d842ca9891a247:call → tool:call_e2f0dfc198d842ca9891a247 turn=7b50-b741-92939a09d2d7
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"cat > '/repo/hello.txt' <<'LAB_EOF'\nhello from the lab\nLAB_EOF"},"path":null}
     tokens:s:220:220 → msg:tokens:s:220:220 turn=7b50-b741-92939a09d2d7
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":200,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":200,"output":20,"cache_read":0,"cache_write":0},"request":"resp_02371c8804474115b3ec779e"}
     call_e2f0dfc198d842ca9891a247:done → tool:call_e2f0dfc198d842ca9891a247 turn=7b50-b741-92939a09d2d7
         {"fact":"tool_ended","tool":"","class":"shell","outcome":"ok","output":null,"duration_ms":null}
     call_e2f0dfc198d842ca9891a247:out → tool:call_e2f0dfc198d842ca9891a247 turn=7b50-b741-92939a09d2d7
@@ -84,7 +84,7 @@ fn a_session_and_its_resumption_are_read() {
     call_698fef6b6d644f8ca3c8ca38:call → tool:call_698fef6b6d644f8ca3c8ca38 turn=7b50-b741-92939a09d2d7
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"git add -A && git commit -q -m 'add hello' && git rev-parse HEAD"},"path":null}
     tokens:s:540:320 → msg:tokens:s:540:320 turn=7b50-b741-92939a09d2d7
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"resp_d7b1a5ad2766424b873fabf1"}
     call_698fef6b6d644f8ca3c8ca38:done → tool:call_698fef6b6d644f8ca3c8ca38 turn=7b50-b741-92939a09d2d7
         {"fact":"tool_ended","tool":"","class":"shell","outcome":"ok","output":null,"duration_ms":null}
     call_698fef6b6d644f8ca3c8ca38:out → tool:call_698fef6b6d644f8ca3c8ca38 turn=7b50-b741-92939a09d2d7
@@ -94,7 +94,7 @@ fn a_session_and_its_resumption_are_read() {
     msg_4336dfba831d44d0a2085da4 → msg:msg_4336dfba831d44d0a2085da4 turn=7b50-b741-92939a09d2d7
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"main","offset":15184}},"model":"fake-model","tokens":null}
     tokens:s:960:420 → msg:tokens:s:960:420 turn=7b50-b741-92939a09d2d7
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"resp_01d74bb10337461b802ee268"}
     tokens:s:960:420 → msg:tokens:s:960:420 turn=7b50-b741-92939a09d2d7
         {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
     01a1fc3f-ad98-7a31-9f1a-5a311fe420a0 → prompt:01a1fc3f-ad38-7540-9665-01d10e78b397 turn=7540-9665-01d10e78b397
@@ -102,7 +102,7 @@ fn a_session_and_its_resumption_are_read() {
     msg_89a225750d6c4fb1bedd4f7e → msg:msg_89a225750d6c4fb1bedd4f7e turn=7540-9665-01d10e78b397
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"main","offset":21167}},"model":"fake-model","tokens":null}
     tokens:s:1480:520 → msg:tokens:s:1480:520 turn=7540-9665-01d10e78b397
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0},"request":"resp_9307f783f69c4d159c2f1144"}
     tokens:s:1480:520 → msg:tokens:s:1480:520 turn=7540-9665-01d10e78b397
         {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0}}
     "#);
@@ -129,7 +129,7 @@ fn a_sub_agent_belongs_to_the_session_above_it() {
     call_4996d8579f8f44968c43a3b4:call → tool:call_4996d8579f8f44968c43a3b4 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"cat > '/repo/from_helper.txt' <<'LAB_EOF'\nhelper\nLAB_EOF"},"path":null}
     tokens:01a1fc40-2101-7570-a684-81411887e38f:220:220 → msg:tokens:01a1fc40-2101-7570-a684-81411887e38f:220:220 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":200,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":200,"output":20,"cache_read":0,"cache_write":0},"request":"resp_d55ae140deea4bda8b58dfb8"}
     call_4996d8579f8f44968c43a3b4:done → tool:call_4996d8579f8f44968c43a3b4 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
         {"fact":"tool_ended","tool":"","class":"shell","outcome":"ok","output":null,"duration_ms":null}
     call_4996d8579f8f44968c43a3b4:out → tool:call_4996d8579f8f44968c43a3b4 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
@@ -139,7 +139,7 @@ fn a_sub_agent_belongs_to_the_session_above_it() {
     call_2882a6805d5c4132bd039486:call → tool:call_2882a6805d5c4132bd039486 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"git add -A && git commit -q -m 'helper commit'"},"path":null}
     tokens:01a1fc40-2101-7570-a684-81411887e38f:490:270 → msg:tokens:01a1fc40-2101-7570-a684-81411887e38f:490:270 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":250,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":250,"output":20,"cache_read":0,"cache_write":0},"request":"resp_ce4945e792894279bc4d0be9"}
     call_2882a6805d5c4132bd039486:done → tool:call_2882a6805d5c4132bd039486 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
         {"fact":"tool_ended","tool":"","class":"shell","outcome":"ok","output":null,"duration_ms":null}
     call_2882a6805d5c4132bd039486:out → tool:call_2882a6805d5c4132bd039486 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
@@ -149,10 +149,45 @@ fn a_sub_agent_belongs_to_the_session_above_it() {
     msg_588d70ea739440a7a972606a → msg:msg_588d70ea739440a7a972606a turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"main","offset":13092}},"model":"fake-model","tokens":null}
     tokens:01a1fc40-2101-7570-a684-81411887e38f:810:320 → msg:tokens:01a1fc40-2101-7570-a684-81411887e38f:810:320 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"resp_f581594c52ab4f16954d99dd"}
     tokens:01a1fc40-2101-7570-a684-81411887e38f:810:320 → msg:tokens:01a1fc40-2101-7570-a684-81411887e38f:810:320 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
         {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
     "#);
+}
+
+#[test]
+fn sub_agents_that_run_at_once_are_bound_to_their_own_calls() {
+    let spawned = |call: &str, tool: &str, threads: &[&str]| {
+        let item = json!({"type": "CollabAgentToolCall", "id": call, "tool": tool, "receiver_thread_ids": threads});
+        let payload = json!({"type": "item_completed", "turn_id": "t", "item": item});
+        json!({"timestamp": "2026-01-01T00:00:00Z", "type": "event_msg", "payload": payload})
+    };
+    let bound = |lines: &[Value]| -> Vec<(String, String, Option<String>)> {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let seen = read(&text, &mut reader())
+            .into_iter()
+            .map(|s| s.observation);
+        seen.filter_map(|o| match o.fact {
+            Fact::SubagentStarted { call, .. } => Some((o.event, o.subagent?, call)),
+            _ => None,
+        })
+        .collect()
+    };
+    let pair = |thread: &str, call: &str| {
+        let (event, call) = (format!("sub:{thread}"), Some(call.to_owned()));
+        (event, thread.to_owned(), call)
+    };
+    let lines = [
+        spawned("two", "spawn_agent", &["b"]),
+        spawned("one", "spawn_agent", &["a"]),
+        spawned("three", "wait", &["a", "b"]),
+    ];
+    assert_eq!(bound(&lines), [pair("b", "two"), pair("a", "one")]);
+    let crossed = [
+        spawned("two", "spawn_agent", &["a"]),
+        spawned("one", "spawn_agent", &["b"]),
+    ];
+    assert_eq!(bound(&crossed), [pair("a", "two"), pair("b", "one")]);
 }
 
 #[test]
@@ -185,7 +220,7 @@ fn the_program_that_the_model_wrote_is_told_by_what_came_of_it() {
     call_0cdd79805f1446b3a158cbf7:call → tool:call_0cdd79805f1446b3a158cbf7 turn=72b1-b5ed-af3819025c1a
         {"fact":"tool_started","tool":"exec","class":"other","input":{"text":"const r = await tools.apply_patch(\"*** Begin Patch\\n*** Add File: /repo/hello.txt\\n+hello from the lab\\n*** End Patch\\n\"); text(r);"},"path":null}
     tokens:s:220:220 → msg:tokens:s:220:220 turn=72b1-b5ed-af3819025c1a
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"gpt-6.1-sol","tokens":{"input":200,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"gpt-6.1-sol","tokens":{"input":200,"output":20,"cache_read":0,"cache_write":0},"request":"resp_37ce292b37e74f20b119970d"}
     exec-fd233816-5ccc-47ea-a72f-852baa6db632:call → tool:exec-fd233816-5ccc-47ea-a72f-852baa6db632 turn=72b1-b5ed-af3819025c1a
         {"fact":"tool_started","tool":"apply_patch","class":"edit","input":{"text":"{\"files\":[\"A /repo/hello.txt\"],\"patch_bytes\":30}"},"path":"hello.txt"}
     exec-fd233816-5ccc-47ea-a72f-852baa6db632:done → tool:exec-fd233816-5ccc-47ea-a72f-852baa6db632 turn=72b1-b5ed-af3819025c1a
@@ -199,7 +234,7 @@ fn the_program_that_the_model_wrote_is_told_by_what_came_of_it() {
     call_f479200f12334ee9aa087cf6:call → tool:call_f479200f12334ee9aa087cf6 turn=72b1-b5ed-af3819025c1a
         {"fact":"tool_started","tool":"exec","class":"other","input":{"text":"const r = await tools.exec_command({\"cmd\": \"git add -A && git commit -q -m 'add hello' && git rev-parse HEAD\"}); text(r);"},"path":null}
     tokens:s:540:320 → msg:tokens:s:540:320 turn=72b1-b5ed-af3819025c1a
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"gpt-6.1-sol","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"gpt-6.1-sol","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"resp_b1cf74239ab746239412f910"}
     exec-6161db1e-7a92-4942-978d-666a787323c0:call → tool:exec-6161db1e-7a92-4942-978d-666a787323c0 turn=72b1-b5ed-af3819025c1a
         {"fact":"tool_started","tool":"Bash","class":"shell","input":{"text":"git add -A && git commit -q -m 'add hello' && git rev-parse HEAD"},"path":null}
     exec-6161db1e-7a92-4942-978d-666a787323c0:done → tool:exec-6161db1e-7a92-4942-978d-666a787323c0 turn=72b1-b5ed-af3819025c1a
@@ -211,7 +246,7 @@ fn the_program_that_the_model_wrote_is_told_by_what_came_of_it() {
     msg_5a8b38d6e6b94c0fab99cc0c → msg:msg_5a8b38d6e6b94c0fab99cc0c turn=72b1-b5ed-af3819025c1a
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"main","offset":25941}},"model":"gpt-6.1-sol","tokens":null}
     tokens:s:960:420 → msg:tokens:s:960:420 turn=72b1-b5ed-af3819025c1a
-        {"fact":"message","role":"assistant","text":{"text":""},"model":"gpt-6.1-sol","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+        {"fact":"message","role":"assistant","text":{"text":""},"model":"gpt-6.1-sol","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"resp_e90766ce1ae0484683401ec6"}
     tokens:s:960:420 → msg:tokens:s:960:420 turn=72b1-b5ed-af3819025c1a
         {"fact":"message","role":"assistant","text":{"text":""},"model":"gpt-6.1-sol","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
     "#);

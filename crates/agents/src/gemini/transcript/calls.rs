@@ -112,7 +112,8 @@ fn started(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, o
             .text()
             .map(|name| word(&name))
             .unwrap_or_default(),
-        call: Some(told.id.clone()),
+        // The engine knows what the call is called.
+        call: Some(told.event.clone()),
     });
 }
 

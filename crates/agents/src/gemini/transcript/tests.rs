@@ -174,7 +174,7 @@ fn a_sub_agent_and_its_session() {
     call:invoke_agent__fc-cd71aabfeeb444368ddfb2e0 → call?38943c08d41810bd?invoke_agent__fc-cd71aabfeeb444368ddfb2e0 turn?de6d10c8
         {"fact":"tool_started","tool":"invoke_agent","class":"agent","input":{"text":"{\"agent_name\":\"generalist\",\"prompt\":\"Write the helper file. [[scenario:sub_write]] [[cwd:/repo]]\"}"},"path":null}
     subagent_started:46fbee0d-5bad-484a-962b-1b630dbe06a0 → sub:46fbee0d-5bad-484a-962b-1b630dbe06a0 turn?de6d10c8 in=46fbee0d
-        {"fact":"subagent_started","agent_type":"generalist"}
+        {"fact":"subagent_started","agent_type":"generalist","call":"call?38943c08d41810bd?invoke_agent__fc-cd71aabfeeb444368ddfb2e0"}
     subagent_stopped:46fbee0d-5bad-484a-962b-1b630dbe06a0 → sub:46fbee0d-5bad-484a-962b-1b630dbe06a0 turn?de6d10c8 in=46fbee0d
         {"fact":"subagent_stopped","last_message":null}
     back:call?38943c08d41810bd?invoke_agent__fc-cd71aabfeeb444368ddfb2e0 → call?38943c08d41810bd?invoke_agent__fc-cd71aabfeeb444368ddfb2e0 turn?de6d10c8

@@ -361,7 +361,12 @@ impl Json {
                 })
                 .collect(),
             models: history.view.models.iter().cloned().collect(),
-            subagents: history.view.subagents.iter().cloned().collect(),
+            subagents: history
+                .view
+                .subagents
+                .iter()
+                .map(|a| a.id.clone())
+                .collect(),
             tokens: history.view.tokens.into(),
             resume: card.resume.clone(),
             head: record.head,

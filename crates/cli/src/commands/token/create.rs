@@ -23,19 +23,22 @@ const SESSION: Duration = Duration::from_hours(24);
 
 /// Make a token, and print it this once
 ///
-/// A launcher's token creates, reads and ends sessions; a session's, with `--session`, acts for that session alone.
-/// Only a digest of it is kept.
+/// A launcher's token creates, reads and ends sessions; a session's, with `--session`, acts for that session alone;
+/// with `--telemetry` it hands over telemetry and does nothing else. Only a digest of it is kept.
 #[derive(clap::Args)]
 pub struct Args {
     /// What to call it
     #[arg(long, value_parser = super::name)]
     name: Option<TokenName>,
-    /// How long it holds: `12h`, `30d`, `never`; else 90 days, and 24 hours for a session's
+    /// How long it holds: `12h`, `30d`, `never`; else 90 days, 24 hours for a session's, and without end for telemetry
     #[arg(long, value_name = "SPAN", value_parser = super::expiry)]
     expires: Option<Expiry>,
     /// For this session alone: its id, the last digits of it, or the agent's own id
     #[arg(long)]
     session: Option<String>,
+    /// To hand over telemetry alone: for settings of agents and collectors
+    #[arg(long, conflicts_with = "session")]
+    telemetry: bool,
 }
 
 /// The JSON form of the answer.
@@ -59,11 +62,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
     let scope = match &args.session {
         Some(text) => Scope::Session(find::session(ledger.as_mut(), text)?),
+        None if args.telemetry => Scope::Telemetry,
         None => Scope::Launcher,
     };
     let default = match scope {
-        Scope::Launcher => LAUNCHER,
-        Scope::Session(_) => SESSION,
+        Scope::Launcher => Expiry::After(LAUNCHER),
+        Scope::Session(_) => Expiry::After(SESSION),
+        Scope::Telemetry => Expiry::Never,
     };
     let named = |word| TokenName::new(word).expect("because it keeps to the grammar");
     let (now, secret) = (clock::now(), super::secret()?);
@@ -73,7 +78,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         scope,
         name: args.name.clone().unwrap_or_else(|| named(scope.as_str())),
         by: cx.person(),
-        expires_at: args.expires.unwrap_or(Expiry::After(default)).from(now),
+        expires_at: args.expires.unwrap_or(default).from(now),
     };
     let token = access::issue(&*cx.world()?, ledger.as_mut(), &new)?;
     if cx.ui.json {
@@ -82,6 +87,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let what = match scope {
         Scope::Launcher => "for launchers".to_owned(),
+        Scope::Telemetry => "for telemetry".to_owned(),
         Scope::Session(session) => format!("for session {}", session.short()),
     };
     let until = super::until(token.expires_at);

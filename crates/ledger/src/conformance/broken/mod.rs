@@ -18,6 +18,7 @@ mod queue;
 mod replicas;
 mod requests;
 mod sessions;
+mod telemetry;
 mod tests;
 mod turns;
 mod usage;
