@@ -99,7 +99,7 @@ fn count(tx: &mut dyn Transaction, tally: Tally) -> Result<(), LedgerError> {
         ("joined", tally.joined),
         ("unassigned", tally.unassigned),
         (CONFLICTS, tally.conflicts),
-        ("lost", lost),
+        ("unassigned_lost", lost),
     ];
     for (name, by) in counts {
         if by > 0 {

@@ -13,6 +13,8 @@ mod reason;
 mod resolve;
 mod settle;
 mod take;
+#[cfg(test)]
+mod tests;
 
 pub use assign::{Assignment, assign};
 pub use end::end_silent;

@@ -185,7 +185,7 @@ impl Settling<'_> {
             Whose::New(native, below) => {
                 let agent = heard.claims.agent.clone().unwrap_or_else(unknown);
                 let matter = matter(agent, native, None, Vec::new());
-                let (ids, origin) = (self.here.ids, SessionOrigin::Telemetry);
+                let (ids, origin) = (self.here.ids, SessionOrigin::Live);
                 let id = session::record_from(tx, self.home, ids, when, &matter, origin)?;
                 if let Some(outer) = below {
                     tx.set_parent(id, outer, Relation::Nested)?;
@@ -225,7 +225,7 @@ impl Settling<'_> {
         let matter = matter(agent, native, Some(id), observations);
         let (ids, home, at) = (self.here.ids, self.home, self.here.now());
         let written = tx.nested(&mut |tx| {
-            let origin = SessionOrigin::Telemetry;
+            let origin = SessionOrigin::Live;
             session::record_from(tx, home, ids, at, &matter, origin).map(drop)
         });
         match written {
