@@ -18,6 +18,7 @@ mod chain;
 mod check;
 mod commands;
 mod commit_forms;
+mod costs;
 mod editors;
 mod faults;
 mod foreign_hooks;
