@@ -46,7 +46,8 @@ fn span(trace: &str, n: u64, attributes: &Value) -> Value {
 fn answer(trace: &str, n: u64, session: &str) -> Value {
     let attributes = json!({
         "session.id": session, "gen_ai.operation.name": "chat", "gen_ai.provider.name": "p",
-        "gen_ai.response.id": format!("res-{n}"),
+        "gen_ai.response.id": format!("res-{n}"), "gen_ai.usage.input_tokens": "10",
+        "gen_ai.usage.output_tokens": "3",
     });
     span(trace, n, &attributes)
 }
@@ -390,6 +391,96 @@ fn a_tool_call_tells_only_where_one_session_has_it() {
     let one = stage.known("claude-code", "one").unwrap().id;
     assert_eq!(stage.traced(TRACE), [one]);
     assert!(stage.lost().is_empty(), "the trace is known now");
+}
+
+#[test]
+fn a_full_inbox_takes_nothing_more() {
+    let mut stage = Stage::new();
+    let batch = siglum_ledger::TelemetryBatch {
+        sequence: 0,
+        at: siglum_domain::Timestamp::from_nanos(1),
+        signal: "traces".to_owned(),
+        session: None,
+        records: 1,
+        forwarded: false,
+        payload: Vec::new(),
+    };
+    stage.play(|_, ledger| {
+        write(ledger, Durability::Process, |tx| {
+            (0..8_192).try_for_each(|_| tx.put_batch(&batch).map(drop))
+        })
+        .unwrap();
+    });
+    let body = spans("app", &json!({}), &[span(TRACE, 1, &json!({}))]);
+    assert_eq!(stage.send_as(None, Signal::Traces, &body), Taken::Full);
+    assert_eq!(stage.read(|tx| tx.inbox()).rows, 8_192);
+    stage.play(|world, ledger| join(world, ledger, 1).unwrap());
+    assert_eq!(stage.send_as(None, Signal::Traces, &body), Taken::Stored);
+}
+
+#[test]
+fn what_agents_sent_is_put_aside_for_a_collector_with_the_right_id() {
+    let mut stage = Stage::new();
+    stage.play(|world, ledger| {
+        use crate::otel::destination::{Destination, KIND, Sends};
+        let address =
+            siglum_egress::Address::parse("http://127.0.0.1:4318", siglum_egress::Plain::Loopback);
+        let protocol = siglum_egress::otlp::Protocol::HttpProtobuf;
+        let mut destination = Destination::new(address.unwrap(), protocol).unwrap();
+        destination.sends = Sends::Native;
+        let projection = siglum_ledger::Projection {
+            name: "down".to_owned(),
+            kind: KIND.to_owned(),
+            target: destination.to_json(),
+            at: world.now(),
+        };
+        write(ledger, Durability::Process, |tx| {
+            tx.put_projection(&projection).map(drop)
+        })
+        .unwrap();
+    });
+    let id = stage.driven("S1");
+    let resource = json!({ "siglum.session.id": id.to_string() });
+    let own = span(TRACE, 1, &json!({ "session.id": "H1" }));
+    stage.send(&spans("claude-code", &resource, &[own]));
+    stage.send(&spans(
+        "db",
+        &json!({}),
+        &[span(&"3".repeat(32), 2, &json!({}))],
+    ));
+    let rows = stage.read(|tx| tx.forwards("down", 9));
+    assert_eq!(rows.len(), 1);
+    assert_eq!((rows[0].session, rows[0].records), (Some(id), 1));
+    let sent = parcel::open("traces", &rows[0].payload).unwrap();
+    let text = String::from_utf8(sent.encode(Encoding::Json)).unwrap();
+    for part in [
+        "\"gen_ai.conversation.id\"",
+        "\"S1\"",
+        "\"siglum.native_session.id\"",
+        "\"H1\"",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // What has no session waits a minute, and is sent once, as it came.
+    stage.now.set(stage.now.get() + 61);
+    stage.join();
+    stage.join();
+    let rows = stage.read(|tx| tx.forwards("down", 9));
+    assert_eq!(
+        rows.iter().map(|row| row.session).collect::<Vec<_>>(),
+        [Some(id), None]
+    );
+    stage.send(&spans(
+        "app",
+        &json!({}),
+        &[answer(&"3".repeat(32), 3, "s-1")],
+    ));
+    assert!(stage.lost().is_empty());
+    assert_eq!(
+        stage.read(|tx| tx.forwards("down", 9)).len(),
+        3,
+        "it is not sent again"
+    );
 }
 
 #[test]

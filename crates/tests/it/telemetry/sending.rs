@@ -21,7 +21,6 @@ pub(super) const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) form: String,
-    pub(super) retry_after: Option<String>,
     pub(super) body: Vec<u8>,
 }
 
@@ -61,7 +60,6 @@ pub(super) fn post(
     Answer {
         status: answer.status().as_u16(),
         form: header("content-type").unwrap_or_default(),
-        retry_after: header("retry-after"),
         body: answer.body_mut().read_to_vec().unwrap(),
     }
 }
@@ -130,7 +128,8 @@ pub(super) fn span(trace: &str, n: u64, attributes: &Value) -> Value {
 pub(super) fn answer(trace: &str, n: u64, session: &str) -> Value {
     let attributes = json!({
         "session.id": session, "gen_ai.operation.name": "chat", "gen_ai.provider.name": "p",
-        "gen_ai.response.id": format!("res-{n}"),
+        "gen_ai.response.id": format!("res-{n}"), "gen_ai.usage.input_tokens": "10",
+        "gen_ai.usage.output_tokens": "3",
     });
     span(trace, n, &attributes)
 }
