@@ -41,5 +41,6 @@ mod real_agents;
 mod real_sinks;
 mod statements;
 mod syncing;
+mod telemetry;
 mod traps;
 mod verdicts;

@@ -24,7 +24,7 @@ mod ended;
 mod kept;
 mod matrix;
 mod names;
-mod raw;
+pub(crate) mod raw;
 mod refusals;
 mod schemathesis;
 pub(crate) mod server;
