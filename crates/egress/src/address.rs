@@ -96,6 +96,12 @@ impl Address {
         &self.host
     }
 
+    /// Whether it is this machine itself.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(&self.host)
+    }
+
     /// The address of something below it.
     pub(crate) fn join(&self, path: &str) -> String {
         format!("{}{path}", self.text)

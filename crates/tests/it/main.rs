@@ -37,5 +37,6 @@ mod projections;
 mod real_agents;
 mod statements;
 mod syncing;
+mod telemetry_setup;
 mod traps;
 mod verdicts;
