@@ -17,6 +17,8 @@ use crate::{clock, env};
 pub const SESSION: &str = "SIGLUM_SESSION_ID";
 /// The variable with the path of the file that has the token.
 pub const TOKEN_FILE: &str = "SIGLUM_LAUNCH_TOKEN_FILE";
+/// The variable that says in which trace the launcher was asked.
+pub const TRACED: &str = "SIGLUM_TRACEPARENT";
 
 /// How long a token may be, in bytes.
 const TOKEN_MOST: u64 = 256;

@@ -49,6 +49,7 @@ enum Command {
     Log(commands::log::Args),
     Check(commands::check::Args),
     Show(commands::show::Args),
+    Cost(commands::cost::Args),
     Status(commands::status::Args),
     #[cfg(feature = "gateway")]
     Serve(commands::serve::Args),
@@ -66,6 +67,8 @@ enum Command {
     Pipeline(commands::pipeline::Command),
     #[command(subcommand)]
     Projection(commands::projection::Command),
+    #[command(subcommand)]
+    Otel(commands::otel::Command),
     Sync(commands::sync::Args),
     Rebuild(commands::rebuild::Args),
     Adopt(commands::adopt::Args),
@@ -139,6 +142,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Log(args) => commands::log::run(&args, cx),
         Command::Check(args) => commands::check::run(&args, cx),
         Command::Show(args) => commands::show::run(&args, cx),
+        Command::Cost(args) => commands::cost::run(&args, cx),
         Command::Status(args) => commands::status::run(&args, cx),
         #[cfg(feature = "gateway")]
         Command::Serve(args) => commands::serve::run(&args, cx),
@@ -148,6 +152,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Token(command) => commands::token::run(&command, cx),
         Command::Audit(command) => commands::audit::run(&command, cx),
         Command::Projection(command) => commands::projection::run(&command, cx),
+        Command::Otel(command) => commands::otel::run(&command, cx),
         Command::Sync(args) => commands::sync::run(&args, cx),
         Command::Rebuild(args) => commands::rebuild::run(&args, cx),
         Command::Adopt(args) => commands::adopt::run(&args, cx),

@@ -1,8 +1,7 @@
 //! The team's gateway: where it is, by which token it knows us, and the way to it.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::IdSource as _;
@@ -16,12 +15,10 @@ use crate::clock::Ids;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::{env, ui};
+use crate::{env, kept, ui};
 
 /// The variable with the token itself.
 pub const TOKEN: &str = "SIGLUM_GATEWAY_TOKEN";
-/// The largest file with a token, in bytes.
-const TOKEN_MOST: u64 = 8 << 10;
 /// The longest name of a projection.
 const NAME_MOST: usize = 64;
 
@@ -75,16 +72,8 @@ impl Waits for Tries {
 
 /// A token from a file that the user names.
 pub fn token_file(path: &Path) -> Result<Token, CommandError> {
+    let text = kept::read(path, "token")?;
     let shown = path.display();
-    let told = |e: io::Error| CommandError::failed(format!("the token in {shown}: {e}"));
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(told)?;
-    if !file.metadata().map_err(told)?.is_file() {
-        return Err(CommandError::failed(format!("{shown} is not a file")));
-    }
-    file.take(TOKEN_MOST)
-        .read_to_string(&mut text)
-        .map_err(told)?;
     Token::new(&text).map_err(|e| CommandError::failed(format!("the token in {shown}: {e}")))
 }
 
@@ -116,28 +105,16 @@ pub fn address(text: &str, plain: Plain) -> Result<Address, CommandError> {
 }
 
 fn token_path(home: &Home, name: &str) -> PathBuf {
-    home.tokens().join(format!("{name}.token"))
+    home.tokens().join(file_name(name))
+}
+
+fn file_name(name: &str) -> String {
+    format!("{name}.token")
 }
 
 /// Keeps the token of a destination where only this user reads it.
 pub fn keep_token(home: &Home, name: &str, token: &Token) -> io::Result<()> {
-    let dir = home.tokens();
-    DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-    let path = token_path(home, name);
-    let fresh = dir.join(format!(".{name}.{}", Ids.fresh().simple()));
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&fresh)?;
-    let done = file
-        .write_all(token.reveal().as_bytes())
-        .and_then(|()| fs::rename(&fresh, path));
-    if done.is_err() {
-        let _ = fs::remove_file(&fresh);
-    }
-    done
+    kept::write(home, &file_name(name), token.reveal())
 }
 
 /// Under which name the token is kept that a destination gave to the last session that was launched with it.

@@ -19,6 +19,7 @@ mod error;
 mod gateway;
 mod home;
 mod hook;
+mod kept;
 mod platform;
 #[cfg(test)]
 mod schema;

@@ -30,6 +30,7 @@ const SCHEMAS: &[Row] = &[
     (config::set::SCHEMA, of::<config::set::Json>),
     (config::unset::SCHEMA, of::<config::unset::Json>),
     (config::path::SCHEMA, of::<config::path::Json>),
+    (cost::SCHEMA, of::<cost::Json>),
     (demo::wire::SCHEMA, of::<demo::wire::Json>),
     (doctor::SCHEMA, of::<doctor::Json>),
     (forget::SCHEMA, of::<forget::Json>),
@@ -38,6 +39,10 @@ const SCHEMAS: &[Row] = &[
     (link::LIST, of::<link::Json>),
     (link::REMOVE, of::<link::Json>),
     (log::SCHEMA, of::<log::Json>),
+    (otel::add::SCHEMA, of::<otel::add::Json>),
+    (otel::list::SCHEMA, of::<otel::list::Json>),
+    (otel::remove::SCHEMA, of::<otel::remove::Json>),
+    (otel::test::SCHEMA, of::<otel::test::Json>),
     (
         pipeline::export::SCHEMA,
         of::<siglum_engine::pipeline::Bundle>,

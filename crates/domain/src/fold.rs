@@ -2,11 +2,13 @@
 //!
 //! Agents' events come late, twice, early or not at all, so every fold here gives the same answer
 //! for every order and repetition of the entries. Sightings of one event are joined by its key; for
-//! each field the table is: what a hook saw inline wins over a passage in a transcript, the largest
-//! token count wins (a message is reported while it grows), the earliest start and the latest end
-//! stand, and a failure that any source tells of is one (not every hook knows of it).
+//! each field the table is: what a hook saw inline wins over a passage in a transcript, the earliest
+//! start and the latest end stand, and a failure that any source tells of is one (not every hook knows
+//! of it). Messages are also joined by the provider's request, and what they cost is counted once
+//! ([`usage()`]).
 
 mod subagents;
+mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +20,7 @@ use crate::observation::{
 use crate::time::Timestamp;
 
 pub use subagents::SubagentView;
+pub use usage::{Records, Usage, usage};
 
 /// One entry of a session's log.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,6 +118,10 @@ pub struct Edit {
 /// One message, joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageView {
+    /// The event's key.
+    pub event: String,
+    /// The provider's id of the request that it answers, where a source tells.
+    pub request: Option<String>,
     /// When it was written first.
     pub at: Timestamp,
     /// By whom.
@@ -196,13 +203,21 @@ pub fn session(entries: &[Entry]) -> SessionView {
     sorted.sort_by(|a, b| {
         (a.observation.at, &a.observation.key).cmp(&(b.observation.at, &b.observation.key))
     });
+    let joined = usage::Joined::of(&sorted);
     let mut turns: BTreeMap<Option<TurnId>, Vec<&Entry>> = BTreeMap::new();
     for entry in &sorted {
-        turns.entry(entry.turn).or_default().push(entry);
+        let o = &entry.observation;
+        let told = match o.fact {
+            Fact::Message { .. } => joined.place(&o.event).map(|place| place.turn),
+            _ => Some(entry.turn),
+        };
+        if let Some(turn) = told {
+            turns.entry(turn).or_default().push(entry);
+        }
     }
     let mut turns: Vec<TurnView> = turns
         .into_iter()
-        .map(|(id, entries)| turn(id, &entries))
+        .map(|(id, entries)| turn(id, &entries, &joined))
         .collect();
     turns.sort_by_key(|t| (t.id.is_some(), t.opened, t.id));
     let mut tokens = Tokens::default();
@@ -265,7 +280,7 @@ fn state(sorted: &[&Entry]) -> SessionState {
     }
 }
 
-fn turn(id: Option<TurnId>, entries: &[&Entry]) -> TurnView {
+fn turn(id: Option<TurnId>, entries: &[&Entry], joined: &usage::Joined) -> TurnView {
     let mut view = TurnView {
         id,
         ..TurnView::default()
@@ -295,10 +310,17 @@ fn turn(id: Option<TurnId>, entries: &[&Entry]) -> TurnView {
             | Fact::HeadSeen { .. } => {
                 tool(tools.entry(&o.event).or_insert_with(|| blank_tool(o)), o);
             }
-            Fact::Message { .. } => message(
-                messages.entry(&o.event).or_insert_with(|| blank_message(o)),
-                o,
-            ),
+            Fact::Message { .. } => {
+                let event = joined
+                    .place(&o.event)
+                    .map_or(&o.event, |place| &place.event);
+                let view = messages.entry(event).or_insert_with(|| MessageView {
+                    event: event.clone(),
+                    tokens: joined.tokens(event),
+                    ..blank_message(o)
+                });
+                message(view, o);
+            }
             Fact::Compacted { .. } => {
                 compactions.insert(&o.event);
             }
@@ -313,7 +335,9 @@ fn turn(id: Option<TurnId>, entries: &[&Entry]) -> TurnView {
     view.messages.sort_by_key(|m| m.at);
     view.messages.iter().for_each(|m| view.tokens += m.tokens);
     if view.last_message.is_none() {
-        let own = |m: &&MessageView| m.role == Role::Assistant && m.subagent.is_none();
+        let own = |m: &&MessageView| {
+            m.role == Role::Assistant && m.subagent.is_none() && !m.parts.is_empty()
+        };
         let last = view.messages.iter().rev().find(own);
         view.last_message = last.and_then(|m| m.parts.last().cloned());
     }
@@ -435,6 +459,8 @@ fn named(call: &mut ToolCall, tool: &str, class: ToolClass) {
 
 fn blank_message(o: &Observation) -> MessageView {
     MessageView {
+        event: o.event.clone(),
+        request: None,
         at: o.at,
         role: Role::Assistant,
         parts: Vec::new(),
@@ -449,7 +475,7 @@ fn message(view: &mut MessageView, o: &Observation) {
         role,
         text,
         model,
-        tokens,
+        request,
         ..
     } = &o.fact
     else {
@@ -461,14 +487,7 @@ fn message(view: &mut MessageView, o: &Observation) {
         view.parts.push(text.clone());
     }
     view.model = view.model.take().or_else(|| model.clone());
-    if let Some(tokens) = tokens {
-        view.tokens = Tokens {
-            input: view.tokens.input.max(tokens.input),
-            output: view.tokens.output.max(tokens.output),
-            cache_read: view.tokens.cache_read.max(tokens.cache_read),
-            cache_write: view.tokens.cache_write.max(tokens.cache_write),
-        };
-    }
+    view.request = view.request.take().or_else(|| request.clone());
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod intake;
 pub mod link;
 pub mod observation;
 pub mod pipeline;
+pub mod price;
 pub mod process;
 pub mod provenance;
 pub mod pull_request;

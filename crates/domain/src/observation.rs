@@ -287,6 +287,11 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         moves: Vec<HeadStep>,
     },
+    /// Which branch was checked out.
+    BranchSeen {
+        /// Its name.
+        name: String,
+    },
     /// A sub-agent began.
     SubagentStarted {
         /// Its kind.
@@ -352,6 +357,7 @@ impl Fact {
             Self::ToolEnded { .. } => "tool_ended",
             Self::FileSeen { .. } => "file_seen",
             Self::HeadSeen { .. } => "head_seen",
+            Self::BranchSeen { .. } => "branch_seen",
             Self::SubagentStarted { .. } => "subagent_started",
             Self::SubagentStopped { .. } => "subagent_stopped",
             Self::Message { .. } => "message",

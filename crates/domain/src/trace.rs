@@ -38,6 +38,20 @@ impl TraceId {
         Self(*turn.uuid().as_bytes())
     }
 
+    /// The trace of a sub-agent that goes on when its turn has come to its stop.
+    #[must_use]
+    pub fn of_subagent(session: SessionId, id: &str) -> Self {
+        let mut bytes = [0; 16];
+        digest(session, None, &format!("trace of {id}"), &mut bytes);
+        Self(bytes)
+    }
+
+    /// The turn that this trace is, if it is one.
+    #[must_use]
+    pub const fn turn(&self) -> TurnId {
+        TurnId::from_uuid(uuid::Uuid::from_bytes(self.0))
+    }
+
     /// Its bytes.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 16] {
@@ -53,17 +67,19 @@ impl SpanId {
         (bytes != [0; 8]).then_some(Self(bytes))
     }
 
-    /// The span of an event of a session: equal for equal names and for no others.
+    /// The span of an event of a turn: equal for equal names and for no others.
     #[must_use]
     pub fn of_event(session: SessionId, turn: TurnId, event: &str) -> Self {
-        let mut hasher = Hasher::new();
-        hasher.update(session.uuid().as_bytes());
-        hasher.update(turn.uuid().as_bytes());
-        hasher.update(event.as_bytes());
-        let hex = hasher.hex();
         let mut bytes = [0; 8];
-        read_hex(hex.get(..16).unwrap_or_default(), &mut bytes);
-        bytes[7] |= u8::from(bytes == [0; 8]);
+        digest(session, Some(turn), event, &mut bytes);
+        Self(bytes)
+    }
+
+    /// The span of a sub-agent, in whichever trace it is.
+    #[must_use]
+    pub fn of_subagent(session: SessionId, id: &str) -> Self {
+        let mut bytes = [0; 8];
+        digest(session, None, id, &mut bytes);
         Self(bytes)
     }
 
@@ -71,6 +87,22 @@ impl SpanId {
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 8] {
         &self.0
+    }
+}
+
+/// What names an event, as so many bytes, which are never all zero.
+fn digest(session: SessionId, turn: Option<TurnId>, event: &str, into: &mut [u8]) {
+    let mut hasher = Hasher::new();
+    hasher.update(session.uuid().as_bytes());
+    hasher.update(&turn.map_or([0; 16], |turn| *turn.uuid().as_bytes()));
+    hasher.update(event.as_bytes());
+    into.iter_mut()
+        .zip(hasher.bytes())
+        .for_each(|(byte, digest)| *byte = digest);
+    if into.iter().all(|byte| *byte == 0)
+        && let Some(last) = into.last_mut()
+    {
+        *last = 1;
     }
 }
 
@@ -230,6 +262,9 @@ mod tests {
         assert_ne!(span, SpanId::of_event(session, turn, "tool:b"));
         let other = TurnId::from_uuid(ids(3));
         assert_ne!(span, SpanId::of_event(session, other, "tool:a"));
+        assert_ne!(span, SpanId::of_subagent(session, "tool:a"));
+        let lived_on = TraceId::of_subagent(session, "a");
+        assert_ne!(lived_on, TraceId::of_subagent(session, "b"));
         assert_eq!(TraceId::of_turn(turn).to_string(), "02".repeat(16));
     }
 }

@@ -102,6 +102,19 @@ impl Address {
         is_loopback(&self.host)
     }
 
+    /// Whether what is sent there is encrypted on the way.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.text.starts_with("https:")
+    }
+
+    /// The path, without a slash at its end; empty if it has none.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        let (_, rest) = self.text.split_once("://").unwrap_or_default();
+        rest.find('/').map_or("", |at| &rest[at..])
+    }
+
     /// The address of something below it.
     pub(crate) fn join(&self, path: &str) -> String {
         format!("{}{path}", self.text)

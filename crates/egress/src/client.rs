@@ -1,39 +1,17 @@
 //! The gateway's routes, as a client calls them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use ureq::http::StatusCode;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::typestate::WithBody;
 use ureq::{Agent, RequestBuilder};
 
 use crate::address::Address;
+use crate::agent::{ANSWER_MOST, Timeouts, agent};
 use crate::problem::Problem;
 use crate::retry::Waits;
 use crate::token::Token;
-
-/// The largest answer that is read, in bytes.
-const ANSWER_MOST: u64 = 4 << 20;
-
-/// How long anything may take.
-#[derive(Debug, Clone, Copy)]
-pub struct Timeouts {
-    /// Until there is a connection.
-    pub connect: Duration,
-    /// For a request and its answer as a whole.
-    pub whole: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(5),
-            whole: Duration::from_secs(60),
-        }
-    }
-}
 
 /// Why a request came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,25 +69,6 @@ pub struct GatewayClient {
     token: Option<Token>,
 }
 
-/// Whom a gateway may be signed by: those whom the system trusts, where it has any.
-fn tls(address: &Address) -> TlsConfig {
-    let config = TlsConfig::builder();
-    if !address.as_str().starts_with("https:") {
-        return config.build();
-    }
-    let known = rustls_native_certs::load_native_certs().certs;
-    let known: Vec<Certificate<'static>> = known
-        .iter()
-        .map(|c| Certificate::from_der(c.as_ref()).to_owned())
-        .collect();
-    match known.is_empty() {
-        true => config.build(),
-        false => config
-            .root_certs(RootCerts::Specific(Arc::new(known)))
-            .build(),
-    }
-}
-
 /// What is sent, and how it is packed.
 #[derive(Debug, Clone, Copy)]
 enum Sent<'a> {
@@ -122,19 +81,8 @@ impl GatewayClient {
     /// A client of the gateway at an address. No other host is ever asked: a server that sends elsewhere is refused.
     #[must_use]
     pub fn new(address: Address, token: Option<Token>, timeouts: Timeouts) -> Self {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .timeout_connect(Some(timeouts.connect))
-            .timeout_global(Some(timeouts.whole))
-            .user_agent(concat!("siglum/", env!("CARGO_PKG_VERSION")))
-            .max_idle_connections(1)
-            .tls_config(tls(&address))
-            .build();
         Self {
-            agent: Agent::new_with_config(config),
+            agent: agent(&address, timeouts),
             address,
             token,
         }

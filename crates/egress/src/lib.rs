@@ -6,13 +6,16 @@
 #![warn(missing_docs)]
 
 mod address;
+mod agent;
 mod client;
+pub mod otlp;
 mod problem;
 mod retry;
 mod token;
 
 pub use address::{Address, AddressError, Plain};
-pub use client::{Answer, EgressError, GatewayClient, Timeouts};
+pub use agent::Timeouts;
+pub use client::{Answer, EgressError, GatewayClient};
 pub use problem::Problem;
 pub use retry::{Once, Waits, backoff};
 pub use token::{Token, TokenError};

@@ -49,7 +49,7 @@ impl Problem {
 }
 
 /// A word of a server on one line, without what would move the cursor.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = text.chars().map(plain).take(MOST).collect();
     text.trim().to_owned()

@@ -14,7 +14,7 @@ use siglum_ledger::{
 
 use crate::launch::{self, Taken};
 use crate::world::salt;
-use crate::{calls, landing, late, moves};
+use crate::{calls, ingest, landing, late, moves};
 
 /// Within which time several ends of a session are one, in milliseconds.
 const ENDS_TOGETHER_MS: i64 = 5_000;
@@ -34,7 +34,24 @@ pub(crate) fn record(
     at: Timestamp,
     matter: &AgentMatter,
 ) -> Result<SessionId, LedgerError> {
-    let identity = resolve(tx, home, ids, at, matter)?;
+    let live = matter.observations.iter().any(|o| o.source == Source::Hook);
+    let origin = match live {
+        true => SessionOrigin::Live,
+        false => SessionOrigin::Import,
+    };
+    record_from(tx, home, ids, at, matter, origin)
+}
+
+/// The same, of a session that is said to be of this origin where nobody knew it.
+pub(crate) fn record_from(
+    tx: &mut dyn Transaction,
+    home: LedgerId,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    matter: &AgentMatter,
+    origin: SessionOrigin,
+) -> Result<SessionId, LedgerError> {
+    let identity = resolve(tx, home, ids, at, matter, origin)?;
     want_transcript(tx, identity.session, matter)?;
     let matter = &*calls::named(tx, identity.session, matter)?;
     for observation in &matter.observations {
@@ -59,6 +76,7 @@ fn resolve(
     ids: &dyn IdSource,
     at: Timestamp,
     matter: &AgentMatter,
+    origin: SessionOrigin,
 ) -> Result<SessionIdentity, LedgerError> {
     let repository = match &matter.place {
         Some(place) => Some(tx.note_place(place, RepositoryId::mint(ids), at)?),
@@ -86,7 +104,7 @@ fn resolve(
     };
     let session = match known.or(launched) {
         Some(id) => id,
-        None => create(tx, home, ids, first_at, matter, repository)?,
+        None => create(tx, home, ids, first_at, matter, repository, origin)?,
     };
     if let (Some(Taken::Up(standing)), Some(launched)) = (&taken, launched) {
         launch::take_up(tx, launched, standing, session, matter, first_at)?;
@@ -152,12 +170,8 @@ fn create(
     at: Timestamp,
     matter: &AgentMatter,
     repository: Option<RepositoryId>,
+    origin: SessionOrigin,
 ) -> Result<SessionId, LedgerError> {
-    let live = matter.observations.iter().any(|o| o.source == Source::Hook);
-    let origin = match live {
-        true => SessionOrigin::Live,
-        false => SessionOrigin::Import,
-    };
     let record = SessionRecord {
         cwd: matter.cwd.clone(),
         repository,
@@ -318,6 +332,7 @@ pub(crate) fn append(
             ..
         } => tx.end_call(session, &observation.event)?,
         Fact::Stopped { .. } => tx.end_calls(session)?,
+        Fact::Traced { parent } => ingest::note_trace(tx, &parent.trace, session, at)?,
         Fact::SessionEnded { .. } if !began_again(tx, session, observation.at)? => {
             end(tx, ids, session, identity.repository, observation.at)?;
         }

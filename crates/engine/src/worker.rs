@@ -20,12 +20,14 @@ use siglum_ledger::{
 use crate::verify::{self, undamaged};
 use crate::world::salt;
 use crate::{
-    EngineError, Here, World, authors, deliver, overview, pull_requests, session, sweep,
+    EngineError, Here, World, authors, deliver, ingest, overview, pull_requests, session, sweep,
     transcript, turn,
 };
 
 /// How many items one slice takes.
 const SLICE: usize = 64;
+/// Batches of telemetry that one slice joins.
+const BATCHES: usize = 8;
 /// How often an item may fail before it is set aside.
 const TRIES: u32 = 3;
 /// How many sessions with an open turn are looked at for one that can be sealed.
@@ -95,6 +97,7 @@ pub fn slice(
     note(turn::recover_all(world, ledger)? > 0);
     note(seal(world, ledger, run)?);
     note(drain(world.ids, ledger, spools)? > 0);
+    note(ingest::join(world, ledger, BATCHES)?.batches > 0);
     // A fold reads a whole log: one that still grows by slices is folded once, at its end.
     let reading = transcripts(world, ledger, run)?;
     note(reading);
@@ -105,6 +108,7 @@ pub fn slice(
         note(folded.done > 0);
     }
     note(bury(world, ledger)?);
+    note(ingest::end_silent(world, ledger)? > 0);
     for repository in read(ledger, |tx| tx.repositories())? {
         let open = read(ledger, |tx| tx.open_intents(Some(repository.id)))?;
         if run.swept.insert(repository.id) || !open.is_empty() {
@@ -131,6 +135,26 @@ pub fn seal_beside(
     for repository in read(ledger, |tx| tx.repositories())? {
         worked |= finish(world, ledger, &repository)?;
     }
+    Ok(match worked {
+        true => Slice::Worked,
+        false => Slice::Idle,
+    })
+}
+
+/// Does for sessions that telemetry tells of what a worker does: for a store that none looks after. Their batches are
+/// joined; they are ended where they are silent, and sealed.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn hear(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    run: &mut Run,
+    most: usize,
+) -> Result<Slice, LedgerError> {
+    let mut worked = ingest::join(here, ledger, most)?.batches > 0;
+    worked |= ingest::end_silent(here, ledger)? > 0;
+    worked |= seal(here, ledger, run)?;
     Ok(match worked {
         true => Slice::Worked,
         false => Slice::Idle,
@@ -176,14 +200,14 @@ pub fn drain(
 
 /// Seals what is complete: the whole log of a session that pauses or is dead, else what came
 /// before the turn that is open.
-fn seal(world: &World<'_>, ledger: &mut dyn Ledger, run: &mut Run) -> Result<bool, EngineError> {
+fn seal(here: &Here<'_>, ledger: &mut dyn Ledger, run: &mut Run) -> Result<bool, LedgerError> {
     let mut sessions = read(ledger, |tx| tx.unsealed(UNSEALED_MOST))?;
     // Sessions that wait for the end of their turn must not hold up the others.
     sessions.retain(|s| run.waiting.get(&s.id) != Some(&(s.head, s.ended_at)));
     let mut worked = sessions.len() > SLICE;
     sessions.truncate(SLICE);
     for session in sessions {
-        let at = world.now();
+        let at = here.now();
         let sealed = write(ledger, Durability::Disk, |tx| seal_one(tx, &session, at))?;
         if !sealed {
             run.waiting
@@ -344,6 +368,7 @@ fn fold_session(
         let unseen = record.origin == SessionOrigin::Import && tx.bindings(session)?.is_empty();
         let over = unseen || record.ended_at.is_some();
         tx.put_summary(session, &summary(&view, over), record.head)?;
+        tx.put_usages(session, &fold::usage(&entries))?;
         pull_requests::link(here, tx, home, &record, &entries)
     })
 }

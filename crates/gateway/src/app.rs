@@ -8,7 +8,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::caller::Remembered;
@@ -29,6 +29,8 @@ struct Inner {
     rates: Rates,
     metrics: Metrics,
     remembered: Remembered,
+    /// Room for bodies that are being unpacked.
+    unpacking: Semaphore,
     /// Turned to true when the gateway is told to stop.
     stopping: watch::Sender<bool>,
     /// Grows with each turn that is sealed here.
@@ -39,6 +41,7 @@ impl App {
     pub(crate) fn new(ledgers: Ledgers, limits: Limits) -> Self {
         Self(Arc::new(Inner {
             rates: Rates::new(&limits),
+            unpacking: Semaphore::new(limits.unpackers.max(1)),
             ledgers,
             limits,
             metrics: Metrics::default(),
@@ -68,6 +71,12 @@ impl App {
         &self.0.remembered
     }
 
+    /// Waits for room to unpack a body in.
+    pub(crate) async fn unpacking(&self) -> SemaphorePermit<'_> {
+        let room = self.0.unpacking.acquire().await;
+        room.expect("because nobody closes it")
+    }
+
     /// From now on nothing new is begun.
     pub(crate) fn stop(&self) {
         self.0.stopping.send_replace(true);
@@ -89,6 +98,8 @@ impl App {
     /// The way from a request to its handler.
     pub(crate) fn router(&self) -> Router {
         let (router, _) = openapi::routes().split_for_parts();
+        #[cfg(feature = "grpc")]
+        let router = router.merge(crate::telemetry::grpc::routes());
         router
             .fallback(|| async {
                 Problem::not_found("there is no such route; see /v1/openapi.json")

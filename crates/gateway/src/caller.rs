@@ -72,7 +72,8 @@ impl FromRequestParts<App> for Caller {
 
     /// A token for telemetry is refused here, so that every route refuses it that does not ask for a [`Sender`].
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let Sender(caller) = Sender::from_request_parts(parts, app).await?;
+        let caller = come(parts, app).await?;
+        app.rates().request(&caller)?;
         match caller.known.scope {
             Scope::Launcher | Scope::Session(_) => Ok(caller),
             Scope::Telemetry => {
@@ -84,7 +85,8 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
-/// Whoever may hand over telemetry: everybody with a token. One of a session speaks of that session alone.
+/// Whoever may hand over telemetry: everybody with a token. One of a session speaks of that session alone. Their
+/// requests are counted by themselves.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender(pub(crate) Caller);
 
@@ -92,13 +94,18 @@ impl FromRequestParts<App> for Sender {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let secret = token(parts)?;
-        let peer = parts.extensions.get::<Peer>();
-        let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
-        let caller = let_in(app, &secret, from).await?;
-        app.rates().request(&caller)?;
+        let caller = come(parts, app).await?;
+        app.rates().export(&caller)?;
         Ok(Self(caller))
     }
+}
+
+/// Whoever comes with this request, if they may.
+async fn come(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let secret = token(parts)?;
+    let peer = parts.extensions.get::<Peer>();
+    let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
+    let_in(app, &secret, from).await
 }
 
 /// Whoever has a launcher's token.

@@ -8,6 +8,7 @@
 mod app;
 mod body;
 mod caller;
+mod connection;
 mod ledgers;
 mod limits;
 mod listen;
@@ -18,6 +19,7 @@ mod query;
 mod routes;
 mod settings;
 mod stream;
+mod telemetry;
 mod wire;
 
 pub use ledgers::{Store, Written};

@@ -14,6 +14,7 @@ use crate::settings::Limits;
 /// The counts.
 pub(crate) struct Rates {
     requests: DefaultKeyedRateLimiter<String>,
+    exports: DefaultKeyedRateLimiter<String>,
     creations: DefaultKeyedRateLimiter<String>,
     heartbeats: DefaultKeyedRateLimiter<SessionId>,
     strangers: DefaultKeyedRateLimiter<IpAddr>,
@@ -30,6 +31,7 @@ impl Rates {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             requests: RateLimiter::keyed(Quota::per_second(some(limits.rate))),
+            exports: RateLimiter::keyed(Quota::per_second(some(limits.telemetry_rate))),
             creations: RateLimiter::keyed(Quota::per_minute(some(limits.creations))),
             heartbeats: RateLimiter::keyed(Quota::per_hour(some(limits.heartbeats))),
             strangers: RateLimiter::keyed(Quota::per_minute(some(limits.strangers))),
@@ -41,6 +43,12 @@ impl Rates {
     /// A request of somebody who was let in.
     pub(crate) fn request(&self, caller: &Caller) -> Result<(), Problem> {
         check(&self.requests, &caller.key(), "this token asks too often")
+    }
+
+    /// A request with telemetry of somebody who was let in. It takes nothing from what else they may ask.
+    pub(crate) fn export(&self, caller: &Caller) -> Result<(), Problem> {
+        let what = "this token sends telemetry in too many requests";
+        check(&self.exports, &caller.key(), what)
     }
 
     /// A session is created.
@@ -91,6 +99,7 @@ impl Rates {
     /// Lets go of what is as if it had never been counted.
     pub(crate) fn tidy(&self) {
         self.requests.retain_recent();
+        self.exports.retain_recent();
         self.creations.retain_recent();
         self.heartbeats.retain_recent();
         self.strangers.retain_recent();

@@ -1,26 +1,24 @@
 //! Listening: connections with bounded heads and times, until the gateway is told to stop.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use axum::extract::Request;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use siglum_domain::Tenant;
+use siglum_engine::worker::Slice;
 use siglum_engine::{remote, worker};
 use siglum_ledger::{Durability, LedgerError, write};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
-use tower::ServiceExt;
 
 use crate::app::App;
-use crate::caller::Peer;
-use crate::ledgers::{Ledgers, Store};
+use crate::connection;
+use crate::ledgers::{Ledgers, Store, Unavailable};
 use crate::settings::Settings;
 
 /// How long to wait after the system had no room for a connection.
@@ -29,6 +27,8 @@ const NO_ROOM: Duration = Duration::from_millis(50);
 const TIDY: Duration = Duration::from_secs(15);
 /// How often it is looked which sessions grew, in a store that no worker looks after.
 const FOLD: Duration = Duration::from_secs(1);
+/// Batches of telemetry that are joined in one go.
+const BATCHES: usize = 8;
 /// Sessions that are folded in one go.
 const FOLDS: usize = 64;
 /// So long a session of requests may be silent before it is taken for expired, once its tokens are.
@@ -115,24 +115,10 @@ async fn accept_all(app: &App, listener: TcpListener, stop: impl Future<Output =
             tokio::time::sleep(NO_ROOM).await;
             continue;
         };
-        let _ = stream.set_nodelay(true);
-        let router = router.clone();
-        let handle = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-            let mut request: Request = request.map(axum::body::Body::new);
-            request.extensions_mut().insert(Peer(peer.ip()));
-            router.clone().oneshot(request)
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(app.limits().head_wait)
-            .max_buf_size(app.limits().head)
-            .serve_connection(TokioIo::new(stream), handle);
-        let (watched, app) = (open.watch(connection), app.clone());
+        let (app, router, watcher) = (app.clone(), router.clone(), open.watcher());
         tokio::spawn(async move {
             app.metrics().connections.inc();
-            if let Err(error) = watched.await {
-                tracing::debug!("a connection broke: {error}");
-            }
+            connection::serve(&app, router, stream, peer.ip(), watcher).await;
             app.metrics().connections.dec();
             drop(permit);
         });
@@ -179,6 +165,7 @@ async fn tidy(app: App) {
 /// Tells what sessions amount to whose logs grew, for as long as the gateway runs: a server has no worker.
 async fn fold(app: App) {
     let mut stopping = app.stopping();
+    let mut runs = BTreeMap::new();
     loop {
         tokio::select! {
             () = tokio::time::sleep(FOLD) => {}
@@ -191,6 +178,29 @@ async fn fold(app: App) {
             if !matches!(folded.await, Ok(Ok(_))) {
                 tracing::warn!("sessions that grew could not be folded");
             }
+            let run = runs.entry(tenant.clone()).or_default();
+            if let Err(error) = hear(&app, &tenant, run).await {
+                tracing::warn!("telemetry could not be joined: {error}");
+            }
         }
     }
+}
+
+/// What the gateway remembers of a tenant between two looks at its telemetry.
+type Heard = Arc<Mutex<worker::Run>>;
+
+/// Joins what waits of a tenant's telemetry, for a moment at most: others wait, too.
+async fn hear(app: &App, tenant: &Tenant, run: &Heard) -> Result<(), Unavailable> {
+    let begun = Instant::now();
+    while begun.elapsed() < FOLD && !*app.stopping().borrow() {
+        let run = Arc::clone(run);
+        let heard = app.ledgers().write(tenant, move |here, ledger| {
+            let mut run = run.lock().unwrap_or_else(PoisonError::into_inner);
+            worker::hear(here, ledger, &mut run, BATCHES)
+        });
+        if heard.await?.map_err(|error| Unavailable::from(&error))? == Slice::Idle {
+            break;
+        }
+    }
+    Ok(())
 }

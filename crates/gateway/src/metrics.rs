@@ -17,6 +17,23 @@ struct Kind {
     status: u16,
 }
 
+/// Which telemetry is counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfSignal {
+    signal: &'static str,
+}
+
+/// How telemetry stands in the stores that anybody was let in to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Standing {
+    /// Records that were taken and not joined yet.
+    pub(crate) waiting: u64,
+    /// Records that have no session.
+    pub(crate) unassigned: u64,
+    /// Records that named two sessions, ever.
+    pub(crate) conflicts: u64,
+}
+
 /// The upper ends of the buckets of times, in seconds.
 const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
 
@@ -25,6 +42,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<Kind, Counter>,
     times: Histogram,
+    telemetry: Telemetry,
     /// Open connections.
     pub(crate) connections: Gauge,
     /// Open streams of sealed turns.
@@ -61,10 +79,12 @@ impl Default for Metrics {
             "Sessions that were created",
             sessions.clone(),
         );
+        let telemetry = Telemetry::register(&mut registry);
         Self {
             registry,
             requests,
             times,
+            telemetry,
             connections,
             streams,
             turns,
@@ -73,7 +93,63 @@ impl Default for Metrics {
     }
 }
 
+/// The counts of telemetry.
+struct Telemetry {
+    batches: Family<OfSignal, Counter>,
+    records: Family<OfSignal, Counter>,
+    rejected: Family<OfSignal, Counter>,
+    waiting: Gauge,
+    unassigned: Gauge,
+    conflicts: Gauge,
+}
+
+impl Telemetry {
+    fn register(registry: &mut Registry) -> Self {
+        let registry = registry.sub_registry_with_prefix("telemetry");
+        let mut family = |name: &str, help: &str| {
+            let counts = Family::<OfSignal, Counter>::default();
+            registry.register(name, help, counts.clone());
+            counts
+        };
+        let batches = family("batches", "Batches of telemetry that were taken");
+        let records = family(
+            "records",
+            "Spans, log records and data points that were taken",
+        );
+        let rejected = family("rejected", "Those that broke a rule and were left out");
+        let mut gauge = |name: &str, help: &str| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        };
+        Self {
+            batches,
+            records,
+            rejected,
+            waiting: gauge("waiting", "Records that are not joined to sessions yet"),
+            unassigned: gauge("unassigned", "Records that no session was found for"),
+            conflicts: gauge("conflicts", "Records that named two sessions"),
+        }
+    }
+}
+
 impl Metrics {
+    /// A batch of telemetry was taken.
+    pub(crate) fn telemetry(&self, signal: &'static str, records: u64, rejected: u64) {
+        let of = OfSignal { signal };
+        self.telemetry.batches.get_or_create(&of).inc();
+        self.telemetry.records.get_or_create(&of).inc_by(records);
+        self.telemetry.rejected.get_or_create(&of).inc_by(rejected);
+    }
+
+    /// Notes how telemetry stands.
+    pub(crate) fn standing(&self, standing: Standing) {
+        let gauge = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        self.telemetry.waiting.set(gauge(standing.waiting));
+        self.telemetry.unassigned.set(gauge(standing.unassigned));
+        self.telemetry.conflicts.set(gauge(standing.conflicts));
+    }
+
     /// A request was answered.
     pub(crate) fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
         let kind = Kind {

@@ -110,7 +110,7 @@ impl Modify for Credentials {
     }
 }
 
-/// All routes. What is not here cannot be reached.
+/// All routes but those of gRPC. What is not here cannot be reached.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(health::alive))
@@ -146,6 +146,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(pipelines::draw))
         .routes(routes!(pipelines::bundle))
         .routes(routes!(pipelines::record))
+        .routes(routes!(telemetry::traces))
+        .routes(routes!(telemetry::logs))
+        .routes(routes!(telemetry::metrics))
+        .routes(routes!(telemetry::unassigned))
+        .routes(routes!(telemetry::assign))
 }
 
 /// The document in JSON, as it is served and committed.

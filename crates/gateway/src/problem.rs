@@ -101,11 +101,16 @@ impl Problem {
     }
 
     pub(crate) fn media_type() -> Self {
+        Self::media_type_is("send JSON, with `content-type: application/json`")
+    }
+
+    /// The body has another form than this one.
+    pub(crate) fn media_type_is(detail: &str) -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "unsupported-media-type",
             "the body has another form than it should",
-            "send JSON, with `content-type: application/json`".to_owned(),
+            detail.to_owned(),
         )
     }
 
@@ -184,6 +189,12 @@ impl Problem {
             "this program has a fault",
             "the log of the gateway says more".to_owned(),
         )
+    }
+
+    /// The HTTP status.
+    #[cfg(feature = "grpc")]
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
     }
 
     /// What went wrong this time.

@@ -42,6 +42,16 @@ pub struct Limits {
     pub heartbeats: u32,
     /// Wrong credentials from one address in a minute.
     pub strangers: u32,
+    /// Requests with telemetry of one credential in a second, in bursts of so many: each has many records.
+    pub telemetry_rate: u32,
+    /// Bytes of a body with telemetry, as it is sent.
+    pub telemetry_body: usize,
+    /// Bytes of the same, without its compression.
+    pub telemetry_plain: usize,
+    /// Bodies with telemetry that are unpacked at once.
+    pub unpackers: usize,
+    /// How long a body with telemetry waits until it is unpacked.
+    pub queue_wait: Duration,
     /// Threads that read.
     pub readers: usize,
     /// Requests that wait for a ledger.
@@ -61,6 +71,11 @@ impl Default for Limits {
             creations: 600,
             heartbeats: 100,
             strangers: 60,
+            telemetry_rate: 5_000,
+            telemetry_body: 16 << 20,
+            telemetry_plain: 64 << 20,
+            unpackers: 4,
+            queue_wait: Duration::from_secs(10),
             readers: 4,
             queue: 4_096,
         }

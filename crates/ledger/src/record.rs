@@ -36,6 +36,8 @@ pub enum SessionOrigin {
     Api,
     /// A launcher created it before its agent ran.
     Launch,
+    /// Telemetry told of it first.
+    Telemetry,
 }
 
 /// How a session came from another one.

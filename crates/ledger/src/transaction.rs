@@ -22,7 +22,9 @@ use crate::projections::Projections;
 use crate::record::*;
 use crate::replicas::Replicas;
 use crate::requests::Requests;
+use crate::telemetry::Telemetry;
 use crate::turns::Turns;
+use crate::usage::Usages;
 
 /// How safe a write is when the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +134,8 @@ pub trait Transaction:
     + Pipelines
     + Replicas
     + Requests
+    + Usages
+    + Telemetry
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.
@@ -306,6 +310,8 @@ pub trait Sessions {
     ) -> Result<TurnId>;
     /// The turn opened last.
     fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>>;
+    /// The turns of a session, in the order in which they were opened.
+    fn turns_of(&mut self, session: SessionId) -> Result<Vec<TurnRecord>>;
 
     /// Notes the entry that holds the prompt of a turn, by its sequence, where somebody else than
     /// the agent wrote it. The first one noted stands.
@@ -370,6 +376,13 @@ pub trait Log {
     fn append(&mut self, entry: &NewEntry<'_>) -> Result<Appended>;
     /// The entries after `after`, in order, at most `limit` (0: all). Forgotten payloads are left out.
     fn entries(&mut self, session: SessionId, after: u64, limit: usize) -> Result<Vec<Entry>>;
+    /// The entries of a turn up to `until`, in order. Forgotten payloads are left out.
+    fn entries_of_turn(
+        &mut self,
+        session: SessionId,
+        turn: TurnId,
+        until: u64,
+    ) -> Result<Vec<Entry>>;
     /// The place of the last entry of a kind up to `until` that no sub-agent said and that is not forgotten.
     fn last_of_kind(&mut self, session: SessionId, kind: &str, until: u64) -> Result<Option<u64>>;
     /// The entry that its source calls by this key.

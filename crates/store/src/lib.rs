@@ -73,8 +73,11 @@ pub use siglum_domain::receipt::Receipt;
 pub use siglum_domain::tail::Tail;
 pub use siglum_domain::{AgentName, ConversationId, SessionId, Tenant, Timestamp, TurnId};
 pub use siglum_engine::project::{Position, Sealed, Sink, SinkError};
+
 pub use siglum_engine::turn::{
     Committed, Decision, Event, Fate, Held, NewSession, Page, Recovered, TurnError,
 };
-pub use siglum_ledger::{Lag, LedgerError, OpenTurn, SessionFilter, SessionListing, SessionRecord};
+pub use siglum_ledger::{
+    Lag, Ledger, LedgerError, OpenTurn, SessionFilter, SessionListing, SessionRecord,
+};
 pub use store::Store;

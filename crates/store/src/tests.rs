@@ -42,7 +42,10 @@ impl Sink for Told {
         Ok(Position::Unknown)
     }
 
-    fn take(&mut self, sealed: &Sealed<'_>) -> Result<(), SinkError> {
+    fn take(&mut self, _: &mut dyn Ledger, sealed: &[Sealed<'_>]) -> Result<(), SinkError> {
+        let [sealed] = sealed else {
+            panic!("{} receipts at once", sealed.len());
+        };
         if let Some(may) = &self.may {
             let _ = may.recv();
         }

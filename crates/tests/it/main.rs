@@ -12,6 +12,7 @@
 
 mod auditing;
 mod authors;
+mod back_ends;
 mod bursts;
 mod chain;
 mod check;
@@ -30,11 +31,13 @@ mod history_forms;
 mod integrity;
 mod kills;
 mod launching;
+mod otel;
 mod people;
 mod pipelines;
 mod places;
 mod projections;
 mod real_agents;
+mod real_sinks;
 mod statements;
 mod syncing;
 mod telemetry_setup;

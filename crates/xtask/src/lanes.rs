@@ -51,6 +51,11 @@ const LANES: &[Lane] = &[
         has_tests: HasTests::Yes,
     },
     Lane {
+        name: "sinks",
+        run: tests_lane::sinks,
+        has_tests: HasTests::Yes,
+    },
+    Lane {
         name: "agents",
         run: tests_lane::agents,
         has_tests: HasTests::Yes,
@@ -224,7 +229,7 @@ mod tests {
         check(&["--only", "nonsense"], &[]);
         check(
             &["--skip", "agents", "--skip", "blackbox"],
-            &["fmt", "layering", "clippy", "docs", "unit"],
+            &["fmt", "layering", "clippy", "docs", "unit", "sinks"],
         );
     }
 

@@ -74,12 +74,12 @@ const TABLE: &[(&str, Imports)] = &[
 
 /// Outside crates that only some crates may use, and those that may if the dependency is optional.
 const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
-    ("tokio", &["siglum-gateway"], &[]),
+    ("tokio", &["siglum-gateway", "siglum-egress"], &[]),
     ("postgres", &["siglum-tests"], &["siglum-ledger"]),
     ("tokio-postgres-rustls", &[], &["siglum-ledger"]),
     ("axum", &["siglum-gateway"], &[]),
     ("tower-http", &["siglum-gateway"], &[]),
-    ("tonic", &["siglum-gateway"], &[]),
+    ("tonic", &["siglum-gateway", "siglum-egress"], &[]),
     ("clap", &["siglum"], &[]),
     ("clap_complete", &["siglum"], &[]),
     ("anyhow", &["siglum"], &[]),

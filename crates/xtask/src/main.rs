@@ -17,6 +17,7 @@ mod layering;
 mod postgres;
 mod programs;
 mod python;
+mod sinks;
 mod size;
 mod summary;
 mod tests_lane;
@@ -29,9 +30,9 @@ cargo xtask COMMAND
 
 Commands
   test [--only LANE]... [--skip LANE]...
-                      run every check, or some: fmt, layering, clippy, docs, unit, blackbox, agents.
-                      Missing programs are installed by apt-get (as root), agents by npm,
-                      Schemathesis by pip
+                      run every check, or some: fmt, layering, clippy, docs, unit, blackbox, sinks,
+                      agents. Missing programs are installed by apt-get (as root), agents by npm,
+                      Schemathesis, Phoenix and MLflow by pip
   bench [ARGS]        build the release program and run siglum-bench with ARGS
   fuzz [TARGET [SECONDS]]
                       look for inputs that break a fuzz target, or all, a minute each; needs nightly
@@ -43,6 +44,7 @@ Commands
   lab record DIR      record the fixtures of the transcript reader again
   postgres            start a PostgreSQL server for tests by hand, and print how to use it
   schemathesis        install Schemathesis by pip, and print where it is: for tests by hand
+  sinks               start Phoenix and MLflow for tests by hand, and print how to use them
   layering            check who imports whom against the table in DESIGN, and file sizes
   size                list the largest source files
   help                print this
@@ -51,6 +53,8 @@ Environment
   SIGLUM_LAB_CACHE    where the agents are installed; default: <target directory>/lab
   SIGLUM_TEST_SCHEMATHESIS
                       where Schemathesis is, for tests by hand
+  SIGLUM_TEST_PHOENIX, SIGLUM_TEST_PHOENIX_GRPC, SIGLUM_TEST_MLFLOW
+                      where tools that show traces are, for tests by hand
   SIGLUM_TEST_PG      a PostgreSQL server for tests; without it they start their own. With
                       SIGLUM_TEST_PG_CERTIFICATE, the file with its certificate, TLS is tested, too";
 
@@ -65,8 +69,9 @@ fn main() -> ExitCode {
         Some("layering") => lanes::run(&["--only".to_owned(), "layering".to_owned()]),
         Some("postgres") => postgres::run(rest),
         Some("schemathesis") => {
-            python::schemathesis().map(|program| println!("{}", program.display()))
+            python::install(&python::SCHEMATHESIS).map(|program| println!("{}", program.display()))
         }
+        Some("sinks") => sinks::run(rest),
         Some("size") => size::print_largest(),
         Some("help" | "-h" | "--help") => {
             println!("{HELP}");

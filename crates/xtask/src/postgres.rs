@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::Read;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -178,13 +177,6 @@ fn password() -> Result<String, Failure> {
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-fn free_port() -> Result<u16, Failure> {
-    TcpListener::bind(("127.0.0.1", 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|e| Failure::new(format!("no free port: {e}")))
-}
-
 /// Where and how one server runs.
 struct Site {
     binaries: PathBuf,
@@ -202,7 +194,7 @@ impl Site {
             owner: owner()?,
             directory: std::env::temp_dir().join(directory),
             password: password()?,
-            port: free_port()?,
+            port: programs::free_port()?,
         })
     }
 

@@ -1,4 +1,4 @@
-//! Programs in Python that tests start, pinned, each installed by pip into an environment of its own.
+//! Programs in Python that tests and benchmarks start, pinned, each installed by pip into an environment of its own.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,41 @@ use crate::{Failure, debian, programs, workspace};
 const NEEDS: &[debian::Need] = &[("python3", "python3")];
 const VENV: &str = "python3-venv";
 
-const SCHEMATHESIS: &str = "4.32.5";
+/// A program as PyPI knows it.
+pub(crate) struct Package {
+    name: &'static str,
+    version: &'static str,
+    /// Its program below `bin`.
+    program: &'static str,
+}
 
-/// Installs Schemathesis where it is missing, and gives its program. The version is part of the folder's name, so a new
+/// What holds the gateway to its own document.
+pub(crate) const SCHEMATHESIS: Package = Package {
+    name: "schemathesis",
+    version: "4.32.5",
+    program: "schemathesis",
+};
+
+/// A tool that shows traces: about 900 MB.
+pub(crate) const PHOENIX: Package = Package {
+    name: "arize-phoenix",
+    version: "20.26.1",
+    program: "phoenix",
+};
+
+/// Another one, as large.
+pub(crate) const MLFLOW: Package = Package {
+    name: "mlflow",
+    version: "3.17.2",
+    program: "mlflow",
+};
+
+/// Installs a package where it is missing, and gives its program. The version is part of the folder's name, so a new
 /// one is a new folder.
-pub(crate) fn schemathesis() -> Result<PathBuf, Failure> {
-    let folder = workspace::target_dir()?.join(format!("python/schemathesis-{SCHEMATHESIS}"));
-    let program = folder.join("bin/schemathesis");
+pub(crate) fn install(package: &Package) -> Result<PathBuf, Failure> {
+    let Package { name, version, .. } = package;
+    let folder = workspace::target_dir()?.join(format!("python/{name}-{version}"));
+    let program = folder.join("bin").join(package.program);
     // What was begun and not finished has no mark.
     let mark = folder.join("installed");
     if mark.is_file() && program.is_file() {
@@ -35,7 +63,7 @@ pub(crate) fn schemathesis() -> Result<PathBuf, Failure> {
         "--disable-pip-version-check",
         "--only-binary=:all:",
     ]);
-    programs::run(pip.arg(format!("schemathesis=={SCHEMATHESIS}")))?;
+    programs::run(pip.arg(format!("{name}=={version}")))?;
     let fail = |e: std::io::Error| Failure::new(format!("{}: {e}", mark.display()));
     std::fs::write(&mark, "").map_err(fail)?;
     Ok(program)

@@ -5,15 +5,19 @@ use std::process::Command;
 
 use crate::lanes::Ended;
 use crate::summary::{self, Runner};
-use crate::{Failure, debian, lab, postgres, programs, python, workspace};
+use crate::{Failure, debian, lab, postgres, programs, python, sinks, workspace};
 
 /// The module of the black-box tests that drive real agents.
 const REAL_AGENTS: &str = "real_agents::";
+
+/// The module of those that ask real tools what they show of exported traces.
+const REAL_SINKS: &str = "real_sinks::";
 
 /// Which of the black-box tests to run.
 #[derive(Clone, Copy)]
 enum Part {
     RealAgents,
+    RealSinks,
     AllOthers,
 }
 
@@ -56,13 +60,23 @@ fn outside() -> Result<Command, Failure> {
 pub(crate) fn blackbox() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let server = postgres::for_tests()?;
-    let schemathesis = python::schemathesis()?;
+    let schemathesis = python::install(&python::SCHEMATHESIS)?;
     let typescript = lab::typescript()?;
     let program = build_program()?;
     let mut tests = black_box(Part::AllOthers);
     tests.env("SIGLUM_BIN", program).envs(typescript);
     tests.env("SIGLUM_TEST_SCHEMATHESIS", schemathesis);
     postgres::tell(server.as_ref(), &mut tests);
+    run_all([(runner(), &mut tests)])
+}
+
+/// The black-box tests that export to real tools, and ask them what they show.
+pub(crate) fn sinks() -> Result<Ended, Failure> {
+    debian::ensure(debian::BLACKBOX)?;
+    let program = build_program()?;
+    let sinks = sinks::start()?;
+    let mut tests = black_box(Part::RealSinks);
+    sinks.tell(tests.env("SIGLUM_BIN", program));
     run_all([(runner(), &mut tests)])
 }
 
@@ -100,7 +114,8 @@ fn black_box(part: Part) -> Command {
     if runner() == Runner::Nextest {
         let filter = match part {
             Part::RealAgents => format!("test(/^{REAL_AGENTS}/)"),
-            Part::AllOthers => format!("not test(/^{REAL_AGENTS}/)"),
+            Part::RealSinks => format!("test(/^{REAL_SINKS}/)"),
+            Part::AllOthers => format!("not test(/^({REAL_AGENTS}|{REAL_SINKS})/)"),
         };
         return nextest(&["-p", "siglum-tests", "-E", &filter]);
     }
@@ -115,7 +130,8 @@ fn black_box(part: Part) -> Command {
     ]);
     match part {
         Part::RealAgents => cargo.arg(REAL_AGENTS),
-        Part::AllOthers => cargo.args(["--skip", REAL_AGENTS]),
+        Part::RealSinks => cargo.arg(REAL_SINKS),
+        Part::AllOthers => cargo.args(["--skip", REAL_AGENTS, "--skip", REAL_SINKS]),
     };
     cargo
 }

@@ -196,6 +196,10 @@ fn matter(
         carried
     });
     let claim = process.as_ref().and_then(|_| claim::inherited());
+    let mut observations = reduced.observations;
+    if claim.is_some() {
+        observations.extend(traced(&observations));
+    }
     AgentMatter {
         agent,
         native: reduced.native,
@@ -209,8 +213,24 @@ fn matter(
         place: repo.map(|r| r.place.clone()),
         transcript: reduced.transcript.map(|p| p.to_string_lossy().into_owned()),
         transcript_of: reduced.transcript_of,
-        observations: reduced.observations,
+        observations,
     }
+}
+
+/// The trace that the launcher was asked in. It is that of the first turn alone: the variable stays as it is for as
+/// long as the agent runs, and what has one key is noted once.
+fn traced(observations: &[Observation]) -> Option<Observation> {
+    let prompt = observations
+        .iter()
+        .find(|o| matches!(o.fact, Fact::Prompt { .. }))?;
+    let parent = env::text(claim::TRACED)?.parse().ok()?;
+    let key = format!("traced:{parent}");
+    Some(Observation {
+        event: key.clone(),
+        key,
+        fact: Fact::Traced { parent },
+        ..prompt.clone()
+    })
 }
 
 /// Keeps the content of a file that a tool call changes, and notes it.

@@ -83,6 +83,11 @@ fn local(at: Timestamp, form: &str) -> String {
     time.to_zoned(TimeZone::system()).strftime(form).to_string()
 }
 
+/// The day that a time belongs to, here: `2026-01-31`.
+pub fn day(at: Timestamp) -> String {
+    local(at, "%Y-%m-%d")
+}
+
 /// A number with a space between thousands.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();

@@ -52,6 +52,8 @@ actions! {
     LinkAttached = "link.attached";
     /// A link was detached from a session.
     LinkDetached = "link.detached";
+    /// Somebody said whose a trace is.
+    TraceAssigned = "trace.assigned";
     /// A person said whose a commit is.
     CommitAdopted = "commit.adopted";
     /// A person took that back.

@@ -11,6 +11,7 @@ use serde_json::Value;
 use siglum_domain::SessionId;
 use siglum_domain::observation::Fact;
 use siglum_domain::redact::Redactor;
+use siglum_ledger::Ledger;
 
 use super::sink::{Position, Sealed, Sink, SinkError};
 
@@ -121,9 +122,12 @@ impl Sink for Directory {
         })
     }
 
-    fn take(&mut self, sealed: &Sealed<'_>) -> Result<(), SinkError> {
-        let path = self.path(sealed.session.id);
-        append(&self.dir, &path, sealed).map_err(|e| unavailable(&path, &e))
+    fn take(&mut self, _: &mut dyn Ledger, sealed: &[Sealed<'_>]) -> Result<(), SinkError> {
+        for sealed in sealed {
+            let path = self.path(sealed.session.id);
+            append(&self.dir, &path, sealed).map_err(|e| unavailable(&path, &e))?;
+        }
+        Ok(())
     }
 
     fn reset(&mut self, session: SessionId) -> Result<(), SinkError> {

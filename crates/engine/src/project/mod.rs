@@ -15,9 +15,10 @@ pub use directory::Directory;
 pub use program::Program;
 pub use sink::{Position, Sealed, Sink, SinkError};
 
+use siglum_domain::receipt::Receipt;
 use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{
-    Delivery, Durability, Ledger, LedgerError, Projection, Transaction, read, write,
+    Delivery, Durability, Ledger, LedgerError, Projection, SessionRecord, Transaction, read, write,
 };
 
 use crate::Here;
@@ -37,7 +38,12 @@ const PAUSE_MOST_MS: i64 = 5 * 60_000;
 const REFUSALS: u32 = 3;
 
 /// What projections can be that are kept in the ledger, so that the worker feeds them.
-pub const KINDS: &[&str] = &["directory", "program", siglum_ledger::DESTINATION];
+pub const KINDS: &[&str] = &[
+    "directory",
+    "program",
+    siglum_ledger::DESTINATION,
+    crate::otel::destination::KIND,
+];
 
 /// The sink of a projection that the worker feeds; nothing for one that its own program feeds.
 #[must_use]
@@ -190,19 +196,16 @@ fn hand_over(
             Ok(kept)
         })?;
     }
-    for receipt in &receipts {
-        let count = usize::try_from(receipt.last + 1 - receipt.first).unwrap_or(usize::MAX);
-        let entries = read(ledger, |tx| tx.entries(session, receipt.first - 1, count))?;
-        let entries: Vec<_> = entries
-            .into_iter()
-            .filter(|e| e.sequence <= receipt.last)
-            .collect();
-        sink.take(&Sealed {
-            session: &record,
-            receipt,
-            entries: &entries,
-        })?;
-        has = receipt.number;
+    let mut pause = 0;
+    for receipts in receipts.chunks(sink.at_once().max(1)) {
+        match hand_some(ledger, &record, receipts, sink) {
+            Err(Trouble::Sink(SinkError::Early(wait))) => {
+                pause = i64::try_from(wait.as_millis()).unwrap_or(CLAIM_MS);
+                break;
+            }
+            handed => handed?,
+        }
+        has = receipts.last().map_or(has, |r| r.number);
         claim.delivery.tries = 0;
         claim.until = noted(ledger, claim, |tx| {
             let kept = tx.clock(here.now())?.plus_millis(CLAIM_MS);
@@ -214,8 +217,34 @@ fn hand_over(
     // From now on others may take what is left, or what comes.
     noted(ledger, claim, |tx| {
         let now = tx.clock(here.now())?;
-        tx.come_to(&name, session, has, now)
+        tx.come_to(&name, session, has, now.plus_millis(pause))
     })
+}
+
+/// Hands over what some receipts of one session seal.
+fn hand_some(
+    ledger: &mut dyn Ledger,
+    record: &SessionRecord,
+    receipts: &[Receipt],
+    sink: &mut dyn Sink,
+) -> Result<(), Trouble> {
+    let mut entries = Vec::new();
+    for receipt in receipts {
+        let count = usize::try_from(receipt.last + 1 - receipt.first).unwrap_or(usize::MAX);
+        let mut own = read(ledger, |tx| tx.entries(record.id, receipt.first - 1, count))?;
+        own.retain(|e| e.sequence <= receipt.last);
+        entries.push(own);
+    }
+    let sealed = receipts
+        .iter()
+        .zip(&entries)
+        .map(|(receipt, entries)| Sealed {
+            session: record,
+            receipt,
+            entries,
+        });
+    let sealed: Vec<_> = sealed.collect();
+    Ok(sink.take(ledger, &sealed)?)
 }
 
 /// Notes how a claim fares, unless somebody else has it by now.
@@ -278,7 +307,11 @@ fn note(
             return Ok(());
         }
         let now = tx.clock(here.now())?;
-        let retry_at = now.plus_millis(pause(here.ids, delivery.tries));
+        let least = match error {
+            SinkError::Busy { after, .. } => i64::try_from(after.as_millis()).unwrap_or(CLAIM_MS),
+            _ => 0,
+        };
+        let retry_at = now.plus_millis(pause(here.ids, delivery.tries).max(least));
         let parked = refused.then_some(now);
         tx.failed(
             &delivery.projection,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use siglum_domain::SessionId;
+use siglum_ledger::Ledger;
 
 use super::directory::document;
 use super::sink::{Position, Sealed, Sink, SinkError};
@@ -102,10 +103,13 @@ impl Sink for Program {
         Ok(Position::Unknown)
     }
 
-    fn take(&mut self, sealed: &Sealed<'_>) -> Result<(), SinkError> {
-        let mut line = document(sealed);
-        line.push('\n');
-        self.run("take", sealed.session.id, &line)
+    fn take(&mut self, _: &mut dyn Ledger, sealed: &[Sealed<'_>]) -> Result<(), SinkError> {
+        for sealed in sealed {
+            let mut line = document(sealed);
+            line.push('\n');
+            self.run("take", sealed.session.id, &line)?;
+        }
+        Ok(())
     }
 
     fn reset(&mut self, session: SessionId) -> Result<(), SinkError> {

@@ -1,9 +1,11 @@
 //! What a projection must be able to do.
 
+use std::time::Duration;
+
 use siglum_domain::SessionId;
 use siglum_domain::fold::Entry;
 use siglum_domain::receipt::Receipt;
-use siglum_ledger::SessionRecord;
+use siglum_ledger::{Ledger, SessionRecord};
 
 /// What one receipt seals.
 #[derive(Debug)]
@@ -38,9 +40,20 @@ pub enum SinkError {
     /// It cannot be reached, or does not answer: it is tried again for as long as it takes.
     #[error("{0}")]
     Unavailable(String),
+    /// It cannot now, and says for how long it wants to be left alone.
+    #[error("{why}")]
+    Busy {
+        /// Why.
+        why: String,
+        /// For how long.
+        after: Duration,
+    },
     /// It does not want this: after some tries it is set aside.
     #[error("{0}")]
     Refused(String),
+    /// Nothing is wrong: what it is to be told is not all there yet, and it looks again after this time.
+    #[error("it waits for more")]
+    Early(Duration),
 }
 
 /// Somewhere that shows what is committed. What it is given again, because the answer was lost, it must not show
@@ -52,11 +65,17 @@ pub trait Sink {
     /// Why it does not tell.
     fn position(&mut self, session: SessionId) -> Result<Position, SinkError>;
 
-    /// Takes what one receipt seals; the one before was taken before.
+    /// How many receipts of a session it takes at once: all of them, or none.
+    fn at_once(&self) -> usize {
+        1
+    }
+
+    /// Takes what some receipts of one session seal, in order, as many as [`at_once`](Self::at_once) at most; those
+    /// before were taken before, and the ledger knows what they seal.
     ///
     /// # Errors
     /// Why it did not.
-    fn take(&mut self, sealed: &Sealed<'_>) -> Result<(), SinkError>;
+    fn take(&mut self, ledger: &mut dyn Ledger, sealed: &[Sealed<'_>]) -> Result<(), SinkError>;
 
     /// Lets go of all that it has of a session.
     ///

@@ -29,7 +29,10 @@ impl Sink for Memory {
         )
     }
 
-    fn take(&mut self, sealed: &Sealed<'_>) -> Result<(), SinkError> {
+    fn take(&mut self, _: &mut dyn Ledger, sealed: &[Sealed<'_>]) -> Result<(), SinkError> {
+        let [sealed] = sealed else {
+            panic!("{} receipts at once", sealed.len());
+        };
         let session = sealed.session.id;
         if let Some((_, error)) = self.fails.iter().find(|(of, _)| *of == session) {
             return Err(error.clone());
@@ -334,13 +337,16 @@ fn a_program_says_what_becomes_of_it() {
     assert_eq!(fs::read_to_string(&got).unwrap().lines().count(), 2);
     let session = stage.session(one);
     let receipt = stage.read(|tx| tx.last_receipt(one)).unwrap();
-    let sealed = Sealed {
+    let sealed = [Sealed {
         session: &session,
         receipt: &receipt,
         entries: &[],
-    };
+    }];
     let term = std::time::Duration::from_millis(200);
-    let outcome = |command: &str| Program::new(command).within(term).take(&sealed);
+    let mut outcome = |command: &str| {
+        let mut program = Program::new(command).within(term);
+        program.take(&mut stage.ledger, &sealed)
+    };
     assert_eq!(outcome("exit 0"), Ok(()));
     assert!(matches!(outcome("exit 65"), Err(SinkError::Refused(_))));
     assert!(matches!(outcome("exit 1"), Err(SinkError::Unavailable(_))));

@@ -1,10 +1,12 @@
 //! What a driver says: the constructors take raw text and redact it.
 
 use siglum_domain::Timestamp;
+use siglum_domain::digest::Hasher;
 use siglum_domain::observation::{
     Body, Fact, Observation, Outcome, Role, Source, Tokens, ToolClass, event,
 };
 use siglum_domain::redact::Redactor;
+use siglum_domain::trace::TraceParent;
 
 /// One thing that happened in a turn.
 ///
@@ -40,6 +42,17 @@ impl Event {
             request: None,
         };
         Self::new(event.clone(), event, fact)
+    }
+
+    /// Whoever asked for the turn of this key was being traced: its trace is a part of theirs. Of several, the first
+    /// one counts.
+    #[must_use]
+    pub fn traced(turn_key: &str, parent: TraceParent) -> Self {
+        let mut hasher = Hasher::new();
+        hasher.field(turn_key.as_bytes());
+        hasher.field(parent.to_string().as_bytes());
+        let key = format!("traced:{}", hasher.hex());
+        Self::new(key.clone(), key, Fact::Traced { parent })
     }
 
     /// A tool is about to be called. To be said before it is: a driver that dies between call and result leaves a

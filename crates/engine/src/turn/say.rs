@@ -15,8 +15,8 @@ use super::lease::Hold;
 use super::{
     EVENT_BYTES_MOST, EVENTS_MOST, TURN_BYTES_MOST, TurnError, attempt, fence, key, writable,
 };
-use crate::Here;
 use crate::world::salt;
+use crate::{Here, ingest};
 
 /// How often a commit whose answer was lost is asked for again.
 const ASK_AGAIN: usize = 3;
@@ -278,6 +278,11 @@ pub(super) fn into_the_log(
     if let Some(place) = rows.iter().position(|row| row.kind == "prompt") {
         tx.note_prompt(turn, first + place as u64)?;
     }
+    for row in rows.iter().filter(|row| row.kind == "traced") {
+        if let Ok(Fact::Traced { parent }) = serde_json::from_str(&row.fact()?) {
+            ingest::note_trace(tx, &parent.trace, session, at)?;
+        }
+    }
     if !tx.put_keyed_receipt(&receipt, turn_key, content)? {
         return Err(TurnError::Ledger(LedgerError::Busy));
     }
@@ -404,11 +409,12 @@ const fn at_its_end(record: &SessionRecord, expected: u64) -> Result<(), TurnErr
 }
 
 /// A keyed digest of what a driver asks for, so that the same request is known again and nothing can be guessed
-/// from it.
+/// from it. Who asks again may be in another trace by then.
 pub(super) fn content(secret: &[u8; 32], said: &[Said<'_>]) -> String {
     let mut hasher = Hasher::keyed(secret);
     let mut field = |text: &str| hasher.field(text.as_bytes());
-    for Said { observation, fact } in said {
+    let counts = |said: &&Said<'_>| !matches!(said.observation.fact, Fact::Traced { .. });
+    for Said { observation, fact } in said.iter().filter(counts) {
         field(&observation.key);
         field(&observation.event);
         field(observation.subagent.as_deref().unwrap_or_default());

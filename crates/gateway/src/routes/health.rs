@@ -5,11 +5,13 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde::Serialize;
+use siglum_engine::ingest;
 use siglum_ledger::read;
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::ledgers::{Ledgers, Unavailable};
+use crate::metrics::Standing;
 use crate::openapi::{self, Problems};
 use crate::problem::Problem;
 
@@ -51,7 +53,29 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Proble
     responses((status = 200, description = "The counts", body = String, content_type = "text/plain"), Problems))]
 pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
     let form = "text/plain; version=0.0.4; charset=utf-8";
+    app.metrics().standing(standing(&app).await);
     ([(header::CONTENT_TYPE, form)], app.metrics().text())
+}
+
+/// How telemetry stands, in all stores that anybody was let in to. One that does not answer is left out.
+async fn standing(app: &App) -> Standing {
+    let mut all = Standing::default();
+    for tenant in app.remembered().tenants() {
+        let asked = app.ledgers().read(&tenant, |_, ledger| {
+            read(ledger, |tx| {
+                let (waiting, kept) = (tx.inbox()?, tx.unassigned_depth()?);
+                let mut counts = tx.counts()?.into_iter();
+                let conflicts = counts.find(|(name, _)| name == ingest::CONFLICTS);
+                Ok((waiting.records, kept.records, conflicts.map_or(0, |c| c.1)))
+            })
+        });
+        if let Ok(Ok((waiting, unassigned, conflicts))) = asked.await {
+            all.waiting += waiting;
+            all.unassigned += unassigned;
+            all.conflicts += conflicts;
+        }
+    }
+    all
 }
 
 /// Tells what the gateway can do: this document

@@ -12,5 +12,7 @@ pub(crate) mod pipelines;
 mod refusable;
 pub(crate) mod replicas;
 pub(crate) mod sessions;
+pub(crate) mod telemetry;
 mod told;
+mod traced;
 pub(crate) mod turns;

@@ -6,10 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::SessionId;
 use siglum_domain::observation::Observation;
-use siglum_engine::turn::{self, Committed, Hold, Holder, Opened};
+use siglum_engine::turn::{self, Committed, Event, Hold, Holder, Opened};
 use siglum_platform::clock;
 
 use super::path::{OfSession, Path};
+use super::traced::{InTrace, Traced};
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
@@ -139,16 +140,26 @@ struct Write {
 }
 
 impl Write {
-    fn of(app: &App, caller: &Caller, path: &Path, said: &Said) -> Result<Self, Problem> {
+    fn of(
+        app: &App,
+        caller: &Caller,
+        path: &Path,
+        traced: Traced,
+        said: &Said,
+    ) -> Result<Self, Problem> {
         let session = of(app, caller, path)?;
+        let (key, now) = (turn_key(path.text("key")?)?, clock::now());
+        let mut events = observed(&said.events, now)?;
+        let traced = traced.0.map(|parent| Event::traced(&key, parent));
+        events.extend(traced.map(|event| event.observed(now)));
         Ok(Self {
             hold: Hold {
                 session,
                 epoch: said.epoch,
             },
             head: said.expected_head,
-            key: turn_key(path.text("key")?)?,
-            said: observed(&said.events, clock::now())?,
+            key,
+            said: events,
         })
     }
 }
@@ -162,6 +173,7 @@ impl Write {
     params(
         OfSession,
         ("key" = String, Path, description = "What the driver calls the turn: the same on each try", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        InTrace,
     ),
     request_body = Said,
     responses((status = 200, description = "It is committed", body = CommittedTold), Problems))]
@@ -169,9 +181,10 @@ pub(crate) async fn commit(
     State(app): State<App>,
     caller: Caller,
     path: Path,
+    traced: Traced,
     Body(said): Body<Said>,
 ) -> Result<Json<CommittedTold>, Problem> {
-    let write = Write::of(&app, &caller, &path, &said)?;
+    let write = Write::of(&app, &caller, &path, traced, &said)?;
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::commit(
             here,
@@ -221,6 +234,7 @@ pub(crate) async fn receipt(
     params(
         OfSession,
         ("key" = String, Path, description = "What the driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        InTrace,
     ),
     request_body = Said,
     responses((status = 200, description = "It is open, or was committed before", body = OpenTold), Problems))]
@@ -228,9 +242,10 @@ pub(crate) async fn open(
     State(app): State<App>,
     caller: Caller,
     path: Path,
+    traced: Traced,
     Body(said): Body<Said>,
 ) -> Result<Json<OpenTold>, Problem> {
-    let write = Write::of(&app, &caller, &path, &said)?;
+    let write = Write::of(&app, &caller, &path, traced, &said)?;
     let opened = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::open(
             here,
@@ -259,6 +274,7 @@ pub(crate) async fn open(
     params(
         OfSession,
         ("key" = String, Path, description = "What the driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        InTrace,
     ),
     request_body = Said,
     responses((status = 200, description = "It is added", body = Done), Problems))]
@@ -266,9 +282,10 @@ pub(crate) async fn append(
     State(app): State<App>,
     caller: Caller,
     path: Path,
+    traced: Traced,
     Body(said): Body<Said>,
 ) -> Result<Json<Done>, Problem> {
-    let write = Write::of(&app, &caller, &path, &said)?;
+    let write = Write::of(&app, &caller, &path, traced, &said)?;
     let added = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::append(here, ledger, write.hold, &write.key, &write.said)
     });

@@ -8,6 +8,7 @@ mod links;
 mod numbers;
 mod pipelines;
 mod sessions;
+mod telemetry;
 mod turns;
 
 pub(crate) use audit::*;
@@ -17,4 +18,5 @@ pub(crate) use events::*;
 pub(crate) use links::*;
 pub(crate) use pipelines::*;
 pub(crate) use sessions::*;
+pub(crate) use telemetry::*;
 pub(crate) use turns::*;

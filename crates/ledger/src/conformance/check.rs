@@ -5,7 +5,7 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 use super::{
     access, audit, checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting,
     integrity, leases, lists, pipelines, places, projections, queue, receipts, replicas, requests,
-    sessions, statements, transactions, turns, waits,
+    sessions, statements, telemetry, transactions, turns, usage, waits,
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -78,7 +78,9 @@ pub fn checks() -> Vec<Check> {
         access::CHECKS,
         audit::CHECKS,
         requests::CHECKS,
+        telemetry::CHECKS,
         replicas::CHECKS,
+        usage::CHECKS,
         transactions::CHECKS,
     ]
     .concat()

@@ -21,6 +21,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("an entry comes back whole", whole),
     Check::new("payloads of every size survive", sizes),
     Check::new("an entry is found by its source and key", by_key),
+    Check::new(
+        "the entries of a turn come in order, up to a place",
+        of_turn,
+    ),
     Check::new("the last entry of a kind is found up to a place", by_kind),
     Check::new("a sighting is found by its source and key", sighted),
     Check::new(
@@ -336,5 +340,30 @@ fn orphan(shelf: &dyn Shelf) -> Outcome {
     furnish(&mut desk)?;
     let refused = desk.write(|tx| append(tx, session_id(99), 1, None, &prompt("p", "x")));
     holds!(refused.is_err(), "an entry has no session");
+    Ok(())
+}
+
+fn of_turn(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        for (n, turn) in [
+            (1, None),
+            (2, Some(1)),
+            (3, Some(2)),
+            (4, Some(1)),
+            (5, Some(1)),
+        ] {
+            let said = prompt(&format!("k{n}"), "x");
+            append(tx, session_id(1), n, turn.map(turn_id), &said)?;
+        }
+        append(tx, session_id(2), 9, Some(turn_id(1)), &prompt("k", "x"))
+    })?;
+    let mut later = Desk::open(shelf)?;
+    for (until, wanted) in [(0, &[][..]), (2, &[2]), (4, &[2, 4]), (99, &[2, 4, 5])] {
+        let found = later.read(|tx| tx.entries_of_turn(session_id(1), turn_id(1), until))?;
+        let found: Vec<u64> = found.iter().map(|e| e.sequence).collect();
+        same!(found, wanted, format!("the entries up to {until}"));
+    }
     Ok(())
 }

@@ -32,8 +32,10 @@ mod sessions;
 mod statements;
 mod survey;
 mod tamper;
+mod telemetry;
 mod transactions;
 mod turns;
+mod usage;
 mod waits;
 
 #[cfg(test)]

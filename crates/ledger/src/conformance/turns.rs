@@ -8,6 +8,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("a turn has one id and its earliest time", turns),
     Check::new("the last turn is the one opened last", last_turn),
     Check::new("the first prompt of a turn stands", asked),
+    Check::new(
+        "the turns of a session come in the order in which they were opened",
+        in_order,
+    ),
 ];
 
 fn turns(shelf: &dyn Shelf) -> Outcome {
@@ -79,5 +83,24 @@ fn asked(shelf: &dyn Shelf) -> Outcome {
         let found = desk.read(|tx| tx.last_asked(session_id(1), at(until)))?;
         same!(found, wanted, format!("the last prompt up to {until}"));
     }
+    Ok(())
+}
+
+fn in_order(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        for (n, seconds) in [(1, 5), (2, 3), (3, 9), (4, 3)] {
+            tx.turn(session_id(1), &format!("p{n}"), turn_id(n), at(seconds))?;
+        }
+        tx.turn(session_id(2), "p", turn_id(9), at(1))
+    })?;
+    let mut later = Desk::open(shelf)?;
+    let turns = later.read(|tx| tx.turns_of(session_id(1)))?;
+    let found: Vec<_> = turns.iter().map(|t| (t.id, t.opened_at)).collect();
+    let wanted = [(2, 3), (4, 3), (1, 5), (3, 9)].map(|(n, seconds)| (turn_id(n), at(seconds)));
+    same!(found, wanted, "the turns");
+    let none = later.read(|tx| tx.turns_of(session_id(3)))?;
+    same!(none, [], "the turns of a session without one");
     Ok(())
 }

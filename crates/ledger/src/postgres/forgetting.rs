@@ -76,6 +76,7 @@ impl Forgetting for Tx<'_> {
             "UPDATE observations SET payload = NULL, salt = '' WHERE tenant = $1 AND session = $2",
             "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
             "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
+            "DELETE FROM usages WHERE tenant = $1 AND session = $2",
             "UPDATE edits SET before_object = NULL, after_object = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
         ];
@@ -87,7 +88,10 @@ impl Forgetting for Tx<'_> {
         let sql = "UPDATE sessions SET forgotten_at = greatest(forgotten_at, $3), folded = 0 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &Col(at)])?;
         self.run_all(
-            &["DELETE FROM summaries WHERE tenant = $1 AND session = $2"],
+            &[
+                "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
+                "DELETE FROM usages WHERE tenant = $1 AND session = $2",
+            ],
             session,
         )?;
         self.session_changed(session)

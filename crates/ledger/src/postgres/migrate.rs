@@ -14,6 +14,8 @@ use crate::schema::Found;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_spine.sql"),
     include_str!("../../migrations/postgres/0002_gateway.sql"),
+    include_str!("../../migrations/postgres/0003_usage.sql"),
+    include_str!("../../migrations/postgres/0004_telemetry.sql"),
     include_str!("../../migrations/postgres/0005_telemetry_tokens.sql"),
 ];
 
@@ -38,11 +40,12 @@ const WAIT: Duration = Duration::from_secs(120);
 const TRIES: u32 = 20;
 
 /// The tables from which something is erased.
-const ERASED: [&str; 7] = [
+const ERASED: [&str; 8] = [
     "observations",
     "segments",
     "edits",
     "summaries",
+    "usages",
     "declines",
     "parked",
     "pipeline_events",
@@ -217,7 +220,7 @@ mod tests {
     fn shipped_migrations_are_frozen() {
         let hash = |sql: &&str| blake3::hash(sql.as_bytes()).to_hex()[..16].to_owned();
         let hashes: Vec<String> = MIGRATIONS.iter().map(hash).collect();
-        // 0002 is not released yet.
+        // Those behind it are not released yet.
         assert_eq!(hashes[..1], ["2be76dd251136d9a"]);
     }
 }

@@ -27,9 +27,11 @@ mod requests;
 mod sessions;
 mod settings;
 mod statements;
+mod telemetry;
 mod tls;
 mod turns;
 mod tx;
+mod usage;
 
 pub use hints::PostgresHints;
 pub use migrate::SCHEMA;

@@ -91,6 +91,15 @@ impl Tx<'_> {
     }
 }
 
+fn turn_row(row: &Row) -> Result<TurnRecord> {
+    Ok(TurnRecord {
+        id: get(row, 0)?,
+        session: get(row, 1)?,
+        native: raw(row, 2)?,
+        opened_at: get(row, 3)?,
+    })
+}
+
 impl Sessions for Tx<'_> {
     fn repository(&mut self, common_dir: &str) -> Result<Option<RepositoryRecord>> {
         let found = self.repository_rows("AND r.common_dir = $2", &[&common_dir])?;
@@ -345,14 +354,13 @@ impl Sessions for Tx<'_> {
     fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>> {
         let sql = "SELECT id, session, native, opened_at FROM turns WHERE tenant = $1 AND session = $2 \
              ORDER BY opened_at DESC, id DESC LIMIT 1";
-        self.row(sql, &[&Col(session)], |row| {
-            Ok(TurnRecord {
-                id: get(row, 0)?,
-                session: get(row, 1)?,
-                native: raw(row, 2)?,
-                opened_at: get(row, 3)?,
-            })
-        })
+        self.row(sql, &[&Col(session)], turn_row)
+    }
+
+    fn turns_of(&mut self, session: SessionId) -> Result<Vec<TurnRecord>> {
+        let sql = "SELECT id, session, native, opened_at FROM turns WHERE tenant = $1 AND session = $2 \
+             ORDER BY opened_at, id";
+        self.rows(sql, &[&Col(session)], turn_row)
     }
 
     fn note_prompt(&mut self, turn: TurnId, sequence: u64) -> Result<()> {

@@ -86,6 +86,7 @@ impl Forgetting for Tx<'_> {
             "UPDATE observations SET payload = NULL, salt = x'' WHERE session = ?1",
             "DELETE FROM segments WHERE stream IN (SELECT stream FROM transcripts WHERE session = ?1)",
             "DELETE FROM summaries WHERE session = ?1",
+            "DELETE FROM usages WHERE session = ?1",
             "UPDATE edits SET before_object = NULL, after_object = NULL WHERE session = ?1",
             "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
         ] {
@@ -100,9 +101,12 @@ impl Forgetting for Tx<'_> {
     fn forget_parts(&mut self, session: SessionId, at: Timestamp) -> Result<()> {
         self.erase_securely()?;
         let id = Col(session);
-        self.db
-            .prepare_cached("DELETE FROM summaries WHERE session = ?1")?
-            .execute([&id])?;
+        for sql in [
+            "DELETE FROM summaries WHERE session = ?1",
+            "DELETE FROM usages WHERE session = ?1",
+        ] {
+            self.db.prepare_cached(sql)?.execute([&id])?;
+        }
         let sql = "UPDATE sessions SET forgotten_at = max(coalesce(forgotten_at, ?2), ?2), folded = 0 WHERE id = ?1";
         self.db.prepare_cached(sql)?.execute((&id, Col(at)))?;
         Ok(())

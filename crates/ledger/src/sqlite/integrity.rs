@@ -20,12 +20,13 @@ type Result<T> = std::result::Result<T, LedgerError>;
 /// Where [`ENTRY`] ends in the rows of [`entry_and_digest`].
 const BEHIND_ENTRY: usize = 10;
 /// What has a session, beside its log.
-const OF_SESSIONS: [&str; 13] = [
+const OF_SESSIONS: [&str; 14] = [
     "aliases",
     "processes",
     "turns",
     "observations",
     "summaries",
+    "usages",
     "edits",
     "receipts",
     "open_turns",

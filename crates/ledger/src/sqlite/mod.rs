@@ -22,7 +22,9 @@ mod queue;
 mod replicas;
 mod requests;
 mod sessions;
+mod telemetry;
 mod turns;
+mod usage;
 
 #[cfg(any(test, feature = "conformance"))]
 pub use cost::Cost;

@@ -127,6 +127,15 @@ fn bindings(rows: Vec<BindingRow>) -> Result<Vec<Binding>> {
     rows.into_iter().map(BindingRow::record).collect()
 }
 
+fn turn_row(row: &Row<'_>) -> rusqlite::Result<TurnRecord> {
+    Ok(TurnRecord {
+        id: get(row, 0)?,
+        session: get(row, 1)?,
+        native: row.get(2)?,
+        opened_at: get(row, 3)?,
+    })
+}
+
 impl Sessions for Tx<'_> {
     fn repository(&mut self, common_dir: &str) -> Result<Option<RepositoryRecord>> {
         Ok(self
@@ -408,15 +417,14 @@ impl Sessions for Tx<'_> {
     fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>> {
         let sql = "SELECT id, session, native, opened_at FROM turns WHERE session = ?1 ORDER BY opened_at DESC, id DESC LIMIT 1";
         let mut query = self.db.prepare_cached(sql)?;
-        let turn = |row: &Row<'_>| {
-            Ok(TurnRecord {
-                id: get(row, 0)?,
-                session: get(row, 1)?,
-                native: row.get(2)?,
-                opened_at: get(row, 3)?,
-            })
-        };
-        Ok(query.query_row([Col(session)], turn).optional()?)
+        Ok(query.query_row([Col(session)], turn_row).optional()?)
+    }
+
+    fn turns_of(&mut self, session: SessionId) -> Result<Vec<TurnRecord>> {
+        let sql = "SELECT id, session, native, opened_at FROM turns WHERE session = ?1 ORDER BY opened_at, id";
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map([Col(session)], turn_row)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     fn note_prompt(&mut self, turn: TurnId, sequence: u64) -> Result<()> {

@@ -63,7 +63,7 @@ fn table(all: &[Standing]) -> Table {
             number(lag.map(|_| standing.lag_seconds().unwrap_or_default())),
             number(lag.map(|l| l.failing)),
             number(lag.map(|l| l.parked)),
-            Cell::plain(&standing.projection.target),
+            Cell::plain(standing::target(&standing.projection)),
         ]);
     }
     table

@@ -1,8 +1,11 @@
 //! `siglum projection remove`.
 
 use serde::Serialize;
+use siglum_engine::otel::destination::KIND;
 use siglum_ledger::{DESTINATION, Durability, write};
 
+use super::standing;
+use crate::commands::otel::headers;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway;
@@ -32,20 +35,23 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     write(&mut ledger, Durability::Disk, |tx| {
         tx.drop_projection(&args.name)
     })?;
-    if projection.kind == DESTINATION {
-        gateway::drop_token(&cx.home, &projection.name);
+    match projection.kind.as_str() {
+        DESTINATION => gateway::drop_token(&cx.home, &projection.name),
+        KIND => headers::drop_all(&cx.home, &projection.name),
+        _ => {}
     }
+    let target = standing::target(&projection);
     if cx.ui.json {
         let answer = Json {
             name: projection.name,
             kind: projection.kind,
-            target: projection.target,
+            target,
         };
         return cx.ui.json(SCHEMA, answer);
     }
     cx.ui.status(format!(
         "Projection {} is gone; what it has stays in {} {}.",
-        projection.name, projection.kind, projection.target
+        projection.name, projection.kind, target
     ));
     Ok(())
 }

@@ -32,7 +32,7 @@ pub struct Json {
 
 /// A session that a projection did not take.
 #[derive(Serialize, schemars::JsonSchema)]
-struct Trouble {
+pub struct Trouble {
     session: String,
     /// The receipt that it did not take.
     receipt: u64,
@@ -47,7 +47,7 @@ struct Trouble {
 }
 
 impl Trouble {
-    fn of(delivery: &Delivery) -> Self {
+    pub fn of(delivery: &Delivery) -> Self {
         let next = match delivery.parked_at {
             Some(_) => None,
             None => Some(delivery.retry_at.to_string()),
@@ -85,7 +85,7 @@ fn print(cx: &Cx, standing: &Standing, troubled: &[Delivery]) -> Result<(), Comm
         "{}  {} {}",
         cx.ui.paint(Style::Id, &p.name),
         p.kind,
-        p.target
+        standing::target(p)
     ))?;
     cx.ui.line(format!(
         "{}: {}; follows since {}",

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use siglum_domain::Timestamp;
+use siglum_engine::otel::destination::Destination;
 use siglum_engine::replica;
 use siglum_ledger::{DESTINATION, Lag, Ledger, LedgerError, Projection, read};
 
@@ -114,6 +115,14 @@ fn reached(projection: &Projection) -> Result<(), String> {
     }
 }
 
+/// Where a projection is, for people: of settings, the address in them.
+pub fn target(projection: &Projection) -> String {
+    match Destination::of(projection) {
+        Some(Ok(destination)) => destination.endpoint.to_string(),
+        _ => projection.target.clone(),
+    }
+}
+
 impl Standing {
     pub fn health(&self) -> Health {
         match &self.lag {
@@ -185,7 +194,7 @@ impl Standing {
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct StandingJson {
     name: String,
-    /// `directory`, `program`, `gateway`, or what a program that feeds it itself calls it.
+    /// `directory`, `program`, `gateway`, `otlp`, or what a program that feeds it itself calls it.
     kind: String,
     target: String,
     /// Since when it follows.
@@ -218,7 +227,7 @@ impl StandingJson {
         Self {
             name: p.name.clone(),
             kind: p.kind.clone(),
-            target: p.target.clone(),
+            target: target(p),
             added_at: p.at.to_string(),
             health: standing.health().word().to_owned(),
             problem: lag.err().cloned(),

@@ -297,6 +297,7 @@ pub const fn origin(origin: SessionOrigin) -> &'static str {
         SessionOrigin::Import => "import",
         SessionOrigin::Api => "api",
         SessionOrigin::Launch => "launch",
+        SessionOrigin::Telemetry => "telemetry",
     }
 }
 

@@ -10,10 +10,14 @@ use std::time::{Duration, Instant};
 use siglum_domain::Timestamp;
 use siglum_egress::Timeouts;
 use siglum_engine::World;
+use siglum_engine::otel::Sessions;
+use siglum_engine::otel::destination::{Destination, DestinationError, Sends};
 use siglum_engine::project::{self, KINDS, Sink};
 use siglum_engine::replica::{self, Destined, Sender};
 use siglum_ledger::{DESTINATION, Ledger, LedgerError, Projection, read};
 
+use crate::clock;
+use crate::commands::otel::headers;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway::{self, Way};
@@ -174,7 +178,23 @@ fn feed_of(cx: &Cx, projection: &Projection) -> Option<Feed> {
         let client = gateway::client(&cx.home, projection, Timeouts::default()).ok()?;
         return Some(Feed::Gateway(Box::new((Sender::default(), Way(client)))));
     }
+    if let Some(destination) = Destination::of(projection) {
+        return traces(cx, &projection.name, destination);
+    }
     project::sink(projection).map(Feed::Sink)
+}
+
+/// How a server gets traces of sessions.
+fn traces(cx: &Cx, name: &str, destination: Result<Destination, DestinationError>) -> Option<Feed> {
+    let destination = destination
+        .inspect_err(|e| tracing::error!("destination {name}: {e}"))
+        .ok()?;
+    if destination.sends != Sends::Sessions {
+        return None;
+    }
+    let client = headers::client(&cx.home, name, &destination);
+    let sink = Sessions::new(name, destination, client, Box::new(clock::now));
+    Some(Feed::Sink(Box::new(sink)))
 }
 
 impl AtWork {

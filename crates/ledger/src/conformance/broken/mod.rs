@@ -18,8 +18,10 @@ mod queue;
 mod replicas;
 mod requests;
 mod sessions;
+mod telemetry;
 mod tests;
 mod turns;
+mod usage;
 mod verbs;
 
 use fault::{Fault, Kind};

@@ -35,6 +35,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     List bindings(session: SessionId) -> Vec<Binding>;
     Own turn(session: SessionId, native: &str, fresh: TurnId, at: Timestamp) -> TurnId;
     Find last_turn(session: SessionId) -> Option<TurnRecord>;
+    List turns_of(session: SessionId) -> Vec<TurnRecord>;
     Write note_prompt(turn: TurnId, sequence: u64) -> ();
     Find first_asked(session: SessionId) -> Option<(TurnId, u64)>;
     Find last_asked(session: SessionId, until: Timestamp) -> Option<(TurnId, u64)>;

@@ -2,7 +2,7 @@
 
 use super::{
     Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, pipelines,
-    projections, queue, replicas, requests, sessions, turns,
+    projections, queue, replicas, requests, sessions, telemetry, turns, usage,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -112,6 +112,26 @@ fn broken_pipelines_are_caught() {
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     let keyed = Kind::Find.faults("keyed_pipeline_event");
     all_caught(own.chain(lists).chain(verbs).chain(keyed));
+}
+
+#[test]
+fn broken_usage_is_caught() {
+    let own = usage::FAULTS.iter().copied();
+    let lists = usage::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(
+        own.chain(lists)
+            .chain(faults(usage::USAGES, usage::LIMITED)),
+    );
+}
+
+#[test]
+fn broken_telemetry_is_caught() {
+    let verbs = faults(telemetry::TELEMETRY, telemetry::LIMITED);
+    let own = telemetry::FAULTS.iter().copied();
+    let lists = telemetry::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(own.chain(lists).chain(verbs));
 }
 
 #[test]

@@ -139,16 +139,20 @@ impl Sink for FaultySink<'_> {
         self.inner.position(session)
     }
 
-    fn take(&mut self, sealed: &Sealed<'_>) -> Result<(), SinkError> {
-        let what = self.what(sealed).to_owned();
+    fn take(&mut self, ledger: &mut dyn Ledger, sealed: &[Sealed<'_>]) -> Result<(), SinkError> {
+        let Some(first) = sealed.first() else {
+            return Ok(());
+        };
+        let what = self.what(first).to_owned();
         match what.as_str() {
             "refuse" => return Err(SinkError::Refused("told to refuse".to_owned())),
             "fail" => return Err(SinkError::Unavailable("told to fail".to_owned())),
             "die before" => die(),
             _ => {}
         }
-        self.inner.take(sealed)?;
-        self.took.push((sealed.session.id, sealed.receipt.number));
+        self.inner.take(ledger, sealed)?;
+        let took = sealed.iter().map(|s| (s.session.id, s.receipt.number));
+        self.took.extend(took);
         match what.as_str() {
             "apply, then fail" => Err(SinkError::Unavailable("told to fail".to_owned())),
             "die after" => {

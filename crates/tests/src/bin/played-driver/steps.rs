@@ -270,7 +270,7 @@ impl Player {
                     receipt: &receipt,
                     entries: &entries,
                 };
-                sink.take(&sealed).unwrap();
+                sink.take(ledger, &[sealed]).unwrap();
                 Ok(json!({}))
             }
             "retry" => project::retry(world, ledger, name, one).map(|n| json!({ "sessions": n })),

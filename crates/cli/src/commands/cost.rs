@@ -1,0 +1,377 @@
+//! `siglum cost`: what sessions used and what that costs.
+
+mod json;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use siglum_domain::fold::Records;
+use siglum_domain::link::Link;
+use siglum_domain::observation::Tokens;
+use siglum_domain::price::{Cost, Prices};
+use siglum_domain::{AgentName, SessionId, TurnId};
+use siglum_engine::cost::{self, By, CostQuery, CostRow, Costs, Explained, Sum};
+use siglum_engine::{find, worker};
+use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
+
+use super::time::Period;
+use crate::config;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Cell, Style, Table};
+
+pub use json::Json;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.cost/1";
+
+/// How many sessions are folded at a time.
+const FOLDED: usize = 64;
+
+/// Show what sessions used, and what that costs at list prices
+///
+/// Each message is counted once, however many records tell of it. A model without a price is shown as unknown; a cost
+/// with an unknown part says so. Where several issues, pull requests, roles or pipelines stood when a turn ran, it is
+/// shown under each of them, and the total has it once.
+#[derive(clap::Args)]
+pub struct Args {
+    /// By what usage is summed up
+    #[arg(long, value_name = "WHAT", default_value = "session", value_parser = by())]
+    by: By,
+    #[command(flatten)]
+    period: Period,
+    /// At most so many rows; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Only this session: its id, the last digits of it, or the agent's own id
+    #[arg(long)]
+    session: Option<String>,
+    /// Only sessions of this agent
+    #[arg(long, value_name = "AGENT", value_parser = super::session::agent)]
+    agent: Option<AgentName>,
+    /// Only messages of this model
+    #[arg(long)]
+    model: Option<String>,
+    /// Only turns with this fact attached: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
+    #[arg(long, value_name = "FACT")]
+    link: Vec<Link>,
+    /// Those of all repositories, not only of this one
+    #[arg(long)]
+    all: bool,
+    /// Explain the difference to the plain sum of all records
+    #[arg(long)]
+    explain: bool,
+}
+
+fn by() -> impl clap::builder::TypedValueParser<Value = By> {
+    let find = |word: String| By::ALL.into_iter().find(|by| by.word() == word);
+    PossibleValuesParser::new(By::ALL.map(By::word))
+        .map(move |word| find(word).expect("because only these words are taken"))
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let prices = prices()?;
+    let (mut ledger, here) = cx.settled()?;
+    let session = match &args.session {
+        Some(text) => Some(find::session(&mut ledger, text)?),
+        None => None,
+    };
+    let repository = match session {
+        Some(_) => None,
+        None => super::session::list::scope(cx, args.all, here)?,
+    };
+    let query = CostQuery {
+        by: args.by,
+        session,
+        repository,
+        agent: args.agent.clone(),
+        model: args.model.clone(),
+        since: args.period.since,
+        until: args.period.until,
+        links: args.link.clone(),
+    };
+    let world = cx.world()?;
+    while worker::fold_sessions(&world, &mut ledger, FOLDED)? > 0 {}
+    let mut costs = cost::cost(&mut ledger, &query, &prices, &ui::day)?;
+    let more = args.limit > 0 && costs.rows.len() > args.limit;
+    costs
+        .rows
+        .truncate(if more { args.limit } else { costs.rows.len() });
+    let repositories = read(&mut ledger, |tx| tx.repositories())?;
+    if cx.ui.json {
+        let answer = Answer {
+            by: args.by,
+            costs: &costs,
+            more,
+            prices: &prices,
+            repositories: &repositories,
+        };
+        return cx.ui.json(SCHEMA, Json::of(&answer, args.explain));
+    }
+    if costs.rows.is_empty() && !args.explain {
+        return nothing(cx, &mut ledger);
+    }
+    cx.ui.table(&table(args, &costs, &repositories))?;
+    if args.explain {
+        cx.ui.line("")?;
+        cx.ui.table(&explained(&costs.explained))?;
+    }
+    tell(cx, &costs, more);
+    Ok(())
+}
+
+/// What is told in JSON.
+struct Answer<'a> {
+    by: By,
+    costs: &'a Costs,
+    more: bool,
+    prices: &'a Prices,
+    repositories: &'a [RepositoryRecord],
+}
+
+/// The user's own prices.
+fn prices_file() -> PathBuf {
+    config::user_file().with_file_name("prices.json")
+}
+
+/// The prices that come with the program, and before them the user's own.
+fn prices() -> Result<Prices, CommandError> {
+    let file = prices_file();
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Prices::built_in().clone()),
+        Err(error) => return Err(CommandError::failed(format!("{}: {error}", file.display()))),
+    };
+    let own = Prices::parse(&text);
+    own.map(|own| own.before(Prices::built_in()))
+        .map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|s| format!(": {s}"));
+            let cause = cause.unwrap_or_default();
+            CommandError::failed(format!("{}: {error}{cause}", file.display()))
+                .hint("Mend the file, or take it away to use the prices that come with Siglum.")
+        })
+}
+
+fn nothing(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
+    let any = siglum_ledger::UsageFilter {
+        limit: 1,
+        ..Default::default()
+    };
+    let some = !read(ledger, |tx| tx.usages(&any))?.is_empty();
+    cx.ui.status(if some {
+        "No usage fits; `siglum cost --all --limit 0` shows all of it."
+    } else {
+        "No usage is recorded yet: it comes with the agents' transcripts and telemetry."
+    });
+    Ok(())
+}
+
+fn tell(cx: &Cx, costs: &Costs, more: bool) {
+    if more {
+        cx.ui.hint("There are more; `--limit 0` shows all of them.");
+    }
+    if costs.overlapping > 0 {
+        cx.ui.hint(format!(
+            "Rows overlap: {} stood under more than one of them; the total has each once.",
+            ui::plural(costs.overlapping, "message")
+        ));
+    }
+    if !costs.total.cost.is_whole() {
+        cx.ui.hint(format!(
+            "Some models have no price; give them one in {}.",
+            Cx::tilde(&prices_file())
+        ));
+    }
+}
+
+const TOKENS: [&str; 5] = ["INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"];
+
+fn table(args: &Args, costs: &Costs, repositories: &[RepositoryRecord]) -> Table {
+    let of_repository = matches!(args.by, By::Branch | By::Issue | By::Pr | By::Commit);
+    let (named, titled) = (of_repository && args.all, is_titled(args.by));
+    let mut heading = vec![heading(args.by)];
+    heading.extend(named.then_some("REPOSITORY"));
+    heading.extend(TOKENS);
+    heading.extend(titled.then_some("TITLE"));
+    let mut table = Table::new(heading);
+    for row in &costs.rows {
+        let mut cells = vec![label(args.by, row, repositories)];
+        if named {
+            let record = record(row, repositories);
+            cells.push(Cell::plain(record.map(name).unwrap_or_default()));
+        }
+        cells.extend(used(&row.sum));
+        if titled {
+            cells.push(Cell::plain(row.title.as_deref().unwrap_or_default()));
+        }
+        table.row(cells);
+    }
+    let overlap = costs.overlapping > 0;
+    let mut cells = vec![Cell::plain(if overlap {
+        "total (rows overlap)"
+    } else {
+        "total"
+    })];
+    cells.extend(named.then(|| Cell::plain("")));
+    cells.extend(used(&costs.total));
+    cells.extend(titled.then(|| Cell::plain("")));
+    table.row(cells);
+    table
+}
+
+const fn is_titled(by: By) -> bool {
+    matches!(by, By::Session | By::Turn | By::Commit)
+}
+
+const fn heading(by: By) -> &'static str {
+    match by {
+        By::Session => "SESSION",
+        By::Turn => "TURN",
+        By::Day => "DAY",
+        By::Agent => "AGENT",
+        By::Model => "MODEL",
+        By::Repository => "REPOSITORY",
+        By::Branch => "BRANCH",
+        By::Issue => "ISSUE",
+        By::Pr => "PR",
+        By::Role => "ROLE",
+        By::Pipeline => "PIPELINE",
+        By::Commit => "COMMIT",
+    }
+}
+
+fn label(by: By, row: &CostRow, repositories: &[RepositoryRecord]) -> Cell {
+    let Some(value) = &row.key.value else {
+        return Cell::styled(Style::Dim, by.without());
+    };
+    let short = match by {
+        By::Session => value.parse::<SessionId>().ok().map(|id| id.short()),
+        By::Turn => value.parse::<TurnId>().ok().map(|id| id.short()),
+        By::Commit => Some(value.chars().take(7).collect()),
+        By::Repository => record(row, repositories).map(name),
+        _ => None,
+    };
+    let style = match by {
+        By::Session | By::Turn | By::Commit => Style::Id,
+        By::Day => Style::Time,
+        _ => Style::Agent,
+    };
+    Cell::styled(style, short.unwrap_or_else(|| value.clone()))
+}
+
+fn record<'r>(row: &CostRow, repositories: &'r [RepositoryRecord]) -> Option<&'r RepositoryRecord> {
+    let of_row = |r: &&RepositoryRecord| Some(r.id) == row.key.repository;
+    repositories.iter().find(of_row)
+}
+
+/// The name of a repository as people know it: that of its first checkout.
+fn name(record: &RepositoryRecord) -> String {
+    let path = record
+        .worktrees
+        .first()
+        .map_or(&record.common_dir, |w| &w.0);
+    let last = path.rsplit('/').find(|part| !part.is_empty());
+    last.unwrap_or(path).to_owned()
+}
+
+fn used(sum: &Sum) -> Vec<Cell> {
+    let mut cells = numbers(sum.tokens);
+    let cost = Cell::number(dollars(&sum.cost));
+    cells.push(if sum.cost.is_whole() {
+        cost
+    } else {
+        cost.with(Style::Warning)
+    });
+    cells
+}
+
+fn numbers(tokens: Tokens) -> Vec<Cell> {
+    [
+        tokens.input,
+        tokens.output,
+        tokens.cache_read,
+        tokens.cache_write,
+    ]
+    .map(|n| Cell::number(ui::count(n)))
+    .to_vec()
+}
+
+/// `$1.2345`, `unknown`, or both.
+fn dollars(cost: &Cost) -> String {
+    let tenths = cost.known.0.saturating_add(50_000) / 100_000;
+    let known = match (cost.known.0, tenths) {
+        (1.., 0) => "<$0.0001".to_owned(),
+        _ => format!("${}.{:04}", tenths / 10_000, tenths % 10_000),
+    };
+    match (cost.is_whole(), cost.known.0) {
+        (true, _) => known,
+        (false, 0) => "unknown".to_owned(),
+        (false, _) => format!("{known} + unknown"),
+    }
+}
+
+/// The parts that make the difference between all records and those that are counted.
+fn explained(explained: &Explained) -> Table {
+    let heading = [
+        "RECORDS",
+        "COUNT",
+        "INPUT",
+        "OUTPUT",
+        "CACHE READ",
+        "CACHE WRITE",
+        "",
+    ];
+    let mut table = Table::new(heading.to_vec());
+    let rows: [(&str, &Records); 5] = [
+        ("all records", &explained.records),
+        ("- told again by the same source", &explained.repeated),
+        ("- told by another source, too", &explained.retold),
+        ("- copied from another session", &explained.copied),
+        ("= counted, one for each message", &explained.counted),
+    ];
+    for (what, records) in rows {
+        let mut cells = vec![Cell::plain(what), Cell::number(ui::count(records.count))];
+        cells.extend(numbers(records.tokens));
+        cells.push(Cell::plain(""));
+        table.row(cells);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use siglum_domain::price::NanoUsd;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(known: u128, unpriced: u64, expected: &str) {
+        let unpriced = Tokens {
+            input: unpriced,
+            ..Tokens::default()
+        };
+        let known = NanoUsd(known);
+        assert_eq!(dollars(&Cost { known, unpriced }), expected);
+    }
+
+    #[test]
+    fn money_is_shown_to_a_hundredth_of_a_cent() {
+        check(0, 0, "$0.0000");
+        check(1, 0, "<$0.0001");
+        check(49_999, 0, "<$0.0001");
+        check(50_000, 0, "$0.0001");
+        check(1_234_567_890, 0, "$1.2346");
+        check(1_999_950_000, 0, "$2.0000");
+        check(0, 1, "unknown");
+        check(1_500_000_000, 1, "$1.5000 + unknown");
+    }
+
+    #[test]
+    fn every_way_to_sum_up_has_a_word() {
+        for by in By::ALL {
+            assert_eq!(heading(by).to_lowercase(), by.word());
+        }
+    }
+}

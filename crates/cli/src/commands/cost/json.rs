@@ -1,0 +1,154 @@
+//! The JSON form of the answer.
+
+use serde::Serialize;
+use siglum_domain::fold::Records;
+use siglum_engine::cost::{CostRow, Explained, Sum};
+
+use super::Answer;
+use crate::commands::session::list::Tokens;
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// By what usage is summed up.
+    by: String,
+    rows: Vec<Row>,
+    /// Whether there are more rows than were asked for; the total has them, too.
+    more: bool,
+    /// All messages, each once.
+    total: Used,
+    /// Messages that stand under more than one row.
+    overlapping: u64,
+    /// Sessions whose newest entries are not counted yet.
+    waiting: u64,
+    /// The day on which the prices were last looked through.
+    prices: String,
+    /// The difference to the plain sum of all records, if it was asked for.
+    explained: Option<ExplainedJson>,
+}
+
+/// One row.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Row {
+    /// What it is of: an id, a name, a number or a day; absent where it is not known or there is none.
+    key: Option<String>,
+    /// The git common directory of the repository that the key means something in.
+    repository: Option<String>,
+    /// The session that the key means something in.
+    session: Option<String>,
+    /// The title of the session, or the first line of the commit's message.
+    title: Option<String>,
+    /// When the last of its messages was written.
+    last_at: String,
+    messages: u64,
+    tokens: Tokens,
+    cost: CostJson,
+}
+
+/// What was used.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Used {
+    messages: u64,
+    tokens: Tokens,
+    cost: CostJson,
+}
+
+/// What it costs.
+#[derive(Serialize, schemars::JsonSchema)]
+struct CostJson {
+    /// What is known of it, in billionths of a US dollar.
+    nano_usd: u64,
+    /// The same in dollars.
+    usd: String,
+    /// Whether all of it is known.
+    complete: bool,
+    /// The tokens of models that have no price.
+    unpriced: Tokens,
+}
+
+/// What became of the records.
+#[derive(Serialize, schemars::JsonSchema)]
+struct ExplainedJson {
+    /// All records, and their plain sum.
+    records: RecordsJson,
+    /// Those by which the same source told of a message again.
+    repeated: RecordsJson,
+    /// Those by which another source told of a message, too.
+    retold: RecordsJson,
+    /// Those of messages that were copied from another session.
+    copied: RecordsJson,
+    /// Those that are counted, one for each message.
+    counted: RecordsJson,
+}
+
+/// Records and their tokens.
+#[derive(Serialize, schemars::JsonSchema)]
+struct RecordsJson {
+    count: u64,
+    tokens: Tokens,
+}
+
+impl Json {
+    pub(super) fn of(answer: &Answer<'_>, explain: bool) -> Self {
+        let costs = answer.costs;
+        let row = |row| Row::of(answer, row);
+        Self {
+            by: answer.by.word().to_owned(),
+            rows: costs.rows.iter().map(row).collect(),
+            more: answer.more,
+            total: Used::of(&costs.total),
+            overlapping: costs.overlapping,
+            waiting: costs.waiting as u64,
+            prices: answer.prices.date().to_owned(),
+            explained: explain.then(|| ExplainedJson::of(&costs.explained)),
+        }
+    }
+}
+
+impl Row {
+    fn of(answer: &Answer<'_>, row: &CostRow) -> Self {
+        let repository = super::record(row, answer.repositories);
+        let used = Used::of(&row.sum);
+        Self {
+            key: row.key.value.clone(),
+            repository: repository.map(|r| r.common_dir.clone()),
+            session: row.key.session.map(|s| s.to_string()),
+            title: row.title.clone(),
+            last_at: row.last_at.to_string(),
+            messages: used.messages,
+            tokens: used.tokens,
+            cost: used.cost,
+        }
+    }
+}
+
+impl Used {
+    fn of(sum: &Sum) -> Self {
+        Self {
+            messages: sum.messages,
+            tokens: sum.tokens.into(),
+            cost: CostJson {
+                nano_usd: sum.cost.known.saturating(),
+                usd: sum.cost.known.to_string(),
+                complete: sum.cost.is_whole(),
+                unpriced: sum.cost.unpriced.into(),
+            },
+        }
+    }
+}
+
+impl ExplainedJson {
+    fn of(explained: &Explained) -> Self {
+        let records = |r: Records| RecordsJson {
+            count: r.count,
+            tokens: r.tokens.into(),
+        };
+        Self {
+            records: records(explained.records),
+            repeated: records(explained.repeated),
+            retold: records(explained.retold),
+            copied: records(explained.copied),
+            counted: records(explained.counted),
+        }
+    }
+}

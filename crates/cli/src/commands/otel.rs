@@ -1,0 +1,44 @@
+//! `siglum otel`: servers that get traces. One file per verb.
+
+pub mod add;
+pub mod headers;
+pub mod list;
+pub mod remove;
+pub mod test;
+
+use siglum_engine::otel::destination::{Destination, KIND};
+use siglum_ledger::{Projection, SqliteLedger, read};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// Have every committed turn sent as a trace to a server that speaks OTLP
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Add(add::Args),
+    List(list::Args),
+    Test(test::Args),
+    Remove(remove::Args),
+}
+
+pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
+    match command {
+        Command::Add(args) => add::run(args, cx),
+        Command::List(args) => list::run(args, cx),
+        Command::Test(args) => test::run(args, cx),
+        Command::Remove(args) => remove::run(args, cx),
+    }
+}
+
+/// The destination of this name.
+fn named(ledger: &mut SqliteLedger, name: &str) -> Result<(Projection, Destination), CommandError> {
+    let known = read(ledger, |tx| tx.projections())?;
+    let found = known.into_iter().find(|p| p.name == name && p.kind == KIND);
+    let projection = found.ok_or_else(|| {
+        let name = crate::ui::one_line(name, 80);
+        CommandError::not_found(format!("no destination of traces is called `{name}`"))
+            .hint("`siglum otel list` shows what there is.")
+    })?;
+    let destination = Destination::parse(&projection.target).map_err(CommandError::failed)?;
+    Ok((projection, destination))
+}

@@ -1,0 +1,221 @@
+//! `siglum otel add`.
+
+use serde::Serialize;
+use siglum_egress::Plain;
+use siglum_egress::otlp::{Compression, Protocol};
+use siglum_engine::otel::destination::{Backlog, Content, Destination, KIND, Sample, Sends};
+use siglum_engine::project;
+use siglum_ledger::{Projection, read};
+
+use super::headers::{self, Given};
+use crate::commands::projection::add::name;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::{gateway, platform};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.otel.add/1";
+
+/// Add a server that speaks OTLP: every committed turn is sent to it as a trace, old ones too
+///
+/// The address is the endpoint as OTEL_EXPORTER_OTLP_ENDPOINT has it: over HTTP, /v1/traces and /v1/logs are added to
+/// it. One that ends in /v1/traces is taken as it is, and gets traces alone. Prompts, answers and what tools said stay
+/// here unless `--content` is given. For a server that is there already, its settings become those of this command,
+/// and nothing is sent again.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to call it: up to 64 of a-z, 0-9 and -
+    #[arg(value_name = "NAME", value_parser = name)]
+    name: String,
+    /// The endpoint: https://…, or http://… on this machine
+    #[arg(value_name = "URL")]
+    url: String,
+    /// How to send: http/protobuf, http/json or grpc
+    #[arg(long, value_name = "PROTOCOL", default_value_t = Protocol::HttpProtobuf)]
+    protocol: Protocol,
+    /// A header of each request that is no secret
+    #[arg(long, value_name = "NAME=VALUE")]
+    header: Vec<String>,
+    /// A header whose value is in a file; it is kept, for your eyes alone
+    #[arg(long, value_name = "NAME=PATH")]
+    header_file: Vec<String>,
+    /// A header whose value is in a variable now; it is kept, for your eyes alone
+    #[arg(long, value_name = "NAME=VARIABLE")]
+    header_env: Vec<String>,
+    /// Do not pack requests
+    #[arg(long)]
+    no_gzip: bool,
+    /// Send prompts, answers and what tools said, too, redacted
+    #[arg(long)]
+    content: bool,
+    /// Send this part of all sessions, each as a whole, such as 10%
+    #[arg(long, value_name = "PART", default_value_t = Sample::ALL)]
+    sample: Sample,
+    /// Forward what agents themselves send to the gateway, instead of traces of turns
+    #[arg(long)]
+    native: bool,
+    /// For how many days what cannot be sent waits
+    #[arg(long, value_name = "DAYS", default_value_t = Backlog::default().days,
+          value_parser = clap::value_parser!(u16).range(1..=3650))]
+    keep_days: u16,
+    /// Send without encryption, to another machine, too
+    #[arg(long)]
+    allow_plain: bool,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    name: String,
+    endpoint: String,
+    /// `http/protobuf`, `http/json` or `grpc`.
+    protocol: String,
+    /// `added`, `changed`, or `before`: it was there already, just so.
+    outcome: String,
+}
+
+/// What became of what was there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Added,
+    Changed,
+    Before,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let given = given(args, cx)?;
+    let destination = destination(args, &given)?;
+    let target = destination.to_json();
+    let (mut ledger, _) = cx.settled()?;
+    let known = read(&mut ledger, |tx| tx.projections())?;
+    let mut outcome = compare(&known, args, &destination)?;
+    if outcome == Outcome::Before && !headers::are_kept(&cx.home, &args.name, &given.secrets) {
+        outcome = Outcome::Changed;
+    }
+    if outcome != Outcome::Before {
+        headers::keep_all(&cx.home, &args.name, &given.secrets)?;
+        project::add(&*cx.world()?, &mut ledger, &args.name, KIND, &target)?;
+    }
+    platform::start_worker(&cx.home);
+    if destination.content == Content::On {
+        cx.ui.warning(format!(
+            "prompts, answers and what tools said leave this machine for {}; secrets that are recognised are taken out before",
+            destination.endpoint
+        ));
+    }
+    tell(cx, args, &destination, outcome)
+}
+
+fn tell(
+    cx: &Cx,
+    args: &Args,
+    destination: &Destination,
+    outcome: Outcome,
+) -> Result<(), CommandError> {
+    let (name, endpoint) = (&args.name, &destination.endpoint);
+    if cx.ui.json {
+        let outcome = match outcome {
+            Outcome::Added => "added",
+            Outcome::Changed => "changed",
+            Outcome::Before => "before",
+        };
+        let answer = Json {
+            name: name.clone(),
+            endpoint: endpoint.to_string(),
+            protocol: destination.protocol.to_string(),
+            outcome: outcome.to_owned(),
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    cx.ui.status(match (outcome, destination.sends) {
+        (Outcome::Before, _) => format!("Destination {name} was there already."),
+        (Outcome::Changed, _) => format!("Destination {name} has these settings now."),
+        (Outcome::Added, Sends::Sessions) => {
+            format!("Destination {name} gets traces of committed turns at {endpoint} now.")
+        }
+        (Outcome::Added, Sends::Native) => {
+            format!("Destination {name} gets what agents send at {endpoint} now.")
+        }
+    });
+    cx.ui.hint(format!(
+        "`siglum otel test {name}` asks whether it takes them."
+    ));
+    Ok(())
+}
+
+fn given(args: &Args, cx: &Cx) -> Result<Given, CommandError> {
+    let mut given = Given::default();
+    for text in &args.header {
+        given.told(text)?;
+    }
+    for text in &args.header_file {
+        given.in_file(&cx.dir, text)?;
+    }
+    for text in &args.header_env {
+        given.in_variable(text)?;
+    }
+    Ok(given)
+}
+
+fn destination(args: &Args, given: &Given) -> Result<Destination, CommandError> {
+    let plain = match args.allow_plain {
+        true => Plain::Anywhere,
+        false => Plain::Loopback,
+    };
+    let endpoint = gateway::address(&args.url, plain)?;
+    let destination = Destination::new(endpoint, args.protocol).map_err(CommandError::usage)?;
+    if args.protocol == Protocol::Grpc && !cfg!(feature = "grpc") {
+        return Err(CommandError::usage("this program was built without gRPC"));
+    }
+    Ok(Destination {
+        compression: match args.no_gzip {
+            true => Compression::None,
+            false => Compression::Gzip,
+        },
+        sends: match args.native {
+            true => Sends::Native,
+            false => Sends::Sessions,
+        },
+        content: match args.content {
+            true => Content::On,
+            false => Content::Off,
+        },
+        sample: args.sample,
+        headers: given.headers.clone(),
+        backlog: Backlog {
+            days: args.keep_days,
+            ..destination.backlog
+        },
+        ..destination
+    })
+}
+
+/// What becomes of what is there. A name stays with its endpoint: how far it has come is true of that one only.
+fn compare(
+    known: &[Projection],
+    args: &Args,
+    destination: &Destination,
+) -> Result<Outcome, CommandError> {
+    let Some(other) = known.iter().find(|p| p.name == args.name) else {
+        return Ok(Outcome::Added);
+    };
+    let before = Destination::of(other).and_then(Result::ok);
+    match before {
+        Some(before) if before == *destination => Ok(Outcome::Before),
+        Some(before)
+            if before.endpoint == destination.endpoint && before.sends == destination.sends =>
+        {
+            Ok(Outcome::Changed)
+        }
+        _ => Err(CommandError::failed(format!(
+            "`{}` is another projection: {} {}",
+            other.name,
+            other.kind,
+            crate::commands::projection::standing::target(other)
+        ))
+        .hint(format!(
+            "`siglum otel remove {}` first, or take another name.",
+            other.name
+        ))),
+    }
+}

@@ -1,0 +1,200 @@
+//! `siglum otel list`.
+
+use serde::Serialize;
+use siglum_egress::otlp::Compression;
+use siglum_engine::otel::destination::{Content, Destination, DestinationError, Sends};
+use siglum_ledger::{Delivery, SqliteLedger, read};
+
+use crate::clock;
+use crate::commands::projection::show::Trouble;
+use crate::commands::projection::standing::{self, Standing, StandingJson};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.otel.list/1";
+/// How many sessions that fail are shown for each.
+const SESSIONS: usize = 200;
+
+/// List servers that get traces: what each gets, how far it is, and what it did not take
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    destinations: Vec<DestinationJson>,
+}
+
+#[derive(Serialize, schemars::JsonSchema)]
+struct DestinationJson {
+    /// How far it is.
+    standing: StandingJson,
+    /// What it gets; absent where the settings cannot be read.
+    settings: Option<SettingsJson>,
+    /// Why the settings cannot be read.
+    problem: Option<String>,
+    /// Sessions that fail or are set aside, 200 at most.
+    troubled: Vec<Trouble>,
+}
+
+#[derive(Serialize, schemars::JsonSchema)]
+struct SettingsJson {
+    endpoint: String,
+    /// `http/protobuf`, `http/json` or `grpc`.
+    protocol: String,
+    gzip: bool,
+    /// `sessions`: traces of turns; `native`: what agents themselves send.
+    sends: String,
+    /// The one signal that the endpoint is for: `traces`, `logs` or `metrics`; absent where it is for all.
+    only: Option<String>,
+    /// Whether prompts, answers and what tools said are sent.
+    content: bool,
+    /// Which part of all sessions is sent, in thousandths.
+    sample_per_mille: u16,
+    /// The names of the headers that are sent.
+    headers: Vec<String>,
+    /// For how many days what cannot be sent waits.
+    keep_days: u16,
+}
+
+impl SettingsJson {
+    fn of(destination: &Destination) -> Self {
+        Self {
+            endpoint: destination.endpoint.to_string(),
+            protocol: destination.protocol.to_string(),
+            gzip: destination.compression == Compression::Gzip,
+            sends: destination.sends.word().to_owned(),
+            only: destination.only().map(str::to_owned),
+            content: destination.content == Content::On,
+            sample_per_mille: destination.sample.as_per_mille(),
+            headers: destination.headers.iter().map(|h| h.name.clone()).collect(),
+            keep_days: destination.backlog.days,
+        }
+    }
+}
+
+/// A destination and how it stands.
+struct Row {
+    standing: Standing,
+    settings: Result<Destination, DestinationError>,
+    troubled: Vec<Delivery>,
+}
+
+pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let rows = rows(&mut ledger)?;
+    if cx.ui.json {
+        let destinations = rows.iter().map(json).collect();
+        return cx.ui.json(SCHEMA, Json { destinations });
+    }
+    if rows.is_empty() {
+        cx.ui
+            .status("Traces go nowhere; `siglum otel add` names a server for them.");
+        return Ok(());
+    }
+    cx.ui.table(&table(&rows))?;
+    for row in &rows {
+        let name = &row.standing.projection.name;
+        if let Err(why) = &row.settings {
+            cx.ui.warning(format!("{name}: {why}"));
+        }
+        if let Err(why) = &row.standing.lag {
+            cx.ui.warning(format!("nobody could look at {name}: {why}"));
+        }
+        for delivery in &row.troubled {
+            let reason = delivery.reason.as_deref().unwrap_or("no reason is known");
+            let how = match delivery.parked_at {
+                Some(_) => "is set aside",
+                None => "fails and is tried again",
+            };
+            let session = delivery.session.short();
+            cx.ui
+                .warning(format!("{name}: session {session} {how}: {reason}"));
+        }
+    }
+    Ok(())
+}
+
+fn rows(ledger: &mut SqliteLedger) -> Result<Vec<Row>, CommandError> {
+    let mut rows = Vec::new();
+    for standing in standing::all(ledger, clock::now())? {
+        let Some(settings) = Destination::of(&standing.projection) else {
+            continue;
+        };
+        let name = standing.projection.name.clone();
+        let troubled = read(ledger, |tx| tx.troubled(Some(&name), SESSIONS))?;
+        rows.push(Row {
+            standing,
+            settings,
+            troubled,
+        });
+    }
+    Ok(rows)
+}
+
+fn json(row: &Row) -> DestinationJson {
+    let settings = row.settings.as_ref();
+    DestinationJson {
+        standing: StandingJson::of(&row.standing),
+        settings: settings.ok().map(SettingsJson::of),
+        problem: settings.err().map(ToString::to_string),
+        troubled: row.troubled.iter().map(Trouble::of).collect(),
+    }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(vec![
+        "NAME",
+        "HEALTH",
+        "SENDS",
+        "CONTENT",
+        "SAMPLE",
+        "PROTOCOL",
+        "TURNS DUE",
+        "SECONDS",
+        "SET ASIDE",
+        "ENDPOINT",
+    ]);
+    for row in rows {
+        let (standing, health) = (&row.standing, row.standing.health());
+        let lag = standing.lag.as_ref().ok();
+        let number = |n: Option<u64>| match n {
+            Some(n) => Cell::number(ui::count(n)),
+            None => Cell::styled(Style::Dim, "?"),
+        };
+        let word = |of: &dyn Fn(&Destination) -> String| match &row.settings {
+            Ok(destination) => Cell::plain(of(destination)),
+            Err(_) => Cell::styled(Style::Dim, "?"),
+        };
+        table.row(vec![
+            Cell::styled(Style::Id, &standing.projection.name),
+            Cell::styled(health.style(), health.word()),
+            word(&|d| sends(d)),
+            word(&|d| {
+                if d.content == Content::On {
+                    "on"
+                } else {
+                    "off"
+                }
+                .to_owned()
+            }),
+            word(&|d| d.sample.to_string()),
+            word(&|d| d.protocol.to_string()),
+            number(lag.map(|l| l.receipts)),
+            number(lag.map(|_| standing.lag_seconds().unwrap_or_default())),
+            number(lag.map(|l| l.parked)),
+            word(&|d| d.endpoint.to_string()),
+        ]);
+    }
+    table
+}
+
+fn sends(destination: &Destination) -> String {
+    match (destination.sends, destination.only()) {
+        (Sends::Sessions, Some(only)) => format!("sessions, {only} only"),
+        (Sends::Native, Some(only)) => format!("native, {only} only"),
+        (sends, None) => sends.word().to_owned(),
+    }
+}

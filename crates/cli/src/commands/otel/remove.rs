@@ -1,0 +1,45 @@
+//! `siglum otel remove`.
+
+use serde::Serialize;
+use siglum_ledger::{Durability, write};
+
+use super::headers;
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.otel.remove/1";
+
+/// Send nothing more to a server, and forget what is kept for it; what it has stays there
+#[derive(clap::Args)]
+pub struct Args {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    name: String,
+    endpoint: String,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let (projection, destination) = super::named(&mut ledger, &args.name)?;
+    write(&mut ledger, Durability::Disk, |tx| {
+        tx.drop_projection(&projection.name)
+    })?;
+    headers::drop_all(&cx.home, &projection.name);
+    let endpoint = destination.endpoint.to_string();
+    if cx.ui.json {
+        let name = projection.name;
+        return cx.ui.json(SCHEMA, Json { name, endpoint });
+    }
+    cx.ui.status(format!(
+        "Destination {} is gone; what {endpoint} has stays there.",
+        projection.name
+    ));
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! `siglum otel test`.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use siglum_domain::IdSource as _;
+use siglum_domain::trace::{SpanId, TraceId};
+use siglum_egress::otlp::{OtlpAnswer, OtlpError, Protocol, Said, Signal};
+use siglum_engine::otel::destination::Destination;
+use siglum_telemetry::answer::Answer;
+use siglum_telemetry::probe::{self, Probe};
+
+use super::headers;
+use crate::clock::{self, Ids};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::Style;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.otel.test/1";
+
+/// Send one small trace to a server, and say what it answers
+///
+/// The trace has one span, of the session `siglum-test`, and the attribute `siglum.test`. Nothing of any session is
+/// sent.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    name: String,
+    endpoint: String,
+    /// `http/protobuf`, `http/json` or `grpc`.
+    protocol: String,
+    /// The session that the trace says it is of.
+    session: String,
+    /// The id of the trace, in hex.
+    trace_id: String,
+    /// Whether the server took it.
+    taken: bool,
+    duration_ms: u64,
+    /// What the server says beside, or why it took nothing.
+    message: Option<String>,
+    /// What may help.
+    hint: Option<String>,
+}
+
+/// What came of it.
+#[derive(Default)]
+struct Outcome {
+    taken: bool,
+    message: Option<String>,
+    hint: Option<&'static str>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let (projection, destination) = super::named(&mut ledger, &args.name)?;
+    drop(ledger);
+    let name = &projection.name;
+    let client = headers::client(&cx.home, name, &destination).map_err(|e| {
+        CommandError::failed(e).hint("`siglum otel add` with the same name keeps it again.")
+    })?;
+    if !client.takes(Signal::Traces) {
+        let endpoint = &destination.endpoint;
+        return Err(CommandError::failed(format!(
+            "{endpoint} is not for traces, and a test is one"
+        )));
+    }
+    let (trace, body) = body(destination.protocol);
+    let began = Instant::now();
+    let sent = client.send(Signal::Traces, &body);
+    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let outcome = outcome(sent);
+    let answer = Json {
+        name: name.clone(),
+        endpoint: destination.endpoint.to_string(),
+        protocol: destination.protocol.to_string(),
+        session: probe::SESSION.to_owned(),
+        trace_id: hex(&trace),
+        taken: outcome.taken,
+        duration_ms,
+        message: outcome.message,
+        hint: outcome.hint.map(str::to_owned),
+    };
+    tell(cx, &destination, answer)
+}
+
+/// A trace of its own for each test, encoded.
+fn body(protocol: Protocol) -> (TraceId, Vec<u8>) {
+    let (first, second) = (Ids.fresh(), Ids.fresh());
+    let (_, tail) = second.as_bytes().split_at(8);
+    let because = "because these ids are not zero";
+    let probe = Probe {
+        trace: TraceId::from_bytes(first.as_bytes()).expect(because),
+        span: SpanId::from_bytes(tail).expect(because),
+        at: clock::now(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let body = match protocol {
+        Protocol::HttpJson => probe.json(),
+        Protocol::HttpProtobuf | Protocol::Grpc => probe.protobuf(),
+    };
+    (probe.trace, body)
+}
+
+fn hex(trace: &TraceId) -> String {
+    trace.bytes().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn outcome(sent: Result<OtlpAnswer, OtlpError>) -> Outcome {
+    let answer = match sent {
+        Ok(answer) => answer,
+        Err(error) => {
+            return Outcome {
+                message: Some(error.to_string()),
+                hint: hint(&error),
+                ..Outcome::default()
+            };
+        }
+    };
+    match Answer::read(&answer.content_type, &answer.body) {
+        Ok(answer) if answer.rejected > 0 => Outcome {
+            message: Some(match answer.message.as_str() {
+                "" => "the server threw the span away and does not say why".to_owned(),
+                why => format!("the server threw the span away: {}", told(why)),
+            }),
+            ..Outcome::default()
+        },
+        Ok(answer) => Outcome {
+            taken: true,
+            message: Some(told(&answer.message)).filter(|text| !text.is_empty()),
+            hint: None,
+        },
+        Err(error) => Outcome {
+            message: Some(error.to_string()),
+            hint: Some(
+                "Something else than a server of telemetry answers: check the path of the endpoint.",
+            ),
+            ..Outcome::default()
+        },
+    }
+}
+
+/// A word of a server, on one line.
+fn told(text: &str) -> String {
+    crate::ui::one_line(text, 500)
+}
+
+/// What may help against a failure.
+fn hint(error: &OtlpError) -> Option<&'static str> {
+    let of_said = |said: &Said| match said {
+        said if said.is_about_credentials() => Some(
+            "Check the credential: `siglum otel add` with the same name and `--header-file NAME=PATH` keeps another one.",
+        ),
+        said if said.is_about_the_address() => Some(
+            "Check the endpoint: over HTTP, /v1/traces is added to it unless it ends so; gRPC has no path.",
+        ),
+        said if said.is_about_the_form() => {
+            Some("The server may want another `--protocol`, or `--no-gzip`.")
+        }
+        _ => None,
+    };
+    match error {
+        OtlpError::Unreachable { .. } => Some(
+            "Check that the server runs, and the port: for HTTP it is 4318 as a rule, for gRPC 4317.",
+        ),
+        OtlpError::Busy { .. } => Some("The server is there; try again later."),
+        OtlpError::TooLarge { said, .. } | OtlpError::Refused { said, .. } => of_said(said),
+    }
+}
+
+fn tell(cx: &Cx, destination: &Destination, answer: Json) -> Result<(), CommandError> {
+    let failure = (!answer.taken).then(|| {
+        let message = answer.message.clone().unwrap_or_default();
+        let error = CommandError::failed(format!(
+            "the test failed after {} ms: {message}",
+            answer.duration_ms
+        ));
+        match &answer.hint {
+            Some(hint) => error.hint(hint.clone()),
+            None => error,
+        }
+    });
+    if cx.ui.json {
+        cx.ui.json(SCHEMA, answer)?;
+    } else if failure.is_none() {
+        cx.ui.line(format!(
+            "{} took trace {} of session {} in {} ms, over {}",
+            destination.endpoint,
+            cx.ui.paint(Style::Id, &answer.trace_id),
+            answer.session,
+            answer.duration_ms,
+            answer.protocol
+        ))?;
+        if let Some(message) = &answer.message {
+            cx.ui.line(format!("It says: {message}"))?;
+        }
+    }
+    failure.map_or(Ok(()), Err)
+}

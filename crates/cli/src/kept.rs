@@ -1,0 +1,48 @@
+//! Secrets of the user that are kept for later, in files that only this user reads.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use siglum_domain::IdSource as _;
+
+use crate::clock::Ids;
+use crate::error::CommandError;
+use crate::home::Home;
+
+/// The largest file with a secret, in bytes.
+const MOST: u64 = 8 << 10;
+
+/// A secret from a file; `what` it is, for people.
+pub fn read(path: &Path, what: &str) -> Result<String, CommandError> {
+    let shown = path.display();
+    let told = |e: io::Error| CommandError::failed(format!("the {what} in {shown}: {e}"));
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(told)?;
+    if !file.metadata().map_err(told)?.is_file() {
+        return Err(CommandError::failed(format!("{shown} is not a file")));
+    }
+    file.take(MOST).read_to_string(&mut text).map_err(told)?;
+    Ok(text)
+}
+
+/// Keeps a secret under the name of a file, whole or not at all.
+pub fn write(home: &Home, name: &str, secret: &str) -> io::Result<()> {
+    let dir = home.tokens();
+    DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    let fresh = dir.join(format!(".{name}.{}", Ids.fresh().simple()));
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&fresh)?;
+    let done = file
+        .write_all(secret.as_bytes())
+        .and_then(|()| fs::rename(&fresh, dir.join(name)));
+    if done.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    done
+}

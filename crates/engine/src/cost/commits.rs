@@ -1,0 +1,89 @@
+//! The commits that a session made, in the order in which it made them.
+
+use std::collections::BTreeMap;
+
+use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
+use siglum_ledger::{CommitRecord, LedgerError, SeenBy, Transaction};
+
+/// How many commits of a session are looked at.
+const MOST: usize = 100_000;
+
+/// A commit of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Made {
+    /// When.
+    pub(super) at: Timestamp,
+    pub(super) repository: RepositoryId,
+    /// What it is called now.
+    pub(super) commit: Oid,
+    pub(super) subject: Option<String>,
+}
+
+/// The commits that a session made for certain, or likely. One that was rewritten counts as what became of it.
+pub(super) fn of(tx: &mut dyn Transaction, session: SessionId) -> Result<Vec<Made>, LedgerError> {
+    let mut records = tx.commits_of_session(session, MOST)?;
+    records.retain(|r| is_made_by(r, session));
+    let mut became: BTreeMap<(RepositoryId, Oid), Oid> = BTreeMap::new();
+    for record in &records {
+        for old in tx.rewritten_from(record.repository, &record.commit)? {
+            became.insert((record.repository, old), record.commit.clone());
+        }
+    }
+    let subject = |r: &CommitRecord| r.facts.as_ref().map(|f| f.subject.clone());
+    let subjects: BTreeMap<(RepositoryId, Oid), Option<String>> = records
+        .iter()
+        .map(|r| ((r.repository, r.commit.clone()), subject(r)))
+        .collect();
+    let mut made: Vec<Made> = records
+        .iter()
+        .map(|record| {
+            let commit = last(&became, record.repository, &record.commit);
+            let subject = subjects.get(&(record.repository, commit.clone()));
+            Made {
+                at: when(record),
+                repository: record.repository,
+                subject: subject.cloned().flatten(),
+                commit,
+            }
+        })
+        .collect();
+    made.sort_by(|a, b| (a.at, &a.commit).cmp(&(b.at, &b.commit)));
+    Ok(made)
+}
+
+fn is_made_by(record: &CommitRecord, session: SessionId) -> bool {
+    let sure = matches!(record.judgement.verdict, Verdict::Certain | Verdict::Likely);
+    sure && record.judgement.committer == Committer::Session { session }
+}
+
+/// A hook and the return of a call notice a commit at once; of any other, git tells the second.
+fn when(record: &CommitRecord) -> Timestamp {
+    match (&record.facts, record.seen_by) {
+        (Some(facts), SeenBy::Sweep | SeenBy::Import | SeenBy::Rewrite) => {
+            facts.committed.plus_millis(999)
+        }
+        _ => record.at,
+    }
+}
+
+/// What became of a commit. Rewrites that come back to it are followed once.
+fn last(
+    became: &BTreeMap<(RepositoryId, Oid), Oid>,
+    repository: RepositoryId,
+    commit: &Oid,
+) -> Oid {
+    let mut commit = commit;
+    for _ in 0..became.len() {
+        match became.get(&(repository, commit.clone())) {
+            Some(next) => commit = next,
+            None => break,
+        }
+    }
+    commit.clone()
+}
+
+/// The commit that something at this time went into: the first one made after it.
+pub(super) fn after(made: &[Made], at: Timestamp) -> Option<&Made> {
+    made.get(made.partition_point(|m| m.at < at))
+}

@@ -1,0 +1,204 @@
+//! What the ledger knows of a turn, for whoever makes spans of it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use siglum_domain::fold::Entry;
+use siglum_domain::observation::Fact;
+use siglum_domain::trace::TraceParent;
+use siglum_domain::{SessionId, TurnId};
+use siglum_ledger::{LedgerError, Relation, SessionRecord, Transaction, TurnRecord};
+use siglum_telemetry::outward::{Linked, Origin, SessionMoment, Subject, TurnPart, Why};
+
+use crate::why;
+
+/// How many checkpoints of a session are looked at, the newest ones.
+const CHECKPOINTS: usize = 1_000;
+
+/// What is to be told of a session.
+pub(super) struct Gathered {
+    pub(super) subject: Subject,
+    pub(super) parts: Vec<TurnPart>,
+    pub(super) moments: Vec<SessionMoment>,
+}
+
+/// Gathers what is told of these new entries, all of them sealed. What came before `told` was told before.
+pub(super) fn gather(
+    tx: &mut dyn Transaction,
+    record: &SessionRecord,
+    told: u64,
+    new: &[Entry],
+) -> Result<Gathered, LedgerError> {
+    let subject = subject(tx, record)?;
+    let last = new.last().map_or(told, |e| e.sequence);
+    let turns = tx.turns_of(record.id)?;
+    let touched: BTreeSet<TurnId> = new.iter().filter_map(|e| e.turn).collect();
+    let checkpoints = tx.checkpoints(Some(record.id), None, CHECKPOINTS)?;
+    let mut parts = Vec::new();
+    for (index, turn) in turns
+        .iter()
+        .enumerate()
+        .filter(|(_, t)| touched.contains(&t.id))
+    {
+        let entries = tx.entries_of_turn(record.id, turn.id, last)?;
+        let begins = entries.first().map_or(0, |e| e.sequence);
+        let ends = entries.last().map_or(0, |e| e.sequence);
+        let pins = |at: &u64| (begins..=ends).contains(at);
+        let pinned = checkpoints.iter().rev().filter(|c| {
+            let mut own = c.pins.iter().filter(|(session, _)| *session == record.id);
+            own.any(|(_, at)| pins(at))
+        });
+        parts.push(TurnPart {
+            id: turn.id,
+            index: index as u64,
+            parent: parent_in(&entries),
+            links: links(tx, record, &turns, index)?,
+            checkpoints: pinned.map(|c| (c.id, c.commit.clone())).collect(),
+            entries,
+            told,
+        });
+    }
+    let mut moments = moments(record.id, &parts, new);
+    let first = new.first().map_or(u64::MAX, |e| e.sequence);
+    for checkpoint in checkpoints.iter().rev() {
+        let mut own = checkpoint.pins.iter().filter(|(s, _)| *s == record.id);
+        if own.any(|(_, at)| (first..=last).contains(at)) {
+            let commit = checkpoint.commit.as_ref();
+            moments.push(SessionMoment::checkpoint(
+                checkpoint.id,
+                commit,
+                checkpoint.at,
+            ));
+        }
+    }
+    Ok(Gathered {
+        subject,
+        parts,
+        moments,
+    })
+}
+
+/// Who was tracing when a turn was asked for, where anybody was.
+fn parent_in(entries: &[Entry]) -> Option<TraceParent> {
+    entries.iter().find_map(|e| match e.observation.fact {
+        Fact::Traced { parent } => Some(parent),
+        _ => None,
+    })
+}
+
+fn subject(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<Subject, LedgerError> {
+    let natives = tx.aliases(record.id)?;
+    let before = match natives.len() {
+        0 | 1 => None,
+        many => natives.get(many - 2).map(ToString::to_string),
+    };
+    let previous = match record.parent {
+        Some((parent, Relation::Fork | Relation::Clear)) => {
+            let parent = tx.session(parent)?;
+            parent.map(|p| p.conversation.as_str().to_owned())
+        }
+        _ => before,
+    };
+    let repositories = match record.repository {
+        Some(_) => tx.repositories()?,
+        None => Vec::new(),
+    };
+    let mine = repositories
+        .iter()
+        .find(|r| Some(r.id) == record.repository);
+    let remotes = mine
+        .filter(|r| r.is_here())
+        .map(|r| siglum_gitstore::remotes(Path::new(&r.common_dir)));
+    let remote = remotes.and_then(|all| all.into_iter().next());
+    Ok(Subject {
+        session: record.id,
+        conversation: record.conversation.clone(),
+        agent: record.agent.clone(),
+        natives,
+        previous,
+        repository: remote.as_deref().map(without_credentials),
+        links: why::links(&tx.statements_of_session(record.id)?),
+    })
+}
+
+/// The address of a repository, as it may be shown: who may read it is nobody's business.
+fn without_credentials(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return address.to_owned();
+    };
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    format!("{scheme}://{host}/{path}")
+}
+
+/// The traces that a turn points to: that of the turn before it, or that which its session was copied after.
+fn links(
+    tx: &mut dyn Transaction,
+    record: &SessionRecord,
+    turns: &[TurnRecord],
+    index: usize,
+) -> Result<Vec<Linked>, LedgerError> {
+    let before = index.checked_sub(1).and_then(|before| turns.get(before));
+    if let Some(before) = before {
+        let origin = origin(tx, record.id, before.id)?;
+        let why = Why::Previous;
+        return Ok(vec![Linked { origin, why }]);
+    }
+    let Some((parent, Relation::Fork)) = record.parent else {
+        return Ok(Vec::new());
+    };
+    let source = tx.turns_of(parent)?;
+    let source = source
+        .iter()
+        .rev()
+        .find(|t| t.opened_at <= record.created_at);
+    let Some(source) = source else {
+        return Ok(Vec::new());
+    };
+    let origin = origin(tx, parent, source.id)?;
+    let why = Why::Fork;
+    Ok(vec![Linked { origin, why }])
+}
+
+fn origin(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    turn: TurnId,
+) -> Result<Origin, LedgerError> {
+    let entries = tx.entries_of_turn(session, turn, u64::MAX >> 1)?;
+    Ok(Origin::of(session, turn, parent_in(&entries)))
+}
+
+fn moments(session: SessionId, parts: &[TurnPart], new: &[Entry]) -> Vec<SessionMoment> {
+    let origin = |turn: TurnId| {
+        let part = parts.iter().find(|part| part.id == turn)?;
+        Some(Origin::of(session, turn, part.parent))
+    };
+    let moment = |e: &Entry| SessionMoment::of(e, e.turn.and_then(origin));
+    new.iter().filter_map(moment).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_credentials;
+
+    #[test]
+    fn an_address_is_shown_without_whoever_may_read_it() {
+        for (address, shown) in [
+            (
+                "https://me:secret@host.example/a/b.git",
+                "https://host.example/a/b.git",
+            ),
+            (
+                "https://token@host.example/a?key=secret#x",
+                "https://host.example/a",
+            ),
+            ("https://host.example/a", "https://host.example/a"),
+            ("git@host.example:a/b.git", "git@host.example:a/b.git"),
+            ("/srv/a.git", "/srv/a.git"),
+        ] {
+            assert_eq!(without_credentials(address), shown);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Telemetry that leaves: where it goes, and what of it.
+
+pub mod destination;
+mod gather;
+mod sessions;
+
+pub use sessions::{Sessions, lost};

@@ -1,0 +1,213 @@
+//! Telemetry that agents send themselves, and what has no session.
+
+use axum::Json;
+use axum::body::Body as Raw;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use siglum_domain::SessionId;
+use siglum_domain::link::NUMBER_MAX;
+use siglum_domain::trace::TraceId;
+use siglum_engine::ingest::{self, Assignment};
+use siglum_ledger::read;
+use siglum_telemetry::wire::{Encoding, Signal, status};
+
+use crate::app::App;
+use crate::body::{Body, whole};
+use crate::caller::{Launcher, Sender};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::telemetry::{Packing, Refusal, Request, take};
+use crate::wire::{
+    Assigned, AssignmentAsked, Export, Exported, Protobuf, Status, UnassignedPage, UnassignedTold,
+};
+
+/// Rows of a page.
+const PAGE: usize = 100;
+const PAGE_MOST: usize = 1_000;
+
+const PROTOBUF: &str = "application/x-protobuf";
+const JSON: &str = "application/json";
+
+/// Takes spans
+///
+/// What is sent is stored before it is answered, and joined to sessions afterwards. Records that break a rule are left
+/// out and counted in the answer; they are not to be sent again.
+#[utoipa::path(post, path = "/v1/traces", tag = "telemetry", operation_id = "take_traces",
+    security(("launcher" = []), ("session" = []), ("telemetry" = [])),
+    request_body(content((Export = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
+    responses(
+        Problems,
+        (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
+        (status = 400, description = "It cannot be read", content((Status = "application/json"), (Protobuf = "application/x-protobuf")))))]
+pub(crate) async fn traces(
+    State(app): State<App>,
+    sender: Sender,
+    headers: HeaderMap,
+    body: Raw,
+) -> Response {
+    export(&app, &sender, Signal::Traces, &headers, body).await
+}
+
+/// Takes log records
+///
+/// As for spans.
+#[utoipa::path(post, path = "/v1/logs", tag = "telemetry", operation_id = "take_logs",
+    security(("launcher" = []), ("session" = []), ("telemetry" = [])),
+    request_body(content((Export = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
+    responses(
+        Problems,
+        (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
+        (status = 400, description = "It cannot be read", content((Status = "application/json"), (Protobuf = "application/x-protobuf")))))]
+pub(crate) async fn logs(
+    State(app): State<App>,
+    sender: Sender,
+    headers: HeaderMap,
+    body: Raw,
+) -> Response {
+    export(&app, &sender, Signal::Logs, &headers, body).await
+}
+
+/// Takes data points of metrics
+///
+/// As for spans.
+#[utoipa::path(post, path = "/v1/metrics", tag = "telemetry", operation_id = "take_metrics",
+    security(("launcher" = []), ("session" = []), ("telemetry" = [])),
+    request_body(content((Export = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
+    responses(
+        Problems,
+        (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
+        (status = 400, description = "It cannot be read", content((Status = "application/json"), (Protobuf = "application/x-protobuf")))))]
+pub(crate) async fn metrics(
+    State(app): State<App>,
+    sender: Sender,
+    headers: HeaderMap,
+    body: Raw,
+) -> Response {
+    export(&app, &sender, Signal::Metrics, &headers, body).await
+}
+
+async fn export(
+    app: &App,
+    sender: &Sender,
+    signal: Signal,
+    headers: &HeaderMap,
+    body: Raw,
+) -> Response {
+    let Some(encoding) = encoding(headers) else {
+        let told = "send OTLP, with `content-type: application/x-protobuf` or `application/json`";
+        return Problem::media_type_is(told).into_response();
+    };
+    let Some(packing) = Packing::of(headers) else {
+        let told = "a body is sent as it is, or with `content-encoding: gzip`";
+        return Problem::media_type_is(told).into_response();
+    };
+    let bytes = match whole(body, app, app.limits().telemetry_body).await {
+        Ok(bytes) => bytes,
+        Err(problem) => return problem.into_response(),
+    };
+    let request = Request {
+        signal,
+        encoding,
+        packing,
+        bytes,
+    };
+    match take(app, sender, request).await {
+        Ok(answer) => told(StatusCode::OK, encoding, answer),
+        Err(Refusal::Unreadable(why)) => {
+            told(StatusCode::BAD_REQUEST, encoding, status(encoding, &why))
+        }
+        Err(Refusal::Problem(problem)) => problem.into_response(),
+    }
+}
+
+/// In which form a body is, by its headers.
+fn encoding(headers: &HeaderMap) -> Option<Encoding> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let form = value.split(';').next().unwrap_or_default().trim();
+    match form {
+        form if form.eq_ignore_ascii_case(PROTOBUF) => Some(Encoding::Protobuf),
+        form if form.eq_ignore_ascii_case(JSON) => Some(Encoding::Json),
+        _ => None,
+    }
+}
+
+/// An answer has the form of its request.
+fn told(status: StatusCode, encoding: Encoding, body: Vec<u8>) -> Response {
+    let form = match encoding {
+        Encoding::Protobuf => PROTOBUF,
+        Encoding::Json => JSON,
+    };
+    let mut response = (status, body).into_response();
+    let form = HeaderValue::from_static(form);
+    response.headers_mut().insert(header::CONTENT_TYPE, form);
+    response
+}
+
+/// Lists what no session was found for, newest first, page by page
+#[utoipa::path(get, path = "/v1/telemetry/unassigned", tag = "telemetry", operation_id = "list_unassigned",
+    security(("launcher" = [])),
+    params(
+        ("before" = Option<i64>, Query, description = "Before this number: what a page gives as `next`", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
+    ),
+    responses((status = 200, description = "What has no session", body = UnassignedPage), Problems))]
+pub(crate) async fn unassigned(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    mut query: Query,
+) -> Result<Json<UnassignedPage>, Problem> {
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let before: Option<u64> = query.parsed("before", "a whole number from 1 on")?;
+    if before.is_some_and(|n| !(1..=NUMBER_MAX).contains(&n)) {
+        return Err(Problem::invalid("before", "a whole number from 1 on"));
+    }
+    query.end()?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| tx.unassigned(before, limit + 1))
+    });
+    let mut rows = found.await??;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more).map(|row| row.sequence);
+    let unassigned = rows.iter().map(UnassignedTold::from).collect();
+    Ok(Json(UnassignedPage { unassigned, next }))
+}
+
+/// Says which session a trace belongs to; what was kept of it is joined
+#[utoipa::path(post, path = "/v1/telemetry/assignments", tag = "telemetry", operation_id = "assign_trace",
+    security(("launcher" = [])),
+    request_body = AssignmentAsked,
+    responses((status = 200, description = "It is noted", body = Assigned), Problems))]
+pub(crate) async fn assign(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    Body(asked): Body<AssignmentAsked>,
+) -> Result<Json<Assigned>, Problem> {
+    let trace: TraceId = asked.trace_id.parse().map_err(|_| {
+        Problem::invalid(
+            "trace_id",
+            "32 lower-case hexadecimal digits that are not all 0",
+        )
+    })?;
+    let session: SessionId = asked
+        .session
+        .parse()
+        .map_err(|_| Problem::invalid("session", "`ses_` and 32 hexadecimal digits"))?;
+    let by = caller.by();
+    let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        ingest::assign(here, ledger, &trace, session, &by)
+    });
+    match done.await?? {
+        Assignment::Noted => Ok(Json(Assigned {
+            trace_id: trace.to_string(),
+            session: session.to_string(),
+        })),
+        Assignment::NoSession => Err(Problem::not_found("there is no such session")),
+        Assignment::Elsewhere => Err(Problem::conflict(
+            "replica",
+            "the session is at home in another ledger, which alone extends it",
+        )),
+    }
+}

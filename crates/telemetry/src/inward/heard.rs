@@ -1,0 +1,89 @@
+//! One record, understood.
+
+use siglum_domain::observation::{Fact, Observation};
+use siglum_domain::trace::{SpanId, TraceId};
+use siglum_domain::{NativeId, Timestamp};
+
+use super::claims::{Claims, Origin};
+use super::record::Record;
+use super::teller::Teller;
+use super::{agents, foreign};
+use crate::wire::{Batch, RecordIndex};
+
+/// What one record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// Which record of its batch.
+    pub record: RecordIndex,
+    /// When it happened (a span: when it began); the epoch where the record has no time.
+    pub at: Timestamp,
+    /// Its name, for listings.
+    pub name: String,
+    /// The trace it belongs to.
+    pub trace: Option<TraceId>,
+    /// The span that it is, or that it was written in.
+    pub span: Option<SpanId>,
+    /// The span above it.
+    pub parent: Option<SpanId>,
+    /// Who it says it is from.
+    pub claims: Claims,
+    /// What it says was done.
+    pub observations: Vec<Observation>,
+}
+
+impl Heard {
+    /// What was said in a thread that was started for a sub-agent, as the session above it has it: the work is the
+    /// sub-agent's, in whatever turn of the session is open, and the thread's own turns are none of the session's.
+    #[must_use]
+    pub fn below(mut self, thread: &NativeId) -> Self {
+        let own = thread.as_str();
+        self.observations.retain(|observation| {
+            let is_turn = matches!(
+                observation.fact,
+                Fact::Prompt { .. }
+                    | Fact::Stopped { .. }
+                    | Fact::SessionStarted { .. }
+                    | Fact::SessionEnded { .. }
+            );
+            !is_turn
+        });
+        for observation in &mut self.observations {
+            observation.turn = None;
+            observation.subagent.get_or_insert_with(|| own.to_owned());
+        }
+        self.claims.subagent.get_or_insert_with(|| own.to_owned());
+        self
+    }
+}
+
+/// Listens to every record of a batch, in order.
+///
+/// The batch is expected to be redacted; texts that a person wrote are redacted again.
+#[must_use]
+pub fn hear(batch: &Batch) -> Vec<Heard> {
+    let mut heard = Vec::with_capacity(batch.records());
+    batch.each(|view| heard.push(one(&Record::of(view), view.index)));
+    heard
+}
+
+fn one(record: &Record<'_>, index: RecordIndex) -> Heard {
+    let agent = agents::recognise(record);
+    let claims = Claims::of(record, agent);
+    let mut teller = Teller::of(record);
+    teller.subagent.clone_from(&claims.subagent);
+    match agent {
+        Some(agent) => (agent.listen)(record, &mut teller),
+        None if claims.origin == Origin::Model => foreign::listen(record, &mut teller),
+        None => {}
+    }
+    Heard {
+        record: index,
+        at: record.start(),
+        name: record.short_name(),
+        trace: record.trace(),
+        span: record.span(),
+        parent: record.parent(),
+        claims,
+        observations: teller.finish(),
+    }
+}

@@ -1,0 +1,26 @@
+//! What telemetry says of identity and of work.
+//!
+//! Every record yields its claims: which agent, which session by whose id ([`Claims`]). Where the table of agents
+//! ([`agents`]) names a record as the one of its kind, it also yields observations: what an agent says in a log record
+//! and again in a span is taken from one of them, or named so that both are one event. Metrics are sums and say nothing
+//! of single events.
+//!
+//! What this deliberately does not do: resolve claims, which needs the ledger; guess a session or a turn by time.
+
+mod agents;
+mod claims;
+mod foreign;
+mod heard;
+mod lookup;
+mod record;
+mod teller;
+mod tokens;
+mod tools;
+
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod tests;
+
+pub use claims::{Claims, Origin, Reach};
+pub use heard::{Heard, hear};

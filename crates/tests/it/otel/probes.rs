@@ -1,0 +1,140 @@
+//! `siglum otel test`: one small trace, and what the server says.
+
+use super::{SECRET, secret_file};
+use crate::harness::{OtlpSink, Ran, Repo, SinkFate, World};
+
+fn add(repo: &Repo<'_>, url: &str, more: &[&str]) {
+    let args = ["otel", "add", "sink", url];
+    repo.siglum(&[&args, more].concat()).ok();
+}
+
+fn test(repo: &Repo<'_>) -> Ran {
+    repo.world.siglum(&repo.dir, &["otel", "test", "sink"])
+}
+
+#[test]
+fn a_probe_arrives_in_both_forms_with_its_header() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    let file = format!("authorization={}", secret_file(&world).display());
+    for (protocol, form, more, packed) in [
+        (
+            "http/protobuf",
+            "application/x-protobuf",
+            None,
+            Some("gzip"),
+        ),
+        ("http/json", "application/json", Some("--no-gzip"), None),
+    ] {
+        sink.forget();
+        let mut args = vec!["--protocol", protocol, "--header-file", &file];
+        args.extend(more);
+        add(&repo, &sink.url, &args);
+        let answer = world.json(&repo.dir, &["otel", "test", "sink"]);
+        assert_eq!(answer["taken"], true, "{answer}");
+        let asked = sink.asked().remove(0);
+        assert_eq!(asked.path, "/v1/traces");
+        assert_eq!(asked.header("content-type"), Some(form));
+        assert_eq!(asked.header("content-encoding"), packed);
+        assert_eq!(asked.header("authorization"), Some(SECRET));
+        let spans = sink.spans();
+        assert_eq!(spans.len(), 1);
+        let (span, attributes) = (&spans[0], &spans[0]["attributes"]);
+        assert_eq!(span["traceId"], answer["trace_id"]);
+        for key in ["session.id", "gen_ai.conversation.id"] {
+            assert_eq!(attributes[key], "siglum-test");
+        }
+        assert_eq!(attributes["siglum.test"], "true");
+        assert_eq!(span["resource"]["service.name"], "siglum");
+    }
+}
+
+#[test]
+fn an_endpoint_for_one_signal_is_taken_as_it_is() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    add(&repo, &format!("{}/x/v1/traces", sink.url), &[]);
+    let told = test(&repo).ok();
+    assert!(told.contains("session siglum-test"), "{told}");
+    assert_eq!(sink.asked()[0].path, "/x/v1/traces");
+    repo.siglum(&["otel", "remove", "sink"]).ok();
+    add(&repo, &format!("{}/v1/logs", sink.url), &[]);
+    let ran = test(&repo);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("is not for traces"), "{ran:?}");
+    assert_eq!(sink.asked().len(), 1);
+}
+
+#[test]
+fn a_failure_is_told_as_it_is_with_what_may_help() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut sink = OtlpSink::start();
+    add(&repo, &sink.url, &[]);
+    for (fate, told) in [
+        (SinkFate::Status(401, ""), ["[401]", "Check the credential"]),
+        (SinkFate::Status(404, ""), ["[404]", "Check the endpoint"]),
+        (SinkFate::Status(415, ""), ["[415]", "another `--protocol`"]),
+        (
+            SinkFate::Status(503, "retry-after: 9\r\n"),
+            ["[503]", "try again later"],
+        ),
+        (
+            SinkFate::Status(302, "location: /login\r\n"),
+            ["another address", "Check the endpoint"],
+        ),
+        (
+            SinkFate::Partly(1, "no such project"),
+            ["threw the span away", "no such project"],
+        ),
+        (SinkFate::Page, ["text/html", "check the path"]),
+        (
+            SinkFate::Inside,
+            ["cannot be reached", "Check that the server runs"],
+        ),
+        (
+            SinkFate::After,
+            ["cannot be reached", "Check that the server runs"],
+        ),
+    ] {
+        sink.fates([fate.clone()]);
+        let ran = test(&repo);
+        assert_eq!(ran.code, Some(1), "{fate:?}: {ran:?}");
+        assert!(ran.stdout.is_empty(), "{ran:?}");
+        for told in told {
+            assert!(ran.stderr.contains(told), "{fate:?}: {ran:?}");
+        }
+        assert_eq!(sink.untold(), 0);
+    }
+    // It took the span, and has something to say.
+    sink.fates([SinkFate::Partly(0, "this is the last free trace")]);
+    assert!(
+        test(&repo)
+            .ok()
+            .contains("It says: this is the last free trace")
+    );
+
+    sink.stop();
+    let ran = test(&repo);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("cannot be reached"), "{ran:?}");
+    sink.start_again();
+    test(&repo).ok();
+}
+
+#[test]
+fn a_probe_waits_for_no_credential_that_is_gone() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    let file = format!("authorization={}", secret_file(&world).display());
+    add(&repo, &sink.url, &["--header-file", &file]);
+    let kept = "tokens/sink.authorization.header";
+    std::fs::remove_file(world.siglum_home().join(kept)).unwrap();
+    let ran = test(&repo);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("not kept here any more"), "{ran:?}");
+    assert_eq!(sink.asked().len(), 0);
+}
