@@ -18,7 +18,7 @@ Environment
     LAB_MODEL     the model that Codex is told to use (default gpt-5.5, which edits by patches)
     LAB_OTEL      where the agents send their own telemetry, such as http://127.0.0.1:7477 (default: nowhere)
     LAB_OTEL_HEADERS
-                  the headers for that, such as authorization=Bearer%20TOKEN
+                  the headers for that, such as "authorization=Bearer TOKEN"
     LAB_OPENCODE_PLUGIN
                   a directory with the package that OpenCode would install at its start
     LAB_NODE      directory of a `node`, put first in PATH

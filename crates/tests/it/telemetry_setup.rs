@@ -267,7 +267,7 @@ fn what_is_launched_gets_the_variables_unless_it_has_its_own() {
         format!(
             "GEMINI_TELEMETRY_LOG_PROMPTS=false\n\
              OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:7477\n\
-             OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20{token}\n"
+             OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer {token}\n"
         )
     );
     let own = "OTEL_EXPORTER_OTLP_ENDPOINT=https://mine.example";

@@ -5,7 +5,7 @@ use super::{Export, Set};
 const NAME: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
 fn line(export: &Export) -> String {
-    format!("{NAME}={}", export.header())
+    format!("{NAME}=\"{}\"", export.header())
 }
 
 /// The lines that set the variable.

@@ -33,9 +33,10 @@ impl Export {
         format!("{}/v1/{signal}", self.gateway)
     }
 
-    /// The header, in the form of the variable for headers.
+    /// The header, in the form of the variable for headers. The blank stands as it is: Claude Code sends the value
+    /// undecoded, and all others leave a blank alone.
     fn header(&self) -> String {
-        format!("Authorization=Bearer%20{}", self.token)
+        format!("Authorization=Bearer {}", self.token)
     }
 }
 

@@ -90,7 +90,7 @@ fn what_is_set_is_what_the_agents_read() {
         claude["env"]["OTEL_EXPORTER_OTLP_ENDPOINT"],
         "http://127.0.0.1:7477"
     );
-    let header = format!("Authorization=Bearer%20{TOKEN}");
+    let header = format!("Authorization=Bearer {TOKEN}");
     assert_eq!(claude["env"]["OTEL_EXPORTER_OTLP_HEADERS"], header.as_str());
     assert_eq!(
         claude["env"]["OTEL_LOG_USER_PROMPTS"],
@@ -125,7 +125,7 @@ fn what_is_set_is_what_the_agents_read() {
 #[test]
 fn the_token_of_gemini_stands_in_its_file_of_variables() {
     let spec = spec("gemini");
-    let header = format!("OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20{TOKEN}");
+    let header = format!("OTEL_EXPORTER_OTLP_HEADERS=\"Authorization=Bearer {TOKEN}\"");
     for own in ["GEMINI_API_KEY=x\n# mine\n", "GEMINI_API_KEY=x"] {
         let before = files(spec, &[Some("{}"), Some(own)]);
         let plan = spec.plan(&before, &export()).expect("settings");
