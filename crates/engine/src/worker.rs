@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use siglum_domain::fold;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::provenance::added_lines;
-use siglum_domain::receipt;
+use siglum_domain::receipt::{self, Receipt};
 use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{
@@ -231,9 +231,10 @@ fn seal_one(
         return Ok(false);
     }
     let mut entries = tx.to_seal(session.id, session.sealed + 1, session.head)?;
+    let before = tx.last_receipt(session.id)?;
     if let Some(open) = tx.last_turn(session.id)?
         && session.ended_at.is_none()
-        && works(tx, &session, open.id)?
+        && works(tx, &session, open.id, before.as_ref())?
     {
         let first = entries
             .iter()
@@ -245,19 +246,19 @@ fn seal_one(
     turns.sort();
     turns.dedup();
     let rows: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
-    let before = tx.last_receipt(session.id)?;
     match receipt::seal(session.id, before.as_ref(), &rows, turns, at) {
         Some(receipt) => tx.put_receipt(&receipt),
         None => Ok(false),
     }
 }
 
-/// Tells whether the turn opened last is still open. Where its prompt is sealed already, what is new
-/// came late, and only the whole log tells.
+/// Tells whether the turn opened last is still open. Where its prompt is sealed already, what is new came late, and only
+/// the whole log tells: a transcript has the prompt once more, and no stop.
 fn works(
     tx: &mut dyn Transaction,
     session: &SessionRecord,
     open: TurnId,
+    before: Option<&Receipt>,
 ) -> Result<bool, LedgerError> {
     let working = |entries: &[fold::Entry]| fold::session(entries).state.word() == "working";
     let Some(new) = undamaged(tx.entries(session.id, session.sealed, 0))? else {
@@ -265,7 +266,9 @@ fn works(
     };
     let asked =
         |e: &fold::Entry| e.turn == Some(open) && matches!(e.observation.fact, Fact::Prompt { .. });
-    Ok(working(&new) && (new.iter().any(asked) || working(&verify::readable(tx, session.id)?)))
+    let is_late = before.is_some_and(|receipt| receipt.turns.contains(&open));
+    let begins = !is_late && new.iter().any(asked);
+    Ok(working(&new) && (begins || working(&verify::readable(tx, session.id)?)))
 }
 
 /// Reads the transcripts on that want to be read.

@@ -2,7 +2,7 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::fold;
-use siglum_domain::observation::{Side, StartKind, ToolClass};
+use siglum_domain::observation::{Side, Source, StartKind, ToolClass};
 use siglum_domain::receipt::{GENESIS, verifies};
 use siglum_ledger::{Durability, SessionFilter, TranscriptRecord, write};
 
@@ -93,6 +93,24 @@ fn what_comes_late_is_sealed_later() {
     stage.hear(says("one", vec![call("t", "p", 3, ToolClass::Edit)]));
     stage.slice();
     assert_eq!(sealed(&mut stage, one), 3);
+}
+
+#[test]
+fn what_a_transcript_says_of_a_stopped_turn_is_sealed_when_it_is_read() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says("one", vec![prompt("p", 2), stopped("p", 5)]));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 2);
+    // The line of the prompt, which a hook has told already.
+    let mut line = prompt("p", 2);
+    line.source = Source::Transcript;
+    "line-1".clone_into(&mut line.key);
+    stage.hear(says("one", vec![line]));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 3, "the turn has stopped");
+    stage.hear(says("one", vec![prompt("q", 6)]));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 3, "the next one is open");
 }
 
 #[test]
