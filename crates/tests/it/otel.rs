@@ -2,6 +2,7 @@
 
 mod destinations;
 mod probes;
+mod turns;
 
 use std::path::PathBuf;
 

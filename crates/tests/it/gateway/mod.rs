@@ -16,7 +16,7 @@
 //! - t11 and t14 as far as traces go, and t15 to t19: they speak of spans, tools and resumed agents.
 
 mod bounds;
-mod client;
+pub(crate) mod client;
 mod commits;
 mod created;
 mod ended;
@@ -26,7 +26,7 @@ mod names;
 mod raw;
 mod refusals;
 mod schemathesis;
-mod server;
+pub(crate) mod server;
 mod stops;
 mod streams;
 mod turns;
