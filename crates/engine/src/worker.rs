@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use siglum_domain::fold;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::provenance::added_lines;
-use siglum_domain::receipt::{self, Receipt};
+use siglum_domain::receipt;
 use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{
@@ -231,10 +231,9 @@ fn seal_one(
         return Ok(false);
     }
     let mut entries = tx.to_seal(session.id, session.sealed + 1, session.head)?;
-    let before = tx.last_receipt(session.id)?;
     if let Some(open) = tx.last_turn(session.id)?
         && session.ended_at.is_none()
-        && works(tx, &session, open.id, before.as_ref())?
+        && works(tx, &session, open.id)?
     {
         let first = entries
             .iter()
@@ -246,6 +245,7 @@ fn seal_one(
     turns.sort();
     turns.dedup();
     let rows: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
+    let before = tx.last_receipt(session.id)?;
     match receipt::seal(session.id, before.as_ref(), &rows, turns, at) {
         Some(receipt) => tx.put_receipt(&receipt),
         None => Ok(false),
@@ -253,22 +253,22 @@ fn seal_one(
 }
 
 /// Tells whether the turn opened last is still open. Where its prompt is sealed already, what is new came late, and only
-/// the whole log tells: a transcript has the prompt once more, and no stop.
+/// the whole log tells. So it does where a transcript has the prompt: that has no stop, and a hook may have told both.
 fn works(
     tx: &mut dyn Transaction,
     session: &SessionRecord,
     open: TurnId,
-    before: Option<&Receipt>,
 ) -> Result<bool, LedgerError> {
     let working = |entries: &[fold::Entry]| fold::session(entries).state.word() == "working";
     let Some(new) = undamaged(tx.entries(session.id, session.sealed, 0))? else {
         return Ok(true);
     };
-    let asked =
-        |e: &fold::Entry| e.turn == Some(open) && matches!(e.observation.fact, Fact::Prompt { .. });
-    let is_late = before.is_some_and(|receipt| receipt.turns.contains(&open));
-    let begins = !is_late && new.iter().any(asked);
-    Ok(working(&new) && (begins || working(&verify::readable(tx, session.id)?)))
+    let asked = |e: &fold::Entry| {
+        let o = &e.observation;
+        let is_prompt = matches!(o.fact, Fact::Prompt { .. });
+        e.turn == Some(open) && is_prompt && o.source != Source::Transcript
+    };
+    Ok(working(&new) && (new.iter().any(asked) || working(&verify::readable(tx, session.id)?)))
 }
 
 /// Reads the transcripts on that want to be read.

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection as Database, OpenFlags};
-
 use crate::Fallible;
 use crate::gateway::connection::Connection;
 use crate::run::Run;
@@ -17,7 +15,8 @@ pub(crate) struct Phoenix {
     child: Child,
     /// `host:port`.
     pub(crate) address: String,
-    database: PathBuf,
+    /// Where its spans are.
+    pub(crate) database: PathBuf,
 }
 
 impl Phoenix {
@@ -69,15 +68,6 @@ impl Phoenix {
     /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
-    }
-
-    /// How many spans it has stored.
-    pub(crate) fn stored(&self) -> Fallible<usize> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
-        let database = Database::open_with_flags(&self.database, flags)?;
-        database.busy_timeout(PATIENCE)?;
-        let count: i64 = database.query_row("SELECT count(*) FROM spans", [], |row| row.get(0))?;
-        Ok(usize::try_from(count)?)
     }
 }
 

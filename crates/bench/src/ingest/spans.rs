@@ -81,7 +81,7 @@ fn span(number: usize, at: u64) -> Span {
         name: name.to_owned(),
         kind: kind as i32,
         start_time_unix_nano: start,
-        end_time_unix_nano: start + 1_000_000 * (1 + chance.below(900)),
+        end_time_unix_nano: start + 1_000_000 * (1 + chance.below(900) as u64),
         attributes: [kit(turn, operation), own].concat(),
         ..Span::default()
     }
@@ -112,7 +112,7 @@ fn kit(turn: usize, operation: &str) -> Vec<KeyValue> {
             "vcs.ref.head.revision",
             "5397d67c2f0a9a51b1d0a1d4a3e1b0f6a7c8d9e0",
         ),
-        count("bench.turn.index", turn as u64),
+        count("bench.turn.index", turn),
     ]
 }
 
@@ -155,7 +155,7 @@ fn text(key: &str, value: &str) -> KeyValue {
     pair(key, Value::StringValue(value.to_owned()))
 }
 
-fn count(key: &str, value: u64) -> KeyValue {
+fn count(key: &str, value: usize) -> KeyValue {
     pair(
         key,
         Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX)),

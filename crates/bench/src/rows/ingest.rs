@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::Fallible;
 use crate::contest::Times;
-use crate::driven;
 use crate::gateway::served::{Client, Place, Served, cpu_ms, rss_mb};
 use crate::ingest::client::BATCH;
 use crate::ingest::phoenix::Phoenix;
+use crate::ingest::rows;
 use crate::report::Line;
 use crate::run::Run;
 
@@ -53,21 +53,21 @@ fn gateway(run: &Run, requests: usize) -> Fallible<Measured> {
     let place = Place::file(run, "ingest")?;
     let token = place.token()?;
     let served = Served::start(run, &place)?;
-    let waiting = || -> Fallible<bool> {
-        let ledger = driven::open(&place.home().join("ledger.db"))?;
-        let _ = ledger;
-        Ok(false)
-    };
-    let _ = waiting;
-    let seen = |_: usize| Ok(true);
-    parts(&served.address, &token, served.pid(), requests, &seen)
+    let file = place.home().join("ledger.db");
+    let seen = |_: usize| Ok(rows(&file, "SELECT count(*) FROM telemetry_inbox")? == 0);
+    let measured = parts(&served.address, &token, served.pid(), requests, &seen)?;
+    let lost = rows(&file, "SELECT coalesce(sum(records), 0) FROM unassigned")?;
+    match lost {
+        0 => Ok(measured),
+        _ => Err(format!("{lost} records have no session").into()),
+    }
 }
 
 fn phoenix(run: &Run, requests: usize) -> Fallible<Option<Measured>> {
     let Some(phoenix) = Phoenix::start(run)? else {
         return Ok(None);
     };
-    let seen = |sent: usize| Ok(phoenix.stored()? >= sent);
+    let seen = |sent: usize| Ok(rows(&phoenix.database, "SELECT count(*) FROM spans")? >= sent);
     parts(&phoenix.address, "", phoenix.pid(), requests, &seen).map(Some)
 }
 

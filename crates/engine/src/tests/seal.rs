@@ -97,20 +97,31 @@ fn what_comes_late_is_sealed_later() {
 
 #[test]
 fn what_a_transcript_says_of_a_stopped_turn_is_sealed_when_it_is_read() {
+    // The line of a prompt, which a hook has told already.
+    let line = |turn: &str, seconds: i64| {
+        let mut line = prompt(turn, seconds);
+        line.source = Source::Transcript;
+        line.key = format!("line-{turn}");
+        line
+    };
     let mut stage = Stage::new();
-    let one = stage.hear(says("one", vec![prompt("p", 2), stopped("p", 5)]));
+    let hooks = vec![
+        prompt("p", 2),
+        stopped("p", 5),
+        prompt("q", 6),
+        stopped("q", 7),
+    ];
+    let one = stage.hear(says("one", hooks));
     stage.slice();
-    assert_eq!(sealed(&mut stage, one), 2);
-    // The line of the prompt, which a hook has told already.
-    let mut line = prompt("p", 2);
-    line.source = Source::Transcript;
-    "line-1".clone_into(&mut line.key);
-    stage.hear(says("one", vec![line]));
+    assert_eq!(sealed(&mut stage, one), 4);
+    for (turn, seconds, all) in [("p", 2, 5), ("q", 6, 6)] {
+        stage.hear(says("one", vec![line(turn, seconds)]));
+        stage.slice();
+        assert_eq!(sealed(&mut stage, one), all, "{turn} has stopped");
+    }
+    stage.hear(says("one", vec![prompt("r", 8), line("r", 8)]));
     stage.slice();
-    assert_eq!(sealed(&mut stage, one), 3, "the turn has stopped");
-    stage.hear(says("one", vec![prompt("q", 6)]));
-    stage.slice();
-    assert_eq!(sealed(&mut stage, one), 3, "the next one is open");
+    assert_eq!(sealed(&mut stage, one), 6, "the next one is open");
 }
 
 #[test]

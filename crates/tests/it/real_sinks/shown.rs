@@ -75,8 +75,10 @@ fn what_goes_on_is_the_same_session_also_under_a_new_id() {
 
 /// Whoever started the agent anew says that the id that it has now is the same session.
 fn called_also(repo: &Repo<'_>, native: &str, other: &str) {
-    let copy = "INSERT INTO aliases (agent, native, session, first_at) SELECT agent, ?2, session, first_at FROM aliases WHERE native = ?1";
-    let copied = repo.world.store().execute(copy, [native, other]).unwrap();
+    let copy = "INSERT INTO aliases (agent, native, session, first_at) SELECT agent, ?2, session, ?3 FROM aliases WHERE native = ?1";
+    let now = siglum_platform::clock::now().nanos();
+    let store = repo.world.store();
+    let copied = store.execute(copy, (native, other, now)).unwrap();
     assert_eq!(copied, 1);
 }
 
