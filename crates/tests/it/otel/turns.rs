@@ -8,6 +8,7 @@ use crate::gateway::client::{id, said, secret};
 use crate::gateway::server::{Gateway, base, on_a_file};
 use crate::harness::talk::tokens;
 use crate::harness::{Agent, OtlpSink, Repo, SinkFate, Talk, World, until};
+use crate::launching::Launch;
 
 /// The names under which a span has the id of its conversation.
 const KEYS: [&str; 4] = [
@@ -346,4 +347,39 @@ fn what_is_sent_again_since_the_answer_was_lost_is_the_same() {
     assert!(by_id.len() < spans.len(), "nothing was sent twice");
     let unique: Vec<Value> = by_id.into_values().collect();
     assert!(all_told(&talk, &unique));
+}
+
+#[test]
+fn s27_the_trace_of_the_launcher_is_that_of_the_first_turn_alone() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    followed(&repo, &sink, &[]);
+    let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+    let parent = format!("00-{trace}-{span}-01");
+    let variables = [("TRACEPARENT", parent.as_str())];
+    let (mut agent, launch) = Launch::agent(&repo, "h1", &variables, "");
+    agent.hook("SessionStart", json!({ "source": "startup" }));
+    for text in ["One.", "Two."] {
+        agent.prompt(text);
+        agent.stop();
+    }
+    let told = || {
+        let spans = sink.spans();
+        let turns = roots(&spans.iter().collect::<Vec<_>>()).len();
+        (turns == 2).then_some(spans)
+    };
+    until("both turns are told", || told().is_some());
+    let spans = told().unwrap();
+    let all: Vec<_> = spans.iter().collect();
+    let traces = traces(&all);
+    assert_eq!(traces[0], trace);
+    assert_ne!(traces[1], trace);
+    let second = roots(&all)
+        .into_iter()
+        .find(|r| r["attributes"]["siglum.turn.index"] == 1);
+    let link = &second.unwrap()["links"][0];
+    assert_eq!(link["traceId"], trace, "the second points to the first");
+    agent.quit();
+    launch.over();
 }
