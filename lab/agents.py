@@ -1,6 +1,9 @@
 """How each agent of the lab is configured, started and resumed."""
 import json
 import os
+import re
+import shutil
+import urllib.parse
 from pathlib import Path
 
 HOOK_TIMEOUT_S = 30
@@ -9,6 +12,20 @@ HOOK_TIMEOUT_S = 30
 def write_json(path, value):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=2) + "\n")
+
+
+def telemetry():
+    """Where the agents send their own telemetry, and with which header; none where they send none."""
+    return os.environ.get("LAB_OTEL"), os.environ.get("LAB_OTEL_HEADERS", "")
+
+
+def exporter():
+    """The variables that OpenTelemetry itself reads."""
+    endpoint, headers = telemetry()
+    if not endpoint:
+        return {}
+    named = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
+    return {**named, **({"OTEL_EXPORTER_OTLP_HEADERS": headers} if headers else {})}
 
 
 def hooks_of(run, events, timeout):
@@ -44,7 +61,11 @@ class Claude(Agent):
                "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1"}
         if os.geteuid() == 0:
             env["IS_SANDBOX"] = "1"
-        return env
+        if exporter():
+            env.pop("DISABLE_TELEMETRY")
+            env.update(CLAUDE_CODE_ENABLE_TELEMETRY="1", CLAUDE_CODE_ENHANCED_TELEMETRY_BETA="1",
+                       OTEL_TRACES_EXPORTER="otlp", OTEL_LOGS_EXPORTER="otlp", OTEL_METRICS_EXPORTER="otlp")
+        return {**env, **exporter()}
 
     def command(self, run, kind, prompt, session):
         command = [run.program, "-p", prompt, "--dangerously-skip-permissions",
@@ -88,7 +109,18 @@ stream_max_retries = 1
 
 [projects.{json.dumps(str(run.work))}]
 trust_level = "trusted"
-"""
+""" + self.otel()
+
+    def otel(self):
+        endpoint, headers = telemetry()
+        if not endpoint:
+            return ""
+        named = dict(h.split("=", 1) for h in headers.split(",") if h)
+        sent = "".join(f", {json.dumps(k)} = {json.dumps(urllib.parse.unquote(v))}" for k, v in named.items())
+        return "".join(
+            f'[otel.{table}.otlp-http]\nendpoint = "{endpoint}/v1/{signal}"\nprotocol = "binary"\n'
+            f"headers = {{{sent[1:]} }}\n"
+            for table, signal in (("exporter", "logs"), ("trace_exporter", "traces"), ("metrics_exporter", "metrics")))
 
     def env(self, run, server):
         return {"LAB_API_KEY": "dummy"}
@@ -106,6 +138,7 @@ trust_level = "trusted"
 
 class Gemini(Agent):
     folder = "gemini"
+    home = ".gemini"
     events = ["SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel",
               "BeforeToolSelection", "BeforeTool", "AfterTool", "PreCompress", "Notification"]
 
@@ -113,12 +146,18 @@ class Gemini(Agent):
         settings = {"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
                     "privacy": {"usageStatisticsEnabled": False},
                     "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
-                    "hooks": hooks_of(run, self.events, HOOK_TIMEOUT_S * 1000)}
-        write_json(run.home / ".gemini" / "settings.json", settings)
+                    "hooks": hooks_of(run, self.events, HOOK_TIMEOUT_S * 1000), **self.otel()}
+        write_json(run.home / self.home / "settings.json", settings)
+
+    @staticmethod
+    def otel():
+        endpoint, _ = telemetry()
+        return {"telemetry": {"enabled": True, "target": "local", "otlpProtocol": "http", "otlpEndpoint": endpoint,
+                              "logPrompts": False}} if endpoint else {}
 
     def env(self, run, server):
         return {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": server.url(),
-                "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+                "GEMINI_CLI_TRUST_WORKSPACE": "true", **exporter()}
 
     def command(self, run, kind, prompt, session):
         command = ["node", run.program, "--yolo", "--skip-trust", "-o", "json", "-m", "gemini-2.5-flash"]
@@ -130,4 +169,99 @@ class Gemini(Agent):
         return sorted((run.home / ".gemini" / "tmp").rglob("*.jsonl"))
 
 
-AGENTS = {"claude": Claude, "codex": Codex, "gemini": Gemini}
+class Qwen(Gemini):
+    folder = "qwen"
+    home = ".qwen"
+    events = ["SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+              "Stop", "SubagentStart", "SubagentStop", "PreCompact", "PostCompact"]
+
+    def configure(self, run, server):
+        settings = {"security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
+                    "model": {"name": "fake-model"}, "privacy": {"usageStatisticsEnabled": False},
+                    "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
+                    "hooks": hooks_of(run, self.events, HOOK_TIMEOUT_S * 1000), **self.otel()}
+        write_json(run.home / self.home / "settings.json", settings)
+
+    def env(self, run, server):
+        return {"OPENAI_API_KEY": "dummy", "OPENAI_BASE_URL": server.url("/v1"), "OPENAI_MODEL": "fake-model",
+                "QWEN_CODE_SKIP_UPDATE_CHECK_ONCE": "1", **exporter()}
+
+    def command(self, run, kind, prompt, session):
+        command = ["node", run.program, "--yolo", "-o", "json", "--auth-type", "openai"]
+        options = {"new": [], "id": ["--session-id", session], "continue": ["--continue"],
+                   "resume": ["--resume", session], "prompt": ["--resume", session],
+                   "fork": ["--resume", session, "--fork-session"]}
+        return command + options[kind] + ["-p", prompt]
+
+    def transcripts(self, run):
+        return sorted((run.home / ".qwen").rglob("*.jsonl"))
+
+
+class Copilot(Agent):
+    folder = "copilot"
+    events = ["sessionStart", "sessionEnd", "userPromptSubmitted", "preToolUse", "postToolUse", "postToolUseFailure",
+              "agentStop", "subagentStart", "subagentStop", "preCompact", "errorOccurred"]
+
+    def configure(self, run, server):
+        hooks = {event: [{"type": "command", "bash": run.hook_command(event), "timeoutSec": HOOK_TIMEOUT_S}]
+                 for event in self.events}
+        write_json(run.home / ".copilot" / "hooks" / "lab.json", {"version": 1, "hooks": hooks})
+
+    def env(self, run, server):
+        return {"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": server.url("/v1"),
+                "COPILOT_PROVIDER_API_KEY": "dummy", "COPILOT_MODEL": "fake-model",
+                "COPILOT_PROVIDER_WIRE_API": "completions", **exporter()}
+
+    def command(self, run, kind, prompt, session):
+        command = [run.program, "--allow-all", "--output-format", "json"]
+        options = {"new": [], "id": ["--session-id", session], "continue": ["--continue"],
+                   "resume": [f"--resume={session}"], "prompt": [f"--resume={session}"]}
+        return command + options[kind] + ["-p", prompt]
+
+    def session_id(self, run):
+        said = (event["stdin"] for event in reversed(run.events()))
+        return next((s["sessionId"] for s in said if isinstance(s, dict) and s.get("sessionId")), None)
+
+    def transcripts(self, run):
+        return sorted((run.home / ".copilot").rglob("*.jsonl"))
+
+
+class OpenCode(Agent):
+    """Has no hooks of its own; its session is read from what it prints."""
+    folder = "opencode"
+
+    def configure(self, run, server):
+        home = run.home / ".config" / "opencode"
+        lab = {"npm": "@ai-sdk/openai-compatible", "name": "lab",
+               "options": {"baseURL": server.url("/v1"), "apiKey": "dummy"},
+               "models": {"fake-model": {"name": "fake", "tool_call": True,
+                                         "limit": {"context": 200000, "output": 8000}}}}
+        write_json(home / "opencode.json", {
+            "$schema": "https://opencode.ai/config.json", "autoupdate": False, "share": "disabled",
+            "model": "lab/fake-model", "small_model": "lab/fake-model", "permission": "allow",
+            "experimental": {"openTelemetry": bool(exporter())}, "provider": {"lab": lab}})
+        # It would install this package by npm at its start, and hang without a network.
+        if os.environ.get("LAB_OPENCODE_PLUGIN"):
+            shutil.copytree(os.environ["LAB_OPENCODE_PLUGIN"], home, dirs_exist_ok=True, symlinks=True)
+
+    def env(self, run, server):
+        return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
+                "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1", **exporter()}
+
+    def command(self, run, kind, prompt, session):
+        command = [run.program, "run", "--format", "json"]
+        options = {"new": [], "continue": ["--continue"], "resume": ["--session", session],
+                   "prompt": ["--session", session], "fork": ["--session", session, "--fork"]}
+        return command + options[kind] + [prompt]
+
+    def session_id(self, run):
+        said = "\n".join(path.read_text("utf-8", "replace") for path in sorted(run.dir.glob("step*.out")))
+        found = re.findall(r'"sessionID":"(ses_\w+)"', said)
+        return found[-1] if found else None
+
+    def transcripts(self, run):
+        return sorted((run.home / ".local" / "share" / "opencode").glob("*.db"))
+
+
+AGENTS = {"claude": Claude, "codex": Codex, "gemini": Gemini, "qwen": Qwen, "copilot": Copilot,
+          "opencode": OpenCode}

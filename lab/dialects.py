@@ -1,4 +1,4 @@
-"""The three model protocols: what a request says, and how an answer is written.
+"""The four model protocols: what a request says, and how an answer is written.
 
 Each dialect turns a request into events, (role, text) with role "result" for tool results, and the
 declared tools {name: schema}; and it writes an answer {"text", "calls"} the way its agents read it.
@@ -171,6 +171,60 @@ class Responses:
         yield {"type": "response.output_item.done", "output_index": i, "item": item}
 
 
+class Chat:
+    """POST /v1/chat/completions: Qwen Code, GitHub Copilot CLI, OpenCode."""
+    path = re.compile(r"/chat/completions$")
+    models = Responses.models
+
+    @staticmethod
+    def read(body):
+        events = []
+        for message in body.get("messages", []):
+            role = message.get("role")
+            if role not in ("system", "developer"):
+                events.append(("result" if role == "tool" else role, text_of(message.get("content"))))
+        functions = [t.get("function") or {} for t in body.get("tools") or []]
+        tools = {f["name"]: f.get("parameters") or {} for f in functions if f.get("name")}
+        form = body.get("response_format") or {}
+        return events, tools, (form.get("json_schema") or {}).get("schema")
+
+    @staticmethod
+    def write(turn, model, tokens):
+        message = {"role": "assistant", "content": turn["text"] or None}
+        if turn["calls"]:
+            message["tool_calls"] = [
+                {"index": i, "id": new_id("call_"), "type": "function",
+                 "function": {"name": name, "arguments": json.dumps(given)}}
+                for i, (name, given) in enumerate(turn["calls"])]
+        read = tokens["input"] + tokens["cache_read"]
+        return {"id": new_id("chatcmpl-"), "object": "chat.completion", "created": int(time.time()), "model": model,
+                "choices": [{"index": 0, "message": message, "logprobs": None,
+                             "finish_reason": "tool_calls" if turn["calls"] else "stop"}],
+                "usage": {"prompt_tokens": read, "completion_tokens": tokens["output"],
+                          "prompt_tokens_details": {"cached_tokens": tokens["cache_read"]},
+                          "total_tokens": read + tokens["output"]}}
+
+    @staticmethod
+    def stream(answer):
+        base = {**{k: answer[k] for k in ("id", "created", "model")}, "object": "chat.completion.chunk"}
+        choice = answer["choices"][0]
+
+        def chunk(delta, finish=None):
+            return {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+        yield chunk({"role": "assistant", "content": ""})
+        for part in pieces(choice["message"]["content"] or ""):
+            yield chunk({"content": part})
+        for call in choice["message"].get("tool_calls", []):
+            named = dict(call, function={"name": call["function"]["name"], "arguments": ""})
+            yield chunk({"tool_calls": [named]})
+            given = {"index": call["index"], "function": {"arguments": call["function"]["arguments"]}}
+            yield chunk({"tool_calls": [given]})
+        yield chunk({}, choice["finish_reason"])
+        yield {**base, "choices": [], "usage": answer["usage"]}
+        yield "[DONE]"
+
+
 class Gemini:
     """POST /v1beta/models/NAME:generateContent and :streamGenerateContent: Gemini CLI."""
     path = re.compile(r"/models/[^/]+:(stream)?[gG]enerateContent$")
@@ -211,4 +265,4 @@ class Gemini:
         yield {"responseId": message["id"], **message}
 
 
-DIALECTS = [Anthropic, Responses, Gemini]
+DIALECTS = [Anthropic, Responses, Chat, Gemini]

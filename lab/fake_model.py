@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A scripted model server on loopback, for driving real coding agents without an account.
 
-Speaks as much of three protocols (dialects.py) as the agents need, streamed and plain, and answers
+Speaks as much of four protocols (dialects.py) as the agents need, streamed and plain, and answers
 requests to count tokens, to list models, and GET /healthz.
 
 A reply comes from a JSON scenario. The newest user message with a marker `[[scenario:NAME]]`
@@ -67,16 +67,17 @@ def markers(events):
 # ---- what the scenario answers
 
 # What a call of a scenario is called by the agents, in order of preference.
-OPS = {"shell": ["Bash", "run_shell_command", "exec_command", "shell_command", "shell"],
-       "write": ["Write", "write_file", "apply_patch"], "edit": ["Edit", "replace", "apply_patch"],
-       "read": ["Read", "read_file"],
-       "subagent": ["Agent", "Task", "spawn_agent", "invoke_agent"]}
-ARGUMENTS = {"command": ["command", "cmd"], "path": ["file_path", "path", "absolute_path"],
-             "old": ["old_string"], "new": ["new_string"],
+OPS = {"shell": ["Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell"],
+       "write": ["Write", "write", "write_file", "apply_patch"],
+       "edit": ["Edit", "edit", "replace", "apply_patch"], "read": ["Read", "read", "read_file"],
+       "subagent": ["Agent", "Task", "task", "agent", "spawn_agent", "invoke_agent"]}
+ARGUMENTS = {"command": ["command", "cmd"], "path": ["file_path", "filePath", "path", "absolute_path"],
+             "old": ["old_string", "oldString"], "new": ["new_string", "newString"],
              "prompt": ["prompt", "message", "task", "objective"],
-             "agent": ["subagent_type", "agent_type", "agent_name"]}
+             "agent": ["subagent_type", "agent_type", "agent_name", "agent"]}
 # The kind of sub-agent that does anything, where it has another name than in the scenarios.
 KINDS = {"spawn_agent": "default", "invoke_agent": "generalist"}
+OTHER_KINDS = ["general-purpose", "general"]
 
 
 def example(schema):
@@ -156,13 +157,21 @@ def arguments(call, tool, schema):
         names = ARGUMENTS.get(key, [key])
         name = next((n for n in names if n in known), None if known else names[0])
         if name and key == "agent":
-            value = KINDS.get(tool, value)
+            value = kind_of(value, tool, schema)
         if name:
             given[name] = value
     given.update(call.get("args") or {})
     for key in schema.get("required") or []:
         given.setdefault(key, example(known.get(key)))
     return given
+
+
+def kind_of(wanted, tool, schema):
+    """A kind of sub-agent that the tool has: the one of the scenario, else one that does anything."""
+    if tool in KINDS:
+        return KINDS[tool]
+    told = json.dumps(schema)
+    return next((kind for kind in [wanted, *OTHER_KINDS] if f'"{kind}"' in told), wanted)
 
 
 def load_scenario(name):
@@ -294,7 +303,8 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         for event in events:
             name = f"event: {event['type']}\n" if "type" in event else ""
-            raw = f"{name}data: {json.dumps(event)}\n\n".encode()
+            data = event if isinstance(event, str) else json.dumps(event)
+            raw = f"{name}data: {data}\n\n".encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))
             self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")

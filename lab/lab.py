@@ -13,9 +13,14 @@ STEP is KIND:SCENARIO, KIND one of
     prompt    resume, with a literal prompt          (prompt:/compact)
 
 Environment
-    LAB_CLAUDE, LAB_CODEX, LAB_GEMINI
+    LAB_CLAUDE, LAB_CODEX, LAB_GEMINI, LAB_QWEN, LAB_COPILOT, LAB_OPENCODE
                   the agents' programs (`cargo xtask lab path` prints them)
     LAB_MODEL     the model that Codex is told to use (default gpt-5.5, which edits by patches)
+    LAB_OTEL      where the agents send their own telemetry, such as http://127.0.0.1:7477 (default: nowhere)
+    LAB_OTEL_HEADERS
+                  the headers for that, such as "authorization=Bearer TOKEN"
+    LAB_OPENCODE_PLUGIN
+                  a directory with the package that OpenCode would install at its start
     LAB_NODE      directory of a `node`, put first in PATH
     LAB_ROOT      runs are kept below it (default: a new temporary directory)
     LAB_NETNS     1 = a network namespace with loopback only (default), 0 = the host's network

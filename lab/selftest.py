@@ -60,6 +60,27 @@ def check_responses(server):
     assert last["usage"]["input_tokens_details"]["cached_tokens"] == 6, last["usage"]
 
 
+def check_chat(server):
+    """Qwen Code, Copilot, OpenCode: functions, and a stream that ends with a word."""
+    named = {"filePath": {"type": "string"}, "content": {"type": "string"}}
+    tools = [{"type": "function", "function": {"name": name, "parameters": schema}} for name, schema in (
+        ("bash", SHELL), ("write", {"type": "object", "properties": named, "required": ["filePath", "content"]}))]
+    asked = {"role": "user", "content": "go [[scenario:write_commit]] [[cwd:/w]] [[run:self]]"}
+    first = json.loads(post(server, "/v1/chat/completions", model="m", messages=[asked], tools=tools))
+    said = first["choices"][0]["message"]
+    call = said["tool_calls"][0]
+    assert json.loads(call["function"]["arguments"])["filePath"] == "/w/hello.txt", call
+    result = {"role": "tool", "tool_call_id": call["id"], "content": "ok"}
+    text = post(server, "/v1/chat/completions", model="m", messages=[asked, said, result], tools=tools, stream=True)
+    lines = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
+    assert lines.pop() == "[DONE]", text
+    chunks = [json.loads(line) for line in lines]
+    given = "".join(c["function"]["arguments"] for chunk in chunks[:-1]
+                    for c in chunk["choices"][0]["delta"].get("tool_calls", []))
+    assert "git commit" in json.loads(given)["command"], given
+    assert chunks[-1]["usage"]["prompt_tokens_details"]["cached_tokens"] == 9, chunks[-1]
+
+
 def check_gemini(server):
     """Gemini CLI: declared functions, answers without ids."""
     tools = [{"functionDeclarations": [{"name": "run_shell_command", "parametersJsonSchema": SHELL},
@@ -99,6 +120,7 @@ def main():
     try:
         check_turns(server)
         check_responses(server)
+        check_chat(server)
         check_gemini(server)
         check_canned(server)
         check_error(server)

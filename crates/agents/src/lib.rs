@@ -25,12 +25,17 @@ mod paths;
 mod recorded;
 mod spec;
 mod summary;
+mod telemetry;
 mod transcript;
 
 pub use hook::{BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced};
 pub use install::{InstallError, InstallState, SettingsError, SettingsFile, SettingsTexts};
 pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
 pub use spec::{AGENTS, AgentSpec, find};
+pub use telemetry::{
+    Export, TELEMETRY, TelemetryPlan, TelemetrySpec, TelemetryState,
+    environment as telemetry_environment,
+};
 pub use transcript::{
     CommitMention, ReadLine, Sighting, TranscriptEdit, TranscriptFile, TranscriptReader,
 };

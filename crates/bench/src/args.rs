@@ -18,6 +18,8 @@ Rows (all of them if none is named)
   reopen     a session of 1,000,000 events whose driver is killed in mid-turn: opened, settled, answered
   gateway    turns through the gateway over 32 connections: a second, processor, memory; two of them, one killed;
              on PostgreSQL, too, where SIGLUM_TEST_PG names a server
+  ingest     spans of agents in batches of 512 to the gateway and to Phoenix: a second, until they can be seen, processor,
+             memory; without Phoenix where SIGLUM_BENCH_PHOENIX does not name its program
   size       size of the release program; with --cold, from clone to first answer
 
 Options
@@ -29,6 +31,8 @@ Options
 
 Environment
   SIGLUM_BIN the program to measure; default: the release build beside this program
+  SIGLUM_BENCH_PHOENIX
+             the program of Phoenix; `cargo xtask bench ingest` installs it and names it
   TMPDIR     where repositories and ledgers are made; the disk that is measured";
 
 /// What the person wants.
@@ -43,6 +47,8 @@ pub(crate) enum Wish {
     Reopen(PathBuf),
     /// Be a client of a gateway, as the input says. For the bench itself.
     Load,
+    /// Send spans, as the input says. For the bench itself.
+    Spans,
 }
 
 /// How to run.
@@ -83,6 +89,7 @@ impl Args {
                     return Ok(Wish::Reopen(dir.into()));
                 }
                 "--load-here" => return Ok(Wish::Load),
+                "--spans-here" => return Ok(Wish::Spans),
                 row if ROWS.iter().any(|(name, _)| *name == row) => args.rows.push(word),
                 other => return Err(format!("there is no row and no option `{other}`")),
             }

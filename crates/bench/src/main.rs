@@ -19,6 +19,7 @@ mod fill;
 mod filler;
 mod gateway;
 mod home;
+mod ingest;
 mod machine;
 mod payload;
 mod repo;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Wish::Drive(dir, round) => rows::reopen::drive(&dir, &round).map(|()| true),
         Wish::Reopen(dir) => rows::reopen::reopen(&dir).map(|()| true),
         Wish::Load => gateway::load::client().map(|()| true),
+        Wish::Spans => ingest::client::client().map(|()| true),
         Wish::Bench(args) => bench(&args),
     };
     match done {

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use siglum_agents::{AgentSpec, InstallError, SettingsError, SettingsFile};
+use siglum_agents::{AgentSpec, InstallError, SettingsError, SettingsFile, TelemetrySpec};
 
 /// A variable as text; empty and unreadable ones are absent.
 pub fn text(name: &str) -> Option<String> {
@@ -52,6 +52,23 @@ pub fn agent_dir(agent: &AgentSpec) -> PathBuf {
 /// # Errors
 /// One of them is there and cannot be read.
 pub fn settings(agent: &AgentSpec) -> Result<Vec<SettingsFile>, SettingsError> {
+    read_settings((agent.settings)(&agent_dir(agent)))
+}
+
+/// The directory of an agent's own that its telemetry is switched on in.
+pub fn telemetry_dir(agent: &TelemetrySpec) -> PathBuf {
+    let told = agent.config_variable.and_then(path);
+    told.unwrap_or_else(|| {
+        let home = agent.home_variable.and_then(path).unwrap_or_else(home);
+        (agent.default_dir)(&home)
+    })
+}
+
+/// Settings files as they are now.
+///
+/// # Errors
+/// One of them is there and cannot be read.
+pub fn read_settings(paths: Vec<PathBuf>) -> Result<Vec<SettingsFile>, SettingsError> {
     let read = |path: PathBuf| match std::fs::read_to_string(&path) {
         Ok(text) => Ok(SettingsFile {
             path,
@@ -63,6 +80,5 @@ pub fn settings(agent: &AgentSpec) -> Result<Vec<SettingsFile>, SettingsError> {
             error: InstallError::Unreadable(error.to_string()),
         }),
     };
-    let paths = (agent.settings)(&agent_dir(agent));
     paths.into_iter().map(read).collect()
 }

@@ -64,6 +64,11 @@ impl Home {
         self.dir.join("worktrees")
     }
 
+    /// Where the telemetry of agents was told to go.
+    pub fn telemetry(&self) -> PathBuf {
+        self.dir.join("telemetry.json")
+    }
+
     /// The log file.
     pub fn log(&self) -> PathBuf {
         self.dir.join("siglum.log")

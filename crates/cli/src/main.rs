@@ -24,6 +24,7 @@ mod platform;
 #[cfg(test)]
 mod schema;
 mod store;
+mod telemetry;
 mod ui;
 
 use std::process::ExitCode;

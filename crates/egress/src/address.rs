@@ -96,6 +96,12 @@ impl Address {
         &self.host
     }
 
+    /// Whether it is this machine itself.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(&self.host)
+    }
+
     /// Whether what is sent there is encrypted on the way.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {

@@ -252,20 +252,15 @@ fn seal_one(
     }
 }
 
-/// Tells whether the turn opened last is still open. Where its prompt is sealed already, what is new
-/// came late, and only the whole log tells.
+/// Tells whether the turn opened last is still open. Its stop may be sealed already, while its transcript tells of its
+/// prompt once more: only all of the turn tells.
 fn works(
     tx: &mut dyn Transaction,
     session: &SessionRecord,
     open: TurnId,
 ) -> Result<bool, LedgerError> {
-    let working = |entries: &[fold::Entry]| fold::session(entries).state.word() == "working";
-    let Some(new) = undamaged(tx.entries(session.id, session.sealed, 0))? else {
-        return Ok(true);
-    };
-    let asked =
-        |e: &fold::Entry| e.turn == Some(open) && matches!(e.observation.fact, Fact::Prompt { .. });
-    Ok(working(&new) && (new.iter().any(asked) || working(&verify::readable(tx, session.id)?)))
+    let entries = undamaged(tx.entries_of_turn(session.id, open, session.head))?;
+    Ok(entries.is_none_or(|entries| fold::session(&entries).state.word() == "working"))
 }
 
 /// Reads the transcripts on that want to be read.

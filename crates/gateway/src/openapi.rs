@@ -138,6 +138,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::show))
         .routes(routes!(commits::show))
+        .routes(routes!(cost::sum_up))
         .routes(routes!(audit::list))
         .routes(routes!(audit::verify))
         .routes(routes!(replicas::take))

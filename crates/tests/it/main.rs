@@ -42,5 +42,6 @@ mod real_sinks;
 mod statements;
 mod syncing;
 mod telemetry;
+mod telemetry_setup;
 mod traps;
 mod verdicts;

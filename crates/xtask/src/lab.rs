@@ -19,7 +19,10 @@ struct Package {
     program: &'static str,
 }
 
-const AGENTS: [Package; 3] = [
+/// What OpenCode would install by npm at its start, where there is no network then.
+const PLUGIN: &str = "@opencode-ai/plugin";
+
+const AGENTS: [Package; 6] = [
     Package {
         agent: "claude",
         name: "@anthropic-ai/claude-code",
@@ -38,7 +41,26 @@ const AGENTS: [Package; 3] = [
         version: "0.61.0",
         program: "@google/gemini-cli/bundle/gemini.js",
     },
+    Package {
+        agent: "qwen",
+        name: "@qwen-code/qwen-code",
+        version: "0.24.4",
+        program: "@qwen-code/qwen-code/cli-entry.js",
+    },
+    Package {
+        agent: "copilot",
+        name: "@github/copilot",
+        version: "1.0.102",
+        program: "@github/copilot-linux-{arch}/copilot",
+    },
+    Package {
+        agent: OPENCODE,
+        name: "opencode-ai",
+        version: "1.18.33",
+        program: "opencode-linux-{arch}/bin/opencode",
+    },
 ];
+const OPENCODE: &str = "opencode";
 
 /// Where the lab's parts are.
 pub(crate) struct Lab {
@@ -46,6 +68,8 @@ pub(crate) struct Lab {
     agents: Vec<(&'static Package, PathBuf)>,
     /// The directory of `node`.
     node: PathBuf,
+    /// What stands for an installation of OpenCode's plugins.
+    plugin: PathBuf,
     cache: PathBuf,
 }
 
@@ -75,6 +99,7 @@ pub(crate) fn install() -> Result<Lab, Failure> {
             npm(&package.folder(&lab.cache), &[wanted], Some(&lab.node))?;
         }
     }
+    install_plugin(&lab)?;
     let programs = lab.agents.iter().map(|(_, program)| program.clone());
     for path in programs.chain([lab.node.join("node")]) {
         if !path.is_file() {
@@ -93,6 +118,15 @@ fn install_node(lab: &Lab) -> Result<(), Failure> {
     }
     let folder = lab.cache.join(format!("node-{NODE}"));
     npm(&folder, &[format!("node@{NODE}")], None)
+}
+
+fn install_plugin(lab: &Lab) -> Result<(), Failure> {
+    let opencode = lab.agents.iter().find(|(p, _)| p.agent == OPENCODE);
+    let Some((opencode, _)) = opencode.filter(|_| !lab.plugin.join("node_modules").is_dir()) else {
+        return Ok(());
+    };
+    let wanted = format!("{PLUGIN}@{}", opencode.version);
+    npm(&lab.plugin, &[wanted], Some(&lab.node))
 }
 
 /// Installs what builds and runs the client in TypeScript, and gives the variables that its test reads.
@@ -118,7 +152,8 @@ pub(crate) fn python(lab: &Lab, file: &str) -> Command {
     let mut command = programs::program("python3");
     command
         .arg(workspace::root().join("lab").join(file))
-        .env("LAB_NODE", &lab.node);
+        .env("LAB_NODE", &lab.node)
+        .env("LAB_OPENCODE_PLUGIN", &lab.plugin);
     for (package, program) in &lab.agents {
         command.env(format!("LAB_{}", package.agent.to_uppercase()), program);
     }
@@ -150,6 +185,7 @@ impl Lab {
         Ok(Self {
             agents: AGENTS.iter().map(program).collect(),
             node: cache.join(format!("node-{NODE}/node_modules/node/bin")),
+            plugin: cache.join(format!("opencode-plugin-{}", AGENTS[5].version)),
             cache: cache.to_owned(),
         })
     }
@@ -163,6 +199,7 @@ impl Lab {
         let rest = [
             ("SIGLUM_LAB_DIR", workspace::root().join("lab")),
             ("SIGLUM_LAB_NODE", self.node.clone()),
+            ("SIGLUM_LAB_OPENCODE_PLUGIN", self.plugin.clone()),
         ];
         let rest = rest.map(|(name, value)| (name.to_owned(), value));
         programs.chain(rest).collect()

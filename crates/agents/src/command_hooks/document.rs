@@ -44,7 +44,7 @@ pub(crate) fn member<'v, 'a>(object: &'v Object<'a>, name: &str) -> Option<&'v O
 
 /// An object or an array in a text: where it is, and where its entries are.
 #[derive(Debug, Clone)]
-pub(super) struct Container {
+pub(crate) struct Container {
     range: Range,
     entries: Vec<Range>,
 }
@@ -68,9 +68,9 @@ impl From<&Array<'_>> for Container {
 }
 
 /// What is to be added: an element, or a member with a name.
-pub(super) struct Entry<'a> {
-    pub(super) name: Option<&'a str>,
-    pub(super) value: Json,
+pub(crate) struct Entry<'a> {
+    pub(crate) name: Option<&'a str>,
+    pub(crate) value: Json,
 }
 
 impl Entry<'_> {
@@ -144,7 +144,7 @@ fn unit(text: &str) -> &str {
 }
 
 impl Container {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
@@ -153,7 +153,7 @@ impl Container {
     }
 
     /// Adds an entry at the end. An empty container is laid out in lines if the one around it is.
-    pub(super) fn add(&self, text: &str, entry: &Entry<'_>, around: Range) -> String {
+    pub(crate) fn add(&self, text: &str, entry: &Entry<'_>, around: Range) -> String {
         match (self.entries.first(), self.entries.last()) {
             (Some(first), Some(last)) => self.add_behind(text, entry, *first, *last),
             _ => self.add_alone(text, entry, around),
@@ -223,7 +223,7 @@ impl Container {
 
     /// Whether the only entry can go together with the container: we made both, and nobody wrote a
     /// comment into it.
-    pub(super) fn is_made_by_us(&self, text: &str) -> bool {
+    pub(crate) fn is_made_by_us(&self, text: &str) -> bool {
         let Some(only) = self.entries.first() else {
             return false;
         };
@@ -248,7 +248,7 @@ impl Container {
     }
 
     /// Takes an entry out.
-    pub(super) fn remove(&self, text: &str, index: usize) -> String {
+    pub(crate) fn remove(&self, text: &str, index: usize) -> String {
         let entry = self.entries[index];
         let inner = self.inner();
         let from = index
@@ -308,8 +308,9 @@ impl Container {
         cuts.extend(comma);
         let end = comma.map_or(entry.end, |comma| comma.end);
         let lead = &text[self.inner().start..entry.start];
-        let tail =
-            closing(lead, entry.text(text)).filter(|tail| text[end..].starts_with(tail.as_str()));
+        let around = indent_at(text, self.range.start);
+        let tail = closing(lead, entry.text(text), around)
+            .filter(|tail| text[end..].starts_with(tail.as_str()));
         cuts.extend(tail.map(|tail| Range::new(end, end + tail.len())));
         cut(text, cuts)
     }
@@ -330,13 +331,18 @@ fn end_of_line_comments(text: &str, behind: &[(Trivia, Range)], from: usize) -> 
 }
 
 /// The line break and the indentation that were added behind an entry that is laid out in lines, as
-/// told by the entry itself: the lines around it may have moved.
-fn closing(lead: &str, entry: &str) -> Option<String> {
+/// told by the entry itself: the lines around it may have moved. One of a single line tells nothing;
+/// there the line that its container starts in counts.
+fn closing(lead: &str, entry: &str, around: &str) -> Option<String> {
     let (before, indent) = lead.rsplit_once('\n')?;
     let newline = if before.ends_with('\r') { "\r\n" } else { "\n" };
-    let inner = entry.split_once('\n')?.1;
-    let inner = &inner[..inner.len() - inner.trim_start_matches([' ', '\t']).len()];
-    let close = indent.strip_suffix(inner.strip_prefix(indent)?)?;
+    let close = match entry.split_once('\n') {
+        Some((_, inner)) => {
+            let inner = &inner[..inner.len() - inner.trim_start_matches([' ', '\t']).len()];
+            indent.strip_suffix(inner.strip_prefix(indent)?)?
+        }
+        None => around,
+    };
     Some(format!("{newline}{close}"))
 }
 

@@ -12,8 +12,9 @@ mod render;
 mod tests;
 
 pub(crate) use command::{our_program, quote};
-pub(crate) use document::{member, parse};
-pub(crate) use render::Hooked;
+pub(crate) use document::{Container, Entry, member, parse};
+pub(crate) use plan::{form, root};
+pub(crate) use render::{Hooked, Json, Layout};
 
 /// The hooks that we want of one agent.
 #[derive(Debug, Clone, Copy)]

@@ -246,14 +246,16 @@ impl CommandHooks {
     }
 }
 
-fn form(place: impl Into<String>, expected: &'static str) -> InstallError {
+/// Says that something is not of the form that the agent reads.
+pub(crate) fn form(place: impl Into<String>, expected: &'static str) -> InstallError {
     InstallError::Form {
         place: place.into(),
         expected,
     }
 }
 
-fn root<'a>(text: &'a str) -> Result<Object<'a>, InstallError> {
+/// The object that a text is.
+pub(crate) fn root<'a>(text: &'a str) -> Result<Object<'a>, InstallError> {
     match parse(text)? {
         Some(Value::Object(object)) => Ok(object),
         Some(_) => Err(form("the file", "an object")),

@@ -61,16 +61,17 @@ impl Hooked {
 
 /// What we write.
 #[derive(Debug, Clone)]
-pub(super) enum Json {
+pub(crate) enum Json {
     Object(Vec<(&'static str, Self)>),
     Array(Vec<Self>),
     Text(String),
     Number(u32),
+    Bool(bool),
 }
 
 /// How we write it.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Layout<'a> {
+pub(crate) enum Layout<'a> {
     Inline,
     Lines {
         newline: &'a str,
@@ -87,10 +88,11 @@ impl Json {
     }
 
     /// The text.
-    pub(super) fn render(&self, layout: Layout<'_>) -> String {
+    pub(crate) fn render(&self, layout: Layout<'_>) -> String {
         match self {
             Self::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
             Self::Number(number) => number.to_string(),
+            Self::Bool(value) => value.to_string(),
             Self::Object(members) => wrap('{', '}', layout, |inner| {
                 members
                     .iter()

@@ -53,14 +53,43 @@ impl Connection {
             self.address,
             body.len(),
         );
-        let answer = self.exchange(&request);
+        let (status, body) = self.exchange(request.as_bytes())?;
+        let body = serde_json::from_slice(&body)?;
+        Ok(Answer { status, body })
+    }
+
+    /// Gets something in whatever form it is.
+    pub(crate) fn get(&mut self, path: &str) -> Result<(u16, Vec<u8>), Error> {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
+        self.exchange(request.as_bytes())
+    }
+
+    /// Sends something in another form, and gives status and body of the answer.
+    pub(crate) fn post(
+        &mut self,
+        path: &str,
+        form: &str,
+        token: &str,
+        body: &[u8],
+    ) -> Result<(u16, Vec<u8>), Error> {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\
+             content-type: {form}\r\ncontent-length: {}\r\n\r\n",
+            self.address,
+            body.len(),
+        );
+        self.exchange(&[head.as_bytes(), body].concat())
+    }
+
+    fn exchange(&mut self, request: &[u8]) -> Result<(u16, Vec<u8>), Error> {
+        let answer = self.exchanged(request);
         if answer.is_err() {
             self.stream = None;
         }
         answer
     }
 
-    fn exchange(&mut self, request: &str) -> Result<Answer, Error> {
+    fn exchanged(&mut self, request: &[u8]) -> Result<(u16, Vec<u8>), Error> {
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
             None => {
@@ -70,7 +99,7 @@ impl Connection {
                 stream
             }
         };
-        stream.write_all(request.as_bytes())?;
+        stream.write_all(request)?;
         self.buffer.clear();
         let head = loop {
             self.more(&mut stream)?;
@@ -89,11 +118,10 @@ impl Connection {
         while self.buffer.len() < head + length {
             self.more(&mut stream)?;
         }
-        let body = serde_json::from_slice(&self.buffer[head..head + length])?;
         if !text.contains("connection: close") {
             self.stream = Some(stream);
         }
-        Ok(Answer { status, body })
+        Ok((status, self.buffer[head..head + length].to_vec()))
     }
 
     fn more(&mut self, stream: &mut TcpStream) -> Result<(), Error> {

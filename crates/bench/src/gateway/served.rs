@@ -45,7 +45,8 @@ impl Place {
         Ok(Some(Self::Database { server, name, home }))
     }
 
-    fn home(&self) -> &Path {
+    /// The directory that gateways on it have as their home.
+    pub(crate) fn home(&self) -> &Path {
         match self {
             Self::File(home) | Self::Database { home, .. } => home,
         }
@@ -159,23 +160,38 @@ impl Served {
         Ok(())
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The processor time that it has taken.
     pub(crate) fn cpu_ms(&self) -> Fallible<f64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let rest = text.rsplit_once(") ").ok_or("no /proc/PID/stat")?.1;
-        let ticks = rest.split(' ').skip(11).take(2);
-        let ticks: f64 = ticks.filter_map(|t| t.parse::<f64>().ok()).sum();
-        #[expect(clippy::cast_precision_loss, reason = "a hundred")]
-        Ok(ticks * 1e3 / rustix::param::clock_ticks_per_second() as f64)
+        cpu_ms(self.child.id())
     }
 
     /// The memory that it holds, in MB.
     pub(crate) fn rss_mb(&self) -> Fallible<f64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"));
-        let kb = line.and_then(|l| l.split_ascii_whitespace().next());
-        Ok(kb.ok_or("no VmRSS")?.parse::<f64>()? / 1024.0)
+        rss_mb(self.child.id())
     }
+}
+
+/// The processor time that a process has taken.
+pub(crate) fn cpu_ms(pid: u32) -> Fallible<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let rest = text.rsplit_once(") ").ok_or("no /proc/PID/stat")?.1;
+    let ticks = rest.split(' ').skip(11).take(2);
+    let ticks: f64 = ticks.filter_map(|t| t.parse::<f64>().ok()).sum();
+    #[expect(clippy::cast_precision_loss, reason = "a hundred")]
+    Ok(ticks * 1e3 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// The memory that a process holds, in MB.
+pub(crate) fn rss_mb(pid: u32) -> Fallible<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+    let kb = line.and_then(|l| l.split_ascii_whitespace().next());
+    Ok(kb.ok_or("no VmRSS")?.parse::<f64>()? / 1024.0)
 }
 
 impl Drop for Served {
@@ -194,8 +210,15 @@ pub(crate) struct Client {
 impl Client {
     /// Starts it against these gateways; it has its sessions and their leases then.
     pub(crate) fn start(served: &[&Served], token: &str, connections: usize) -> Fallible<Self> {
+        let addresses: Vec<&str> = served.iter().map(|s| s.address.as_str()).collect();
+        let plan = json!({"addresses": addresses, "token": token, "connections": connections});
+        Self::by("--load-here", &plan)
+    }
+
+    /// Starts one of the kind that this flag of the bench names, with its plan.
+    pub(crate) fn by(flag: &str, plan: &Value) -> Fallible<Self> {
         let mut child = Command::new(std::env::current_exe()?)
-            .arg("--load-here")
+            .arg(flag)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -206,8 +229,6 @@ impl Client {
             input,
             output,
         };
-        let addresses: Vec<&str> = served.iter().map(|s| s.address.as_str()).collect();
-        let plan = json!({"addresses": addresses, "token": token, "connections": connections});
         client.begin(&plan.to_string())?;
         client.done()?;
         Ok(client)

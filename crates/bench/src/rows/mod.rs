@@ -6,6 +6,7 @@ mod gateway;
 mod growth;
 mod hooks;
 pub(crate) mod import;
+mod ingest;
 mod queries;
 pub(crate) mod reopen;
 mod size;
@@ -29,4 +30,5 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("turns", turns::measure),
     ("reopen", reopen::measure),
     ("gateway", gateway::measure),
+    ("ingest", ingest::measure),
 ];

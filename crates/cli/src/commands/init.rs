@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{IsTerminal, Write as _};
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use siglum_agents::{AGENTS, AgentSpec, SettingsError, SettingsFile};
 use siglum_domain::{RepositoryId, Timestamp};
+use siglum_egress::Plain;
 use siglum_engine::import;
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, Plan};
@@ -16,6 +17,7 @@ use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
+use crate::telemetry::settings::{Asked, Setup, without};
 use crate::ui::{self, Style};
 
 /// Switch Siglum on: hooks for the agents on this machine and for this repository
@@ -33,6 +35,18 @@ pub struct Args {
     /// Record sessions everywhere, also outside of repositories that are switched on
     #[arg(long)]
     global: bool,
+    /// Have the agents send their own telemetry (OpenTelemetry) to the gateway, without what was said in it
+    #[arg(long)]
+    telemetry: bool,
+    /// The gateway that gets it; else the one that got it before, or http://127.0.0.1:7477
+    #[arg(long, value_name = "URL", requires = "telemetry")]
+    gateway: Option<String>,
+    /// A file with a token for telemetry that a gateway on another machine gave
+    #[arg(long, value_name = "FILE", requires = "telemetry")]
+    token_file: Option<PathBuf>,
+    /// The gateway is another machine, and what is sent there is not encrypted
+    #[arg(long, requires = "telemetry")]
+    allow_plain: bool,
 }
 
 /// The change of an agent's settings.
@@ -41,6 +55,16 @@ pub struct SettingsChange {
     pub before: Option<String>,
     /// Absent if the file goes.
     pub after: Option<String>,
+    pub mode: Mode,
+}
+
+/// Who may read a file afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Whoever might before; its owner alone where it is new.
+    AsItIs,
+    /// Whoever this mode allows.
+    To(u32),
 }
 
 impl SettingsChange {
@@ -50,11 +74,12 @@ impl SettingsChange {
             path: file.path,
             before: file.text,
             after,
+            mode: Mode::AsItIs,
         });
         changes.filter(|c| c.before != c.after).collect()
     }
 
-    /// Writes it whole or not at all, keeping the mode of the file, and only if the file is still
+    /// Writes it whole or not at all, and only if the file is still
     /// what it was when the change was shown.
     pub fn apply(&self) -> Result<(), CommandError> {
         let now = fs::read_to_string(&self.path).ok();
@@ -76,8 +101,12 @@ impl SettingsChange {
         fs::create_dir_all(dir)?;
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(after.as_bytes())?;
-        if let Ok(meta) = fs::metadata(&target) {
-            file.as_file().set_permissions(meta.permissions())?;
+        let permissions = match self.mode {
+            Mode::AsItIs => fs::metadata(&target).ok().map(|meta| meta.permissions()),
+            Mode::To(mode) => Some(fs::Permissions::from_mode(mode)),
+        };
+        if let Some(permissions) = permissions {
+            file.as_file().set_permissions(permissions)?;
         }
         file.persist(&target)
             .map_err(|e| CommandError::failed(format!("{}: {}", target.display(), e.error)))?;
@@ -99,7 +128,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     } else {
         Some(cx.repo()?)
     };
-    let settings = settings_changes(cx)?;
+    let mut settings = settings_changes(cx)?;
+    let telemetry = telemetry(args, cx, &mut settings)?;
     let plan = match &repo {
         Some(_) => hooks::plan_install(&cx.git().hooks_path()?, &cx.home.shim())?,
         None => Plan {
@@ -107,7 +137,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             notes: Vec::new(),
         },
     };
-    show(cx, &settings, &plan)?;
+    let hidden = telemetry.as_ref().map(|t| t.hidden.as_slice());
+    show(cx, &settings, &plan, hidden.unwrap_or_default())?;
+    let notes = telemetry.iter().flat_map(|t| &t.notes);
+    notes.for_each(|note| cx.ui.status(format!("note: {note}")));
     if args.dry_run {
         cx.ui.status("Nothing was changed.");
         return Ok(());
@@ -119,8 +152,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     install_shim(cx)?;
     drop(cx.open_ledger()?);
+    if let Some(telemetry) = &telemetry {
+        telemetry.apply(cx)?;
+    }
     for change in &settings {
         change.apply()?;
+    }
+    if let Some(telemetry) = &telemetry {
+        telemetry.finish(cx)?;
     }
     plan.apply()?;
     if args.global {
@@ -130,6 +169,26 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         switch_on(cx, repo)?;
     }
     finish(cx, repo.as_ref(), changes)
+}
+
+/// What switches the agents' telemetry on, if that is asked for.
+fn telemetry(
+    args: &Args,
+    cx: &Cx,
+    settings: &mut Vec<SettingsChange>,
+) -> Result<Option<Setup>, CommandError> {
+    let asked = Asked {
+        gateway: args.gateway.as_deref(),
+        plain: match args.allow_plain {
+            true => Plain::Anywhere,
+            false => Plain::Loopback,
+        },
+        token_file: args.token_file.as_deref(),
+    };
+    let asked = args.telemetry.then_some(asked);
+    asked
+        .map(|asked| Setup::plan(&asked, cx, settings))
+        .transpose()
 }
 
 /// Whether the agent was ever used here.
@@ -162,14 +221,19 @@ pub fn refused(error: &SettingsError, command: &str) -> CommandError {
     ))
 }
 
-/// Shows changes as a diff.
-pub fn show(cx: &Cx, settings: &[SettingsChange], plan: &Plan) -> Result<(), CommandError> {
+/// Shows changes as a diff, without what is not to be shown.
+pub fn show(
+    cx: &Cx,
+    settings: &[SettingsChange],
+    plan: &Plan,
+    hidden: &[String],
+) -> Result<(), CommandError> {
     let diffs = settings
         .iter()
         .map(SettingsChange::diff)
         .chain(plan.changes.iter().map(hooks::FileChange::diff));
     for diff in diffs {
-        for line in diff.lines() {
+        for line in without(&diff, hidden).lines() {
             let style = match line.as_bytes().first() {
                 Some(b'+') => Some(Style::Added),
                 Some(b'-') => Some(Style::Removed),

@@ -18,6 +18,7 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::home::repository_spool;
+use crate::telemetry::settings::Undoing;
 use crate::ui::{self, Style};
 
 /// The schema of the JSON answer.
@@ -39,6 +40,9 @@ pub struct Args {
     /// Take out the hooks of agents, too, although other repositories are switched on
     #[arg(long)]
     global: bool,
+    /// Take out only what has the agents send their telemetry
+    #[arg(long, conflicts_with = "global")]
+    telemetry: bool,
 }
 
 /// The JSON form of the answer.
@@ -60,6 +64,7 @@ pub struct Json {
 struct Going {
     settings: Vec<SettingsChange>,
     plan: Plan,
+    telemetry: Option<Undoing>,
     /// The directory in the repository that switches Siglum on.
     switch: Option<PathBuf>,
     /// Files of ours in Siglum's home.
@@ -68,12 +73,16 @@ struct Going {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let repo = if args.global {
+    let repo = if args.global || args.telemetry {
         cx.find_repo()
     } else {
         Some(cx.repo()?)
     };
-    let going = plan(args, cx, repo.as_ref())?;
+    let going = if args.telemetry {
+        Going::telemetry(cx)?
+    } else {
+        plan(args, cx, repo.as_ref())?
+    };
     if !cx.ui.json {
         present(cx, &going)?;
     }
@@ -112,8 +121,11 @@ fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError
     };
     let list = shortened(&names);
     let everywhere = cx.home.everywhere().exists();
+    let mut telemetry = None;
     let settings = if names.is_empty() && !everywhere || args.global {
-        settings_changes(cx)?
+        let mut changes = settings_changes(cx)?;
+        telemetry = Undoing::plan(cx, &mut changes)?;
+        changes
     } else {
         notes.push(if names.is_empty() {
             "the hooks of agents stay, since sessions are recorded everywhere; `siglum remove --global` takes them out".to_owned()
@@ -127,7 +139,7 @@ fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError
             "git hooks stay in {list}; run `siglum remove` there"
         ));
     }
-    let mut files = Vec::new();
+    let mut files: Vec<PathBuf> = telemetry.iter().map(|_| cx.home.telemetry()).collect();
     if args.global && everywhere {
         files.push(cx.home.everywhere());
     }
@@ -144,6 +156,7 @@ fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError
     Ok(Going {
         settings,
         plan,
+        telemetry,
         switch: repo.map(Repo::siglum_dir).filter(|d| d.is_dir()),
         files,
         notes,
@@ -221,7 +234,8 @@ fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
 }
 
 fn present(cx: &Cx, going: &Going) -> Result<(), CommandError> {
-    show(cx, &going.settings, &going.plan)?;
+    let hidden = going.telemetry.as_ref().map(|t| t.hidden.as_slice());
+    show(cx, &going.settings, &going.plan, hidden.unwrap_or_default())?;
     for path in going.switch.iter().chain(&going.files) {
         let what = if path.is_dir() { "directory" } else { "file" };
         let line = format!("-{what} {}", Cx::tilde(path));
@@ -235,6 +249,20 @@ fn present(cx: &Cx, going: &Going) -> Result<(), CommandError> {
 }
 
 impl Going {
+    /// The telemetry of agents alone.
+    fn telemetry(cx: &Cx) -> Result<Self, CommandError> {
+        let mut settings = Vec::new();
+        let telemetry = Undoing::plan(cx, &mut settings)?;
+        Ok(Self {
+            files: telemetry.iter().map(|_| cx.home.telemetry()).collect(),
+            settings,
+            plan: Plan::default(),
+            telemetry,
+            switch: None,
+            notes: Vec::new(),
+        })
+    }
+
     fn is_nothing(&self) -> bool {
         self.settings.is_empty()
             && self.plan.changes.is_empty()
@@ -246,6 +274,9 @@ impl Going {
     fn apply(&self, cx: &Cx) -> Result<(), CommandError> {
         for change in &self.settings {
             change.apply()?;
+        }
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.finish(cx)?;
         }
         self.plan.apply()?;
         if let Some(dir) = &self.switch {

@@ -25,7 +25,7 @@ use crate::clock::Ids;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::child::{self, Ended, Signals};
-use crate::{env, platform, ui};
+use crate::{env, platform, telemetry, ui};
 
 /// The exit code where a command is not found, and where it cannot be started.
 const NOT_FOUND: u8 = 127;
@@ -44,7 +44,8 @@ const BY_SIGNAL: i32 = 128;
 ///
 /// The command has this terminal and these files, gets the signals that are sent to this program, and
 /// its exit code is returned: 128 and its number for a signal, 127 where the command is not found, 126
-/// where it cannot be started. The first agent process below takes up the session; an agent that this
+/// where it cannot be started. Where `siglum init --telemetry` was run, it gets the variables by which agents send
+/// their telemetry, unless it has its own. The first agent process below takes up the session; an agent that this
 /// one starts gets a session of its own.
 #[derive(clap::Args)]
 pub struct Args {
@@ -123,6 +124,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
             None => command.env_remove(name),
         };
     }
+    command.envs(telemetry::handed_down(&cx.home));
     if launched.tree.is_some() {
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
             command.env_remove(name);

@@ -73,7 +73,7 @@ fn name(text: &str) -> Result<TokenName, String> {
 }
 
 /// A new secret for the tenant of the store.
-fn secret() -> Result<Secret, CommandError> {
+pub fn secret() -> Result<Secret, CommandError> {
     let tenant = match store::address()? {
         Some(_) => store::tenant()?,
         None => Tenant::new(DEFAULT_TENANT).expect("because it keeps to the grammar"),

@@ -36,7 +36,7 @@ fn usage(n: u128, of_turn: Option<u128>, seconds: i64, output: u64) -> Usage {
         at: at(seconds),
         model: Some(KNOWN.to_owned()),
         subagent: None,
-        branch: (n % 2 == 0).then(|| "main".to_owned()),
+        branch: n.is_multiple_of(2).then(|| "main".to_owned()),
         source: Source::Transcript,
         tokens: tokens(output),
         repeated: records(n as u64 % 3),
@@ -71,14 +71,19 @@ fn used(n: u128, usages: Vec<Usage>, statements: &[StatementRecord]) -> Used {
     let last = usages.iter().map(|u| u.at).max();
     let record = SessionRecord::new(
         session(n),
-        AgentName::new(if n % 2 == 0 { "codex" } else { "gemini" }).unwrap(),
+        AgentName::new(if n.is_multiple_of(2) {
+            "codex"
+        } else {
+            "gemini"
+        })
+        .unwrap(),
         ConversationId::new("c").unwrap(),
         LedgerId::from_uuid(Uuid::from_u128(1)),
         Mode::Observed,
         SessionOrigin::Live,
         at(0),
     );
-    let copied = |u: &Usage| n > 1 && u.tokens.output % 5 == 0;
+    let copied = |u: &Usage| n > 1 && u.tokens.output.is_multiple_of(5);
     Used {
         title: None,
         turns: standing::turns(usages.iter()),

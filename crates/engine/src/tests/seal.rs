@@ -2,7 +2,7 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::fold;
-use siglum_domain::observation::{Side, StartKind, ToolClass};
+use siglum_domain::observation::{Side, Source, StartKind, ToolClass};
 use siglum_domain::receipt::{GENESIS, verifies};
 use siglum_ledger::{Durability, SessionFilter, TranscriptRecord, write};
 
@@ -93,6 +93,35 @@ fn what_comes_late_is_sealed_later() {
     stage.hear(says("one", vec![call("t", "p", 3, ToolClass::Edit)]));
     stage.slice();
     assert_eq!(sealed(&mut stage, one), 3);
+}
+
+#[test]
+fn what_a_transcript_says_of_a_stopped_turn_is_sealed_when_it_is_read() {
+    // The line of a prompt, which a hook has told already.
+    let line = |turn: &str, seconds: i64| {
+        let mut line = prompt(turn, seconds);
+        line.source = Source::Transcript;
+        line.key = format!("line-{turn}");
+        line
+    };
+    let mut stage = Stage::new();
+    let hooks = vec![
+        prompt("p", 2),
+        stopped("p", 5),
+        prompt("q", 6),
+        stopped("q", 7),
+    ];
+    let one = stage.hear(says("one", hooks));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 4);
+    for (turn, seconds, all) in [("p", 2, 5), ("q", 6, 6)] {
+        stage.hear(says("one", vec![line(turn, seconds)]));
+        stage.slice();
+        assert_eq!(sealed(&mut stage, one), all, "{turn} has stopped");
+    }
+    stage.hear(says("one", vec![prompt("r", 8), line("r", 8)]));
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 6, "the next one is open");
 }
 
 #[test]

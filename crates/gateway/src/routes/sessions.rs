@@ -88,7 +88,7 @@ pub(crate) async fn list(
 }
 
 /// The links that a query asks for.
-fn wanted_links(query: &mut Query) -> Result<Vec<Link>, Problem> {
+pub(crate) fn wanted_links(query: &mut Query) -> Result<Vec<Link>, Problem> {
     let mut links = Vec::new();
     for field in siglum_domain::link::FIELDS {
         let values = match *field {

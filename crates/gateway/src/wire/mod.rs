@@ -3,6 +3,7 @@
 mod audit;
 mod checkpoints;
 mod commits;
+mod cost;
 mod events;
 mod links;
 mod numbers;
@@ -14,6 +15,7 @@ mod turns;
 pub(crate) use audit::*;
 pub(crate) use checkpoints::*;
 pub(crate) use commits::*;
+pub(crate) use cost::*;
 pub(crate) use events::*;
 pub(crate) use links::*;
 pub(crate) use pipelines::*;

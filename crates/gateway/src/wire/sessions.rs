@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::grammar::present;
+use siglum_domain::observation::Tokens;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
 use siglum_ledger::{LaunchEnd, Mode, SessionListing, SessionOrigin, Statement, StatementRecord};
 use utoipa::ToSchema;
@@ -221,6 +222,17 @@ pub(crate) struct TokensTold {
     cache_write: u64,
 }
 
+impl From<Tokens> for TokensTold {
+    fn from(used: Tokens) -> Self {
+        Self {
+            input: used.input,
+            output: used.output,
+            cache_read: used.cache_read,
+            cache_write: used.cache_write,
+        }
+    }
+}
+
 /// A session.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct SessionTold {
@@ -311,12 +323,7 @@ impl SessionTold {
             head: record.head,
             sealed: record.sealed,
             turns: listing.summary.turns,
-            tokens: TokensTold {
-                input: used.input,
-                output: used.output,
-                cache_read: used.cache_read,
-                cache_write: used.cache_write,
-            },
+            tokens: used.into(),
             commits: listing.commits,
         }
     }

@@ -126,4 +126,17 @@ mod tests {
         let all = "SELECT group_concat(pipeline || hex(session)) FROM pipeline_sessions";
         assert_eq!(found(all), "p02");
     }
+    #[test]
+    fn sessions_that_were_there_before_are_folded_again_for_their_usage() {
+        let db = Connection::open_in_memory().unwrap();
+        MIGRATIONS[..2]
+            .iter()
+            .for_each(|sql| db.execute_batch(sql).unwrap());
+        let put = "INSERT INTO sessions (id, agent, conversation_id, home, mode, origin, created_at, last_at, head, folded) \
+             VALUES (x'01', 'codex', 'c', x'02', 'observed', 'live', 1, 1, 7, 7)";
+        db.execute(put, []).unwrap();
+        db.execute_batch(MIGRATIONS[2]).unwrap();
+        let unfolded = "SELECT count(*) FROM sessions WHERE head > folded";
+        assert_eq!(db.query_row(unfolded, [], |row| row.get(0)), Ok(1));
+    }
 }

@@ -18,6 +18,7 @@
 mod bounds;
 pub(crate) mod client;
 mod commits;
+mod costs;
 mod created;
 mod ended;
 mod kept;

@@ -20,7 +20,8 @@ pub(crate) struct Agent {
     child: Option<Child>,
     steps: Box<dyn Write + Send>,
     answers: Box<dyn BufRead + Send>,
-    turn: u32,
+    /// How many prompts it got.
+    pub(super) turn: u32,
     call: u32,
     /// Whether hooks and the process itself may die; then what died is not complained of.
     pub(crate) mortal: bool,

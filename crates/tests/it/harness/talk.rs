@@ -47,6 +47,8 @@ impl<'w> Talk<'w> {
     pub(crate) fn resumed(self, native: &str) -> Self {
         let mut next = Self::begun(&self.repo, native, "resume");
         next.conversation.clone_from(&self.conversation);
+        // No prompt has the name of an earlier one.
+        next.agent.turn = self.agent.turn;
         next.used = self.used;
         next.answers = self.answers;
         next.turns = self.turns;
@@ -183,13 +185,14 @@ impl<'w> Talk<'w> {
         let transcript = self.transcript_of(helper);
         self.answer_in(&transcript, used, &sidechain);
         let call = json!({
-            "tool_name": "Read", "tool_input": { "file_path": "file1.txt" },
+            "tool_name": "Bash", "tool_input": { "command": "true" },
             "tool_use_id": format!("toolu_{}_{}", helper.id, self.answers),
         });
         self.tools += 1;
         self.agent.hook("PreToolUse", helper.signed(call.clone()));
         let mut returned = call;
-        returned["tool_response"] = json!({ "type": "text" });
+        returned["tool_response"] =
+            json!({ "stdout": "", "stderr": "", "interrupted": false, "isImage": false });
         self.agent.hook("PostToolUse", helper.signed(returned));
     }
 

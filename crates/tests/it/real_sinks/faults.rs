@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::sinks::Sinks;
+use super::sinks::{Sinks, fresh};
 use crate::harness::wire::{Break, Wire};
 use crate::harness::{Repo, Talk, World, kill, until};
 
@@ -11,7 +11,7 @@ fn what_was_said_while_they_were_dead_comes_when_they_are_back() {
     let world = World::new();
     let repo = world.repo();
     let sinks = Sinks::of(&repo, "dead");
-    let mut talk = Talk::start(&repo, "dead-for-a-while");
+    let mut talk = Talk::start(&repo, &fresh("dead-for-a-while"));
     talk.turn("Before.");
     sinks.show(&[&talk]);
     sinks.wires().into_iter().for_each(Wire::down);
@@ -37,7 +37,7 @@ fn a_connection_that_breaks_inside_a_batch_loses_and_doubles_nothing() {
     let world = World::new();
     let repo = world.repo();
     let sinks = Sinks::of(&repo, "broken");
-    let mut talk = Talk::start(&repo, "broken-off");
+    let mut talk = Talk::start(&repo, &fresh("broken-off"));
     for (n, breaks) in [
         // In the head, in the body, and when all was taken.
         [Break::Asking(40), Break::Answering],
@@ -64,7 +64,7 @@ fn a_worker_that_is_killed_at_any_moment_loses_and_doubles_nothing() {
     let world = World::new();
     let repo = world.repo();
     let sinks = Sinks::of(&repo, "killed");
-    let mut talk = Talk::start(&repo, "killed-worker");
+    let mut talk = Talk::start(&repo, &fresh("killed-worker"));
     let mut killed = 0;
     for n in 0..8_u64 {
         talk.turn(&format!("Turn {n}."));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::sinks::Sinks;
+use super::sinks::{Sinks, fresh};
 use crate::harness::talk::tokens;
 use crate::harness::{Repo, Talk, World};
 
@@ -16,12 +16,13 @@ fn three_turns_are_one_session_with_all_tokens() {
     let world = World::new();
     let repo = world.repo();
     let sinks = Sinks::of(&repo, "turns");
-    let mut talk = Talk::start(&repo, "conversation-one");
+    let name = fresh("turns");
+    let mut talk = Talk::start(&repo, &name);
     for text in ["First, zanzibar.", "Second.", "Third."] {
         talk.turn(text);
     }
     let shown = sinks.show(&[&talk]);
-    let seen = &shown["conversation-one"];
+    let seen = &shown[&name];
     assert_eq!(seen.traces.len(), 3);
     assert!(seen.totals.input > 6 * 12_000, "what was cached counts");
 
@@ -35,11 +36,9 @@ fn three_turns_are_one_session_with_all_tokens() {
     );
     assert_eq!(spans.len(), 3 + answers + tools);
     for span in &spans {
-        assert_eq!(attribute(span, "session.id"), "conversation-one", "{span}");
-        assert_eq!(
-            attribute(span, "gen_ai.conversation.id"),
-            "conversation-one"
-        );
+        for key in ["session.id", "gen_ai.conversation.id"] {
+            assert_eq!(attribute(span, key), &name, "{span}");
+        }
         assert_ne!(span["status_code"], "ERROR", "{span}");
         let told = span.to_string();
         assert!(!told.contains("zanzibar"), "texts stay here: {span}");
@@ -58,26 +57,28 @@ fn what_goes_on_is_the_same_session_also_under_a_new_id() {
     let world = World::new();
     let repo = world.repo();
     let sinks = Sinks::of(&repo, "resumed");
-    let mut talk = Talk::start(&repo, "before");
+    let [before, after] = ["before", "after"].map(fresh);
+    let mut talk = Talk::start(&repo, &before);
     talk.turn("Begin.");
-    let mut talk = talk.resumed("before");
+    let mut talk = talk.resumed(&before);
     talk.turn("Go on in another process.");
-    called_also(&repo, "before", "after");
-    let mut talk = talk.resumed("after");
+    called_also(&repo, &before, &after);
+    let mut talk = talk.resumed(&after);
     talk.turn("Go on under another name.");
     talk.turn("And on.");
     let shown = sinks.show(&[&talk]);
-    assert_eq!(shown["before"].traces.len(), 4);
+    assert_eq!(shown[&before].traces.len(), 4);
     let spans = sinks.phoenix.spans();
-    let natives = |span: &Value| attribute(span, "siglum.native_session.id").to_string();
-    let natives: std::collections::BTreeSet<_> = spans.iter().map(natives).collect();
-    assert!(natives.contains("\"after\""), "{natives:?}");
+    let native = |span: &Value| attribute(span, "siglum.native_session.id") == &after;
+    assert!(spans.iter().any(native), "{spans:#?}");
 }
 
 /// Whoever started the agent anew says that the id that it has now is the same session.
 fn called_also(repo: &Repo<'_>, native: &str, other: &str) {
-    let copy = "INSERT INTO aliases (agent, native, session, first_at) SELECT agent, ?2, session, first_at FROM aliases WHERE native = ?1";
-    let copied = repo.world.store().execute(copy, [native, other]).unwrap();
+    let copy = "INSERT INTO aliases (agent, native, session, first_at) SELECT agent, ?2, session, ?3 FROM aliases WHERE native = ?1";
+    let now = siglum_platform::clock::now().nanos();
+    let store = repo.world.store();
+    let copied = store.execute(copy, (native, other, now)).unwrap();
     assert_eq!(copied, 1);
 }
 
@@ -86,10 +87,11 @@ fn a_fork_is_a_session_of_its_own_that_names_its_origin() {
     let world = World::new();
     let repo = world.repo();
     let sinks = Sinks::of(&repo, "forked");
-    let mut talk = Talk::start(&repo, "origin");
+    let [origin, copy] = ["origin", "copy"].map(fresh);
+    let mut talk = Talk::start(&repo, &origin);
     talk.turn("One.");
     talk.turn("Two.");
-    let mut fork = talk.forked("copy");
+    let mut fork = talk.forked(&copy);
     fork.turn("Another way.");
     talk.turn("Three.");
     // What was copied counts where it was said.
@@ -97,9 +99,9 @@ fn a_fork_is_a_session_of_its_own_that_names_its_origin() {
     let spans = sinks.phoenix.spans();
     for span in &spans {
         let previous = attribute(span, "session.previous_id");
-        match attribute(span, "session.id").as_str() {
-            Some("copy") => assert_eq!(previous, "origin", "{span}"),
-            _ => assert!(previous.is_null(), "{span}"),
+        match attribute(span, "session.id") == &copy {
+            true => assert_eq!(previous, &origin, "{span}"),
+            false => assert!(previous.is_null(), "{span}"),
         }
     }
 }
@@ -109,7 +111,7 @@ fn a_sub_agent_is_in_the_session_of_who_started_it() {
     let world = World::new();
     let repo = world.repo();
     let sinks = Sinks::of(&repo, "helped");
-    let mut talk = Talk::start(&repo, "helped");
+    let mut talk = Talk::start(&repo, &fresh("helped"));
     talk.ask("Let somebody look.");
     talk.answer(tokens(50, 20, 9_000, 400));
     let (one, two) = (talk.help("a1"), talk.help("b2"));
@@ -148,9 +150,7 @@ fn what_is_sent_by_grpc_shows_the_same() {
     let world = World::new();
     let repo = world.repo();
     let sinks = Sinks::by_grpc(&repo);
-    // Others send to the same project.
-    let name = format!("by-grpc-{}", siglum_platform::clock::now().nanos());
-    let mut talk = Talk::start(&repo, &name);
+    let mut talk = Talk::start(&repo, &fresh("by-grpc"));
     talk.turn("One.");
     talk.turn("Two.");
     sinks.show_by_grpc(&talk);

@@ -52,7 +52,7 @@ impl Sinks {
     /// Takes a project and an experiment of this name, and lets a repository export to them.
     #[track_caller]
     pub(super) fn of(repo: &Repo<'_>, name: &str) -> Self {
-        let name = format!("{name}-{}", siglum_platform::clock::now().nanos());
+        let name = fresh(name);
         let sinks = Self::named(&name);
         let project = format!("x-project-name={name}");
         let endpoint = |wire: &Wire| format!("http://{}/v1/traces", wire.address());
@@ -74,9 +74,7 @@ impl Sinks {
     }
 
     fn named(name: &str) -> Self {
-        // Tools that run on know names of earlier runs.
-        let experiment = format!("{name}-{}", siglum_platform::clock::now().nanos());
-        let (phoenix, mlflow) = (Phoenix::new(name), Mlflow::new(&experiment));
+        let (phoenix, mlflow) = (Phoenix::new(name), Mlflow::new(&fresh(name)));
         let [to_phoenix, to_mlflow] = [phoenix.host(), mlflow.host()].map(Wire::to);
         Self {
             phoenix,
@@ -114,6 +112,11 @@ impl Sinks {
         assert!(states.iter().all(|s| s != "IN_PROGRESS"), "{states:?}");
         phoenix
     }
+}
+
+/// A name that no earlier run has used: tools run on, and Phoenix knows a session over all of its projects.
+pub(super) fn fresh(name: &str) -> String {
+    format!("{name}-{}", siglum_platform::clock::now().nanos())
 }
 
 /// What a tool should show: the turns and the tokens of each.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use toml_edit::{DocumentMut, KeyMut, RawString, value};
 
-use super::super::init::SettingsChange;
+use super::super::init::{Mode, SettingsChange};
 use crate::config::{Key, user_file};
 use crate::error::CommandError;
 
@@ -53,6 +53,7 @@ impl UserFile {
                 path: self.path.clone(),
                 before: self.before,
                 after: Some(after),
+                mode: Mode::AsItIs,
             }
             .apply()?;
         }

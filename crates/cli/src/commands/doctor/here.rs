@@ -1,6 +1,8 @@
 //! What holds for this repository and for the agents on this machine.
 
-use siglum_agents::{AGENTS, AgentSpec, InstallState, SettingsFile};
+use siglum_agents::{
+    AGENTS, AgentSpec, InstallState, SettingsFile, TELEMETRY, TelemetrySpec, TelemetryState,
+};
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, HookCondition};
 
@@ -8,6 +10,7 @@ use super::{Check, FIX, machine};
 use crate::cx::Cx;
 use crate::env;
 use crate::home::repository_spool;
+use crate::telemetry::settings::export;
 
 /// Transcripts that are deleted sooner than this may be gone before they are read, in days.
 const DAYS_FEW: u32 = 7;
@@ -34,7 +37,42 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
     for agent in AGENTS {
         checks.extend(settings(cx, agent));
     }
+    checks.extend(telemetry(cx));
     checks
+}
+
+/// Whether the agents that were told to send their telemetry still do.
+fn telemetry(cx: &Cx) -> Vec<Check> {
+    const AREA: &str = "telemetry";
+    const AGAIN: &str = "`siglum init --telemetry` puts it there, after showing it.";
+    let (kept, export) = match export(cx) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![Check::problem(AREA, format!("{:#}", error.source))],
+    };
+    let check = |spec: &TelemetrySpec| {
+        let files = env::read_settings(spec.settings(&env::telemetry_dir(spec)));
+        let state = files.and_then(|files| spec.inspect(&files, &export));
+        let (title, gateway) = (spec.title, &kept.gateway);
+        match state {
+            Ok(TelemetryState::Current) => {
+                Check::ok(AREA, format!("{title} sends its telemetry to {gateway}"))
+            }
+            Ok(TelemetryState::Drifted(lacking)) => Check::problem(
+                AREA,
+                format!("{title} was told to send its telemetry to {gateway}, and its settings have changed"),
+            )
+            .details(lacking)
+            .remedy(AGAIN),
+            Ok(TelemetryState::Elsewhere(setting)) => Check::note(
+                AREA,
+                format!("{title} sends its telemetry elsewhere, by `{setting}`"),
+            ),
+            Err(error) => Check::problem(AREA, error.to_string()).remedy("Mend the file by hand."),
+        }
+    };
+    let told = TELEMETRY.iter().filter(|spec| kept.has(spec));
+    told.map(check).collect()
 }
 
 fn off(cx: &Cx, repo: &Repo) -> Check {

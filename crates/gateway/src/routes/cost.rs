@@ -1,0 +1,95 @@
+//! What sessions cost.
+
+use axum::Json;
+use axum::extract::State;
+use siglum_domain::price::Prices;
+use siglum_domain::{AgentName, Timestamp};
+use siglum_engine::cost::{self, By, CostQuery};
+use siglum_ledger::read;
+
+use super::sessions::wanted_links;
+use crate::app::App;
+use crate::caller::Launcher;
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::wire::{CostTold, LabelAsked};
+
+/// Rows of an answer.
+const ROWS: usize = 100;
+const ROWS_MOST: usize = 10_000;
+
+/// Sums up what sessions used, and what that costs at list prices
+#[utoipa::path(get, path = "/v1/cost", tag = "sessions", operation_id = "sum_up_cost",
+    security(("launcher" = [])),
+    params(
+        ("by" = Option<String>, Query, description = "By what usage is summed up; days are those of UTC", pattern = r"^(session|turn|day|agent|model|repository|branch|issue|pr|role|pipeline|commit)$"),
+        ("since" = Option<String>, Query, description = "Only messages from this time on"),
+        ("until" = Option<String>, Query, description = "Only messages before this time"),
+        ("session" = Option<String>, Query, description = "Only this session", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("issue_number" = Option<i64>, Query, description = "Only turns with this issue", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pr_number" = Option<i64>, Query, description = "Only turns with this pull request", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pipeline_id" = Option<String>, Query, description = "Only turns of this pipeline", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("agent_role" = Option<String>, Query, description = "Only turns with this role", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("phase" = Option<String>, Query, description = "Only turns of this phase", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("label" = Option<Vec<LabelAsked>>, Query, description = "Only turns with this label, `key=value`; may be given several times"),
+        ("agent" = Option<String>, Query, description = "Only sessions of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("model" = Option<String>, Query, description = "Only messages of this model", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"),
+        ("repository" = Option<String>, Query, description = "Only sessions whose own repository has this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("limit" = Option<i64>, Query, description = "At most so many rows; the total has all of them", minimum = 1, maximum = 10_000),
+    ),
+    responses((status = 200, description = "What was used", body = CostTold), Problems))]
+pub(crate) async fn sum_up(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    mut query: Query,
+) -> Result<Json<CostTold>, Problem> {
+    let limit = query.limit(ROWS, ROWS_MOST)?;
+    let repository = query.text("repository", 4096)?;
+    let asked = asked(&mut query)?;
+    query.end()?;
+    let told = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        let mut asked = asked.clone();
+        let repositories = read(ledger, |tx| tx.repositories())?;
+        if let Some(name) = &repository {
+            let known = repositories.iter().find(|r| r.common_dir == *name);
+            let Some(known) = known else {
+                return Ok(CostTold::nothing(asked.by));
+            };
+            asked.repository = Some(known.id);
+        }
+        let prices = Prices::built_in();
+        let mut costs = cost::cost(ledger, &asked, prices, &day)?;
+        let more = costs.rows.len() > limit;
+        costs.rows.truncate(limit);
+        Ok(CostTold::of(asked.by, &costs, more, &repositories))
+    });
+    let told: Result<_, siglum_ledger::LedgerError> = told.await?;
+    Ok(Json(told?))
+}
+
+/// What a query asks for, but for the repository.
+fn asked(query: &mut Query) -> Result<CostQuery, Problem> {
+    let words = By::ALL.map(By::word).join(", ");
+    let find = |word: &str| By::ALL.into_iter().find(|by| by.word() == word);
+    let by = query.named("by", find, &format!("one of {words}"))?;
+    let time = "a time such as 2026-01-31T23:59:59Z";
+    Ok(CostQuery {
+        session: query.parsed("session", "`ses_` and 32 hexadecimal digits")?,
+        agent: query.named(
+            "agent",
+            |t| AgentName::new(t).ok(),
+            "1 to 64 of the characters a-z 0-9 -",
+        )?,
+        model: query.text("model", 200)?,
+        since: query.parsed("since", time)?,
+        until: query.parsed("until", time)?,
+        links: wanted_links(query)?,
+        ..CostQuery::by(by.unwrap_or(By::Session))
+    })
+}
+
+/// The day in UTC.
+fn day(at: Timestamp) -> String {
+    at.to_string().chars().take(10).collect()
+}

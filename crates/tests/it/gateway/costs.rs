@@ -1,0 +1,73 @@
+//! What driven sessions cost, asked over HTTP.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, id, said, secret};
+use super::server::{Gateway, each_store, linked};
+use crate::harness::until;
+
+/// A turn that cost something, on a model whose list price is $1 and $5 for a million tokens.
+fn turn(client: &Client, session: &str, key: &str, model: &str, output: u64) {
+    let (epoch, head) = client.lease(session, key);
+    let mut turn = said(epoch, head, key);
+    turn["events"][1]["model"] = json!(model);
+    turn["events"][1]["tokens"] = json!({ "input": 1_000, "output": output });
+    client.turn(session, key, &turn).unwrap().is(200);
+    let path = format!("/v1/sessions/{session}/lease/release");
+    client.post(&path, &json!({ "epoch": epoch })).is(200);
+}
+
+fn outputs(costs: &Value) -> Vec<(Option<&str>, u64)> {
+    let rows = costs["rows"].as_array().unwrap().iter();
+    let row = |row: &'_ Value| row["used"]["tokens"]["output"].as_u64().unwrap();
+    rows.map(|r| (r["key"].as_str(), row(r))).collect()
+}
+
+#[test]
+fn usage_is_summed_up_as_the_command_does() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let launcher = gateway.launcher();
+        let of = |name: &str, issue: u64| {
+            let created = launcher.create(&linked(name, &json!({ "issue_number": issue })));
+            (gateway.of(&secret(&created)), id(&created))
+        };
+        let ((first, one), (second, two)) = (of("one", 1), of("two", 2));
+        turn(&first, &one, "a", "claude-haiku-4-5", 100);
+        turn(&first, &one, "b", "claude-haiku-4-5", 10);
+        turn(&second, &two, "a", "m-1", 1);
+        let get = |query: &str| launcher.get(&format!("/v1/cost{query}")).is(200);
+        until("the gateway's worker has counted", || {
+            get("")["total"]["tokens"]["output"] == 111
+        });
+        let issues = get("?by=issue");
+        assert_eq!(outputs(&issues), [(Some("1"), 110), (Some("2"), 1)]);
+        let used = &issues["rows"][0]["used"];
+        // 2,000 × $1 and 110 × $5, for a million.
+        assert_eq!(used["cost"]["usd"], "0.002550000");
+        assert_eq!(used["cost"]["complete"], true);
+        let total = &issues["total"];
+        assert_eq!(total["cost"]["complete"], false);
+        assert_eq!(total["cost"]["unpriced"]["output"], 1);
+        assert_eq!(total["messages"], 3);
+        assert_eq!(issues["overlapping"], 0);
+        assert_eq!(
+            outputs(&get("?by=model&issue_number=2")),
+            [(Some("m-1"), 1)]
+        );
+        let turns = get(&format!("?by=turn&session={one}&limit=1"));
+        assert_eq!((outputs(&turns).len(), &turns["more"]), (1, &json!(true)));
+        assert_eq!(turns["total"]["tokens"]["output"], 110);
+        assert_eq!(get("?until=2026-01-01T00:00:00Z")["rows"], json!([]));
+        assert_eq!(get("?repository=nowhere")["rows"], json!([]));
+        launcher.get("/v1/cost?by=moon").refuses("by");
+        launcher.get("/v1/cost?since=monday").refuses("since");
+        launcher.get("/v1/cost?moon=1").refuses("moon");
+        launcher.get("/v1/cost?pr_number=0").refuses("pr_number");
+        gateway
+            .stranger()
+            .get("/v1/cost")
+            .problem(401, "token_missing");
+        first.get("/v1/cost").problem(403, "forbidden");
+    });
+}
