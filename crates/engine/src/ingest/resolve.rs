@@ -5,6 +5,7 @@
 //! an agent the session of another one: with an id of its own it is a session of its own, below the other one.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use siglum_domain::observation::event;
 use siglum_domain::{AgentName, LedgerId, NativeId, SessionId, Timestamp};
@@ -363,9 +364,8 @@ impl Resolver {
         tx: &mut dyn Transaction,
         id: SessionId,
     ) -> Result<Option<&SessionRecord>, LedgerError> {
-        if !self.sessions.contains_key(&id) {
-            let record = tx.session(id)?;
-            self.sessions.insert(id, record);
+        if let Entry::Vacant(place) = self.sessions.entry(id) {
+            place.insert(tx.session(id)?);
         }
         Ok(self.sessions.get(&id).and_then(Option::as_ref))
     }
