@@ -43,6 +43,7 @@ const SCHEMAS: &[Row] = &[
     (otel::list::SCHEMA, of::<otel::list::Json>),
     (otel::remove::SCHEMA, of::<otel::remove::Json>),
     (otel::test::SCHEMA, of::<otel::test::Json>),
+    (otel::unassigned::SCHEMA, of::<otel::unassigned::Json>),
     (
         pipeline::export::SCHEMA,
         of::<siglum_engine::pipeline::Bundle>,

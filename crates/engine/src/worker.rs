@@ -107,8 +107,8 @@ pub fn slice(
         run.folds_later = folded.waiting > 0;
         note(folded.done > 0);
     }
-    note(bury(world, ledger)?);
     note(ingest::end_silent(world, ledger)? > 0);
+    note(bury(world, ledger)?);
     for repository in read(ledger, |tx| tx.repositories())? {
         let open = read(ledger, |tx| tx.open_intents(Some(repository.id)))?;
         if run.swept.insert(repository.id) || !open.is_empty() {

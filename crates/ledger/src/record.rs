@@ -28,7 +28,7 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionOrigin {
-    /// A hook saw it while it ran.
+    /// A hook saw it while it ran, or its agent told of it then.
     Live,
     /// It was read from a transcript afterwards.
     Import,
@@ -36,8 +36,6 @@ pub enum SessionOrigin {
     Api,
     /// A launcher created it before its agent ran.
     Launch,
-    /// Telemetry told of it first.
-    Telemetry,
 }
 
 /// How a session came from another one.

@@ -2,13 +2,14 @@
 
 mod destinations;
 mod probes;
+mod turns;
 
 use std::path::PathBuf;
 
 use crate::harness::World;
 
 /// A value that nobody but the server may see.
-const SECRET: &str = "Bearer hunter2-hunter2-hunter2";
+const SECRET: &str = "Bearer quokka7-quokka7-quokka7";
 
 /// A file with the secret in it.
 fn secret_file(world: &World) -> PathBuf {

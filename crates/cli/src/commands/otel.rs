@@ -5,6 +5,7 @@ pub mod headers;
 pub mod list;
 pub mod remove;
 pub mod test;
+pub mod unassigned;
 
 use siglum_engine::otel::destination::{Destination, KIND};
 use siglum_ledger::{Projection, SqliteLedger, read};
@@ -19,6 +20,7 @@ pub enum Command {
     List(list::Args),
     Test(test::Args),
     Remove(remove::Args),
+    Unassigned(unassigned::Args),
 }
 
 pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
@@ -27,6 +29,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
         Command::List(args) => list::run(args, cx),
         Command::Test(args) => test::run(args, cx),
         Command::Remove(args) => remove::run(args, cx),
+        Command::Unassigned(args) => unassigned::run(args, cx),
     }
 }
 

@@ -1,7 +1,12 @@
 //! Sessions that only telemetry tells of: nobody says that they are over.
 
-use siglum_ledger::{Durability, Ledger, LedgerError, SessionFilter, SessionOrigin, read, write};
+use siglum_domain::SessionId;
+use siglum_domain::observation::Source;
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, Mode, SessionFilter, Transaction, read, write,
+};
 
+use crate::verify::undamaged;
 use crate::{Here, session};
 
 /// So long such a session may be silent before it is taken for over. One that is heard again goes on.
@@ -26,7 +31,8 @@ pub fn end_silent(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<usize, Led
     for listing in read(ledger, |tx| tx.sessions(&filter))? {
         let known = listing.record;
         let is_silent = now.millis_since(known.last_at) >= SILENT_MS;
-        if known.origin != SessionOrigin::Telemetry || known.home != home || !is_silent {
+        let is_ours = known.mode == Mode::Observed && known.home == home && known.head > 0;
+        if !is_ours || !is_silent {
             continue;
         }
         ended += usize::from(write(ledger, Durability::Process, |tx| {
@@ -34,8 +40,10 @@ pub fn end_silent(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<usize, Led
             let Some(record) = tx.session(known.id)? else {
                 return Ok(false);
             };
-            let is_bound = !tx.bindings(record.id)?.is_empty();
-            if is_bound || record.last_at != known.last_at || record.ended_at.is_some() {
+            if !is_of_telemetry(tx, record.id)?
+                || record.last_at != known.last_at
+                || record.ended_at.is_some()
+            {
                 return Ok(false);
             }
             let key = format!("silent:{}", record.last_at.nanos());
@@ -45,4 +53,16 @@ pub fn end_silent(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<usize, Led
         })?);
     }
     Ok(ended)
+}
+
+/// Whether telemetry told of a session first, and no hook has shown its process since.
+fn is_of_telemetry(tx: &mut dyn Transaction, id: SessionId) -> Result<bool, LedgerError> {
+    if !tx.bindings(id)?.is_empty() {
+        return Ok(false);
+    }
+    let Some(first) = undamaged(tx.entries(id, 0, 1))? else {
+        return Ok(false);
+    };
+    let source = first.first().map(|entry| entry.observation.source);
+    Ok(source == Some(Source::Telemetry))
 }

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use siglum_ledger::{Durability, Ledger, LedgerError, TelemetryBatch, Transaction, read, write};
 
 use super::reason::Reason;
-use super::settle;
+use super::{forward, settle};
 use crate::Here;
 
 /// Rows that are kept without a session; the oldest go first.
@@ -42,6 +42,7 @@ impl AddAssign for Tally {
 /// Those of the ledger; what was not joined waits on.
 pub fn join(here: &Here<'_>, ledger: &mut dyn Ledger, most: usize) -> Result<Tally, LedgerError> {
     let mut tally = Tally::default();
+    forward::put_unassigned(here, ledger)?;
     if read(ledger, |tx| tx.inbox())?.rows == 0 {
         return Ok(tally);
     }
@@ -99,7 +100,7 @@ fn count(tx: &mut dyn Transaction, tally: Tally) -> Result<(), LedgerError> {
         ("joined", tally.joined),
         ("unassigned", tally.unassigned),
         (CONFLICTS, tally.conflicts),
-        ("lost", lost),
+        ("unassigned_lost", lost),
     ];
     for (name, by) in counts {
         if by > 0 {

@@ -7,16 +7,21 @@
 
 mod assign;
 mod end;
+mod forward;
 mod join;
 mod parcel;
 mod reason;
 mod resolve;
+mod send;
 mod settle;
 mod take;
+#[cfg(test)]
+mod tests;
 
 pub use assign::{Assignment, assign};
 pub use end::end_silent;
 pub use join::{CONFLICTS, Tally, join};
 pub use parcel::Parcel;
+pub use send::Forwarder;
 pub(crate) use settle::note_trace;
 pub use take::{Taken, take};

@@ -11,8 +11,9 @@ use siglum_ledger::{
     UnassignedRecord,
 };
 use siglum_telemetry::inward::{self, Heard, Origin};
-use siglum_telemetry::wire::Batch;
+use siglum_telemetry::wire::{Batch, Stamp};
 
+use super::forward::{self, Collector};
 use super::join::Tally;
 use super::parcel::{self, Parcel};
 use super::reason::Reason;
@@ -155,9 +156,13 @@ impl Settling<'_> {
             }
         }
         kept.extend(waiting.into_iter().map(|at| (at, Reason::NoSession)));
+        let collectors = forward::collectors(tx)?;
         for (id, records) in joined {
             match self.tell(tx, id, &records)? {
-                true => self.tally.joined += records.len() as u64,
+                true => {
+                    self.forward(tx, &collectors, id, &records)?;
+                    self.tally.joined += records.len() as u64;
+                }
                 false => kept.extend(records.into_iter().map(|at| (at, Reason::Failed))),
             }
         }
@@ -185,7 +190,7 @@ impl Settling<'_> {
             Whose::New(native, below) => {
                 let agent = heard.claims.agent.clone().unwrap_or_else(unknown);
                 let matter = matter(agent, native, None, Vec::new());
-                let (ids, origin) = (self.here.ids, SessionOrigin::Telemetry);
+                let (ids, origin) = (self.here.ids, SessionOrigin::Live);
                 let id = session::record_from(tx, self.home, ids, when, &matter, origin)?;
                 if let Some(outer) = below {
                     tx.set_parent(id, outer, Relation::Nested)?;
@@ -225,7 +230,7 @@ impl Settling<'_> {
         let matter = matter(agent, native, Some(id), observations);
         let (ids, home, at) = (self.here.ids, self.home, self.here.now());
         let written = tx.nested(&mut |tx| {
-            let origin = SessionOrigin::Telemetry;
+            let origin = SessionOrigin::Live;
             session::record_from(tx, home, ids, at, &matter, origin).map(drop)
         });
         match written {
@@ -236,6 +241,29 @@ impl Settling<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Has records of a session sent on to whoever wants what agents send.
+    fn forward(
+        &mut self,
+        tx: &mut dyn Transaction,
+        to: &[Collector],
+        id: SessionId,
+        records: &[usize],
+    ) -> Result<(), LedgerError> {
+        if to.is_empty() {
+            return Ok(());
+        }
+        let Some(record) = self.resolver.session(tx, id)? else {
+            return Ok(());
+        };
+        let stamp = Stamp {
+            conversation: record.conversation.clone(),
+            session: id,
+        };
+        let of: BTreeSet<_> = records.iter().map(|at| self.heard[*at].record).collect();
+        let part = self.batch.select(|record| of.contains(&record));
+        forward::put(tx, to, self.row, &part, &stamp)
     }
 
     /// What the records say was done, by time. What was forgotten is not said again.

@@ -4,4 +4,7 @@ pub mod destination;
 mod gather;
 mod sessions;
 
+#[cfg(test)]
+mod tests;
+
 pub use sessions::{Sessions, lost};

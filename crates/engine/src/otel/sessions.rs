@@ -4,11 +4,13 @@
 //! and what waited too long for it, is lost and counted.
 
 use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::Body;
 use siglum_domain::redact::Redactor;
+use siglum_domain::trace::SpanId;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_egress::otlp::{OtlpClient, OtlpError, Protocol, Signal};
 use siglum_ledger::{Durability, Ledger, LedgerError, SessionRecord, read, write};
@@ -46,6 +48,8 @@ pub struct Sessions {
     now: Box<dyn Fn() -> Timestamp + Send>,
     /// Some servers have traces and nothing else.
     takes_logs: bool,
+    /// What was taken of sessions of which something else was not: it is not sent again, as long as we remember.
+    taken: HashMap<SessionId, HashSet<SpanId>>,
 }
 
 impl Sessions {
@@ -65,6 +69,7 @@ impl Sessions {
             client,
             now,
             takes_logs,
+            taken: HashMap::new(),
         }
     }
 
@@ -121,10 +126,11 @@ impl Sessions {
     }
 
     /// Sends all of it; gives how much is lost for good.
-    fn send(&mut self, outgoing: &Outgoing) -> Result<usize, SinkError> {
+    fn send(&mut self, session: SessionId, outgoing: &Outgoing) -> Result<usize, SinkError> {
         let mut lost = 0;
         for piece in outgoing.pieces(wire::Signal::Traces, RECORDS) {
             lost += self.send_piece(Signal::Traces, &piece)?;
+            self.taken.entry(session).or_default().extend(piece.names());
         }
         if !self.takes_logs {
             return Ok(lost);
@@ -240,12 +246,16 @@ impl Sink for Sessions {
         let new: Vec<Entry> = sealed.iter().flat_map(|s| s.entries).cloned().collect();
         let told = first.receipt.first - 1;
         let gathered = read(ledger, |tx| gather(tx, record, told, &new)).map_err(failed)?;
-        let outgoing = self.outgoing(ledger, record, &gathered);
+        let mut outgoing = self.outgoing(ledger, record, &gathered);
+        if let Some(taken) = self.taken.get(&record.id) {
+            outgoing.leave_out(taken);
+        }
         let newest = sealed.last().map_or(first.receipt.at, |s| s.receipt.at);
         let lost_now = match self.is_too_old(newest) {
             true => outgoing.count(),
-            false => self.send(&outgoing)?,
+            false => self.send(record.id, &outgoing)?,
         };
+        self.taken.remove(&record.id);
         if lost_now > 0 {
             let (name, by) = (lost(&self.name), lost_now as u64);
             write(ledger, Durability::Process, |tx| tx.add_count(&name, by)).map_err(failed)?;

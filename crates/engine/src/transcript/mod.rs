@@ -3,6 +3,7 @@
 //! Whether a file is still the one that was read is told by its identity, its size and the bytes
 //! before the last offset, never by reading it again.
 
+mod branch;
 mod file;
 mod proof;
 mod store;

@@ -12,7 +12,7 @@ use siglum_ledger::{
 };
 
 use super::file::Slice;
-use super::proof;
+use super::{branch, proof};
 use crate::session::{self, SessionIdentity};
 use crate::{World, calls};
 
@@ -31,6 +31,8 @@ pub(super) struct Store<'a> {
     mentions: Vec<CommitMention>,
     /// Whose the last line of copied history was, and where it starts.
     copied: Option<(NativeId, u64)>,
+    /// The branch that was told last.
+    branch: branch::Told,
 }
 
 impl<'a> Store<'a> {
@@ -66,6 +68,7 @@ impl<'a> Store<'a> {
             size: 0,
             mentions: Vec::new(),
             copied: None,
+            branch: branch::Told::default(),
         }
     }
 
@@ -86,6 +89,9 @@ impl<'a> Store<'a> {
             self.mentions.append(&mut seen.commits);
             self.forked(tx, seen.forked_from.as_ref())?;
             let copied = !seen.sightings.is_empty() && seen.sightings.iter().all(|s| s.copied);
+            if !copied && self.reader.is_own() {
+                self.branch(tx, *offset, &seen)?;
+            }
             if copied && let Some(last) = seen.sightings.last() {
                 self.copied = Some((last.owner.clone(), *offset));
             }
@@ -104,6 +110,29 @@ impl<'a> Store<'a> {
             own: self.reader.is_own(),
             ..self.record.clone()
         })
+    }
+
+    /// A line of the session's own tells which branch was checked out.
+    fn branch(
+        &mut self,
+        tx: &mut dyn Transaction,
+        offset: u64,
+        seen: &ReadLine<'_>,
+    ) -> Result<(), LedgerError> {
+        let (Some(name), Some(at)) = (seen.git_branch.as_deref(), seen.at) else {
+            return Ok(());
+        };
+        let name = self.owners.world.redactor.redact_cow(name);
+        let line = (self.record, offset, at);
+        let Some(observation) = self.branch.changed(tx, line, &name)? else {
+            return Ok(());
+        };
+        let Some(identity) = self.owners.find(tx, &self.record.native, at)? else {
+            return Ok(());
+        };
+        let (world, now) = (self.owners.world, self.owners.world.now());
+        let matter = self.owners.matter;
+        session::append(tx, world.ids, now, identity, matter, &observation).map(drop)
     }
 
     /// What is left for the caller.

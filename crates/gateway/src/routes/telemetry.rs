@@ -5,7 +5,6 @@ use axum::body::Body as Raw;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use siglum_domain::SessionId;
 use siglum_domain::link::NUMBER_MAX;
 use siglum_domain::trace::TraceId;
 use siglum_engine::ingest::{self, Assignment};
@@ -18,9 +17,10 @@ use crate::caller::{Launcher, Sender};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::routes::path::{OfSession, Path};
 use crate::telemetry::{Packing, Refusal, Request, take};
 use crate::wire::{
-    Assigned, AssignmentAsked, Export, Exported, Protobuf, Status, UnassignedPage, UnassignedTold,
+    Export, Exported, Protobuf, Status, TraceAsked, TraceTold, UnassignedPage, UnassignedTold,
 };
 
 /// Rows of a page.
@@ -175,32 +175,28 @@ pub(crate) async fn unassigned(
     Ok(Json(UnassignedPage { unassigned, next }))
 }
 
-/// Says which session a trace belongs to; what was kept of it is joined
-#[utoipa::path(post, path = "/v1/telemetry/assignments", tag = "telemetry", operation_id = "assign_trace",
+/// Says that a trace belongs to a session; what was kept of the trace is joined
+#[utoipa::path(post, path = "/v1/sessions/{session}/traces", tag = "telemetry", operation_id = "assign_trace",
     security(("launcher" = [])),
-    request_body = AssignmentAsked,
-    responses((status = 200, description = "It is noted", body = Assigned), Problems))]
+    params(OfSession),
+    request_body = TraceAsked,
+    responses((status = 200, description = "It is noted", body = TraceTold), Problems))]
 pub(crate) async fn assign(
     State(app): State<App>,
     Launcher(caller): Launcher,
-    Body(asked): Body<AssignmentAsked>,
-) -> Result<Json<Assigned>, Problem> {
-    let trace: TraceId = asked.trace_id.parse().map_err(|_| {
-        Problem::invalid(
-            "trace_id",
-            "32 lower-case hexadecimal digits that are not all 0",
-        )
-    })?;
-    let session: SessionId = asked
-        .session
-        .parse()
-        .map_err(|_| Problem::invalid("session", "`ses_` and 32 hexadecimal digits"))?;
+    path: Path,
+    Body(asked): Body<TraceAsked>,
+) -> Result<Json<TraceTold>, Problem> {
+    let session = path.session()?;
+    let rule = "32 hexadecimal digits in small letters, not all of them 0";
+    let trace = asked.trace_id.parse::<TraceId>();
+    let trace = trace.map_err(|_| Problem::invalid("trace_id", rule))?;
     let by = caller.by();
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
         ingest::assign(here, ledger, &trace, session, &by)
     });
     match done.await?? {
-        Assignment::Noted => Ok(Json(Assigned {
+        Assignment::Noted => Ok(Json(TraceTold {
             trace_id: trace.to_string(),
             session: session.to_string(),
         })),

@@ -292,7 +292,6 @@ impl SessionTold {
                 SessionOrigin::Import => "import",
                 SessionOrigin::Api => "api",
                 SessionOrigin::Launch => "launch",
-                SessionOrigin::Telemetry => "telemetry",
             },
             home: record.home.to_string(),
             created_at: record.created_at.to_string(),

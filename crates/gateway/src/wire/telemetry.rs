@@ -96,20 +96,17 @@ pub(crate) struct UnassignedPage {
     pub(crate) next: Option<u64>,
 }
 
-/// Which session a trace belongs to.
+/// A trace that belongs to a session.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
-pub(crate) struct AssignmentAsked {
+pub(crate) struct TraceAsked {
     /// The trace.
     #[schema(pattern = r"^(?=.*[1-9a-f])[0-9a-f]{32}$")]
     pub(crate) trace_id: String,
-    /// The session.
-    #[schema(pattern = r"^ses_[0-9a-f]{32}$")]
-    pub(crate) session: String,
 }
 
 /// A trace that has a session now.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Assigned {
+pub(crate) struct TraceTold {
     pub(crate) trace_id: String,
     pub(crate) session: String,
 }

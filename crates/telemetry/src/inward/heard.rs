@@ -1,5 +1,7 @@
 //! One record, understood.
 
+use std::collections::HashMap;
+
 use siglum_domain::observation::{Fact, Observation};
 use siglum_domain::trace::{SpanId, TraceId};
 use siglum_domain::{NativeId, Timestamp};
@@ -63,7 +65,34 @@ impl Heard {
 pub fn hear(batch: &Batch) -> Vec<Heard> {
     let mut heard = Vec::with_capacity(batch.records());
     batch.each(|view| heard.push(one(&Record::of(view), view.index)));
+    find_calls(&mut heard);
     heard
+}
+
+/// A sub-agent whose own record does not name the call that started it stands below the span of that call, which comes
+/// with it: the call ends when the sub-agent does.
+fn find_calls(heard: &mut [Heard]) {
+    let is_nameless = |fact: &Fact| matches!(fact, Fact::SubagentStarted { call: None, .. });
+    let nameless = |heard: &Heard| heard.observations.iter().any(|o| is_nameless(&o.fact));
+    if !heard.iter().any(nameless) {
+        return;
+    }
+    let calls: HashMap<_, _> = heard
+        .iter()
+        .filter_map(|call| Some(((call.trace?, call.span?), call.claims.call.clone()?)))
+        .collect();
+    for below in heard {
+        let Some(above) = below.trace.zip(below.parent) else {
+            continue;
+        };
+        for observation in &mut below.observations {
+            if let Fact::SubagentStarted { call, .. } = &mut observation.fact
+                && call.is_none()
+            {
+                *call = calls.get(&above).cloned();
+            }
+        }
+    }
 }
 
 fn one(record: &Record<'_>, index: RecordIndex) -> Heard {

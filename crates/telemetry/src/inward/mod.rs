@@ -1,7 +1,7 @@
 //! What telemetry says of identity and of work.
 //!
 //! Every record yields its claims: which agent, which session by whose id ([`Claims`]). Where the table of agents
-//! ([`agents`]) names a record as the one of its kind, it also yields observations: what an agent says in a log record
+//! (module `agents`) names a record as the one of its kind, it also yields observations: what an agent says in a log record
 //! and again in a span is taken from one of them, or named so that both are one event. Metrics are sums and say nothing
 //! of single events.
 //!

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::observation::{Fact, Observation, Tokens};
+use siglum_domain::redact::Redactor;
 
 use super::{Heard, Origin, hear};
 use crate::wire::{Encoding, Limits, Signal, decode};
@@ -19,14 +20,22 @@ pub(super) fn listen(recording: &str) -> Vec<Heard> {
         };
         let body = line["body"].to_string();
         let limits = Limits::default();
-        let batch = decode(signal, Encoding::Json, body.as_bytes(), &limits).unwrap();
+        let mut batch = decode(signal, Encoding::Json, body.as_bytes(), &limits).unwrap();
         assert_eq!((batch.rejected, batch.cut), (0, 0), "{:?}", batch.problem);
         let protobuf = batch.to_protobuf();
         let again = decode(signal, Encoding::Protobuf, &protobuf, &limits).unwrap();
         assert_eq!(batch, again);
         let listened = hear(&batch);
         assert_eq!(listened.len(), batch.records());
-        heard.extend(listened);
+        batch.redact(Redactor::shared());
+        let redacted = hear(&batch);
+        let claims = |heard: &[Heard]| heard.iter().map(|h| h.claims.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            claims(&listened),
+            claims(&redacted),
+            "an id was taken for a secret"
+        );
+        heard.extend(redacted);
     }
     heard
 }

@@ -1,5 +1,7 @@
 //! Spans and records as requests of OTLP.
 
+use std::collections::HashSet;
+
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
@@ -8,6 +10,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
 use serde::Serialize;
+use siglum_domain::trace::SpanId;
 
 use super::attributes::Attributes;
 use crate::wire::{Encoding, Signal};
@@ -26,6 +29,20 @@ impl Outgoing {
     #[must_use]
     pub const fn count(&self) -> usize {
         self.spans.len() + self.records.len()
+    }
+
+    /// The names of the spans.
+    pub fn names(&self) -> impl Iterator<Item = SpanId> {
+        self.spans
+            .iter()
+            .filter_map(|s| SpanId::from_bytes(&s.span_id))
+    }
+
+    /// Without the spans of these names.
+    pub fn leave_out(&mut self, told: &HashSet<SpanId>) {
+        let is_told =
+            |s: &Span| SpanId::from_bytes(&s.span_id).is_some_and(|id| told.contains(&id));
+        self.spans.retain(|s| !is_told(s));
     }
 
     /// The spans, or the records, in order, in pieces of so many at most.

@@ -117,6 +117,18 @@ impl Batch {
         }
     }
 
+    /// The request in either form.
+    #[must_use]
+    pub fn encode(&self, encoding: Encoding) -> Vec<u8> {
+        let json = match (encoding, &self.content) {
+            (Encoding::Protobuf, _) => return self.to_protobuf(),
+            (Encoding::Json, Content::Traces(request)) => serde_json::to_vec(request),
+            (Encoding::Json, Content::Logs(request)) => serde_json::to_vec(request),
+            (Encoding::Json, Content::Metrics(request)) => serde_json::to_vec(request),
+        };
+        json.unwrap_or_default()
+    }
+
     pub(crate) fn reject(&mut self, records: usize, why: impl FnOnce() -> String) {
         if records == 0 {
             return;

@@ -127,6 +127,10 @@ impl There {
                 "version": 1, "ledger": "led_019ad0000000700080000000000000ff",
                 "stamp": siglum_platform::clock::now(),
             }),
+            "take_traces" => json!({ "resourceSpans": [] }),
+            "take_logs" => json!({ "resourceLogs": [] }),
+            "take_metrics" => json!({ "resourceMetrics": [] }),
+            "assign_trace" => json!({ "trace_id": "1".repeat(32) }),
             _ if !route.has_body => return None,
             other => panic!("{other} has a body, and no well-formed one is known here"),
         };
@@ -144,6 +148,8 @@ struct Intruder {
     only_launchers_routes: bool,
     /// Only for routes that take no telemetry.
     no_telemetry_routes: bool,
+    /// A session, which may hand over telemetry of itself.
+    is_session: bool,
     /// It has a ledger of its own, where it may do everything.
     elsewhere: bool,
 }
@@ -156,6 +162,7 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
         allowed,
         only_launchers_routes: false,
         no_telemetry_routes: false,
+        is_session: false,
         elsewhere: false,
     };
     let (revoked, revoked_id) = token(store, ours, None, None);
@@ -190,7 +197,10 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
             &[401],
         ),
         of("a revoked token of the session", own_revoked, &[401]),
-        of("another session", secret(&another), &[403]),
+        Intruder {
+            is_session: true,
+            ..of("another session", secret(&another), &[403])
+        },
         Intruder {
             no_telemetry_routes: true,
             ..of(
@@ -219,7 +229,10 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
         elsewhere: true,
         ..of("a launcher of another tenant", launcher, &[404])
     });
-    all.push(of("a session of another tenant", secret(&theirs), &[403]));
+    all.push(Intruder {
+        is_session: true,
+        ..of("a session of another tenant", secret(&theirs), &[403])
+    });
     all
 }
 
@@ -278,7 +291,7 @@ fn nobody_who_may_not_gets_through_any_route() {
             let body = there.body(route);
             for who in &intruders {
                 let may = who.only_launchers_routes && route.sessions
-                    || who.no_telemetry_routes && route.telemetry;
+                    || (who.no_telemetry_routes || who.is_session) && route.telemetry;
                 if may {
                     continue;
                 }

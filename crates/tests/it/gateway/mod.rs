@@ -16,17 +16,17 @@
 //! - t11 and t14 as far as traces go, and t15 to t19: they speak of spans, tools and resumed agents.
 
 mod bounds;
-mod client;
+pub(crate) mod client;
 mod commits;
 mod created;
 mod ended;
 mod kept;
 mod matrix;
 mod names;
-mod raw;
+pub(crate) mod raw;
 mod refusals;
 mod schemathesis;
-mod server;
+pub(crate) mod server;
 mod stops;
 mod streams;
 mod turns;

@@ -11,13 +11,13 @@ use super::server::{Gateway, Store, on_a_file, on_a_server};
 /// Where the program is: `cargo xtask test` installs it.
 const PROGRAM: &str = "SIGLUM_TEST_SCHEMATHESIS";
 
-/// Of two routes the document cannot say what is well-formed, and their own tests do: which fields an event has depends
-/// on its kind, and a batch is what `siglum sync` makes.
+/// Of some routes the document cannot say what is well-formed, and their own tests do: which fields an event has depends
+/// on its kind, a batch is what `siglum sync` makes, and telemetry is what OTLP says.
 const SETTINGS: &str = r#"
 headers = { Authorization = "Bearer TOKEN" }
 
 [[operations]]
-include-operation-id = ["record_pipeline", "take_replicas"]
+include-operation-id = ["record_pipeline", "take_replicas", "take_traces", "take_logs", "take_metrics"]
 checks.positive_data_acceptance.enabled = false
 "#;
 

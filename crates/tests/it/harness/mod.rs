@@ -17,7 +17,7 @@ pub(crate) use agent::Agent;
 pub(crate) use answer::Why;
 pub(crate) use container::Container;
 pub(crate) use gateway::{Fate, Gateway};
-pub(crate) use otlp_sink::{OtlpSink, SinkAsked, SinkFate};
+pub(crate) use otlp_sink::{OtlpSink, SinkFate};
 pub(crate) use repo::Repo;
 pub(crate) use talk::Talk;
 pub(crate) use tally::{Load, Tally};

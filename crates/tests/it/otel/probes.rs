@@ -38,6 +38,7 @@ fn a_probe_arrives_in_both_forms_with_its_header() {
         assert_eq!(asked.header("content-type"), Some(form));
         assert_eq!(asked.header("content-encoding"), packed);
         assert_eq!(asked.header("authorization"), Some(SECRET));
+        assert!(sink.logs().is_empty() && sink.metrics().is_empty());
         let spans = sink.spans();
         assert_eq!(spans.len(), 1);
         let (span, attributes) = (&spans[0], &spans[0]["attributes"]);
@@ -91,6 +92,10 @@ fn a_failure_is_told_as_it_is_with_what_may_help() {
         ),
         (SinkFate::Page, ["text/html", "check the path"]),
         (
+            SinkFate::Before,
+            ["cannot be reached", "Check that the server runs"],
+        ),
+        (
             SinkFate::Inside,
             ["cannot be reached", "Check that the server runs"],
         ),
@@ -116,6 +121,8 @@ fn a_failure_is_told_as_it_is_with_what_may_help() {
             .contains("It says: this is the last free trace")
     );
 
+    sink.fail(1, 500);
+    assert!(test(&repo).stderr.contains("as it was told [500]"));
     sink.stop();
     let ran = test(&repo);
     assert_eq!(ran.code, Some(1));

@@ -94,9 +94,9 @@ fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), CommandEr
 fn is_secret(header: &Header) -> bool {
     let value = header.reveal();
     let scheme = value.split(' ').next().unwrap_or_default();
-    let is_scheme = |word: &&str| scheme.eq_ignore_ascii_case(word);
+    let is_scheme = |word: &str| scheme.eq_ignore_ascii_case(word);
     TELLING.iter().any(|word| header.name().contains(word))
-        || ["basic", "bearer"].iter().any(|word| is_scheme(&word))
+        || ["basic", "bearer"].iter().any(|word| is_scheme(word))
         || !matches!(Redactor::shared().redact_cow(value), Cow::Borrowed(_))
 }
 

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use siglum_egress::otlp::Compression;
+use siglum_engine::otel;
 use siglum_engine::otel::destination::{Content, Destination, DestinationError, Sends};
-use siglum_ledger::{Delivery, SqliteLedger, read};
+use siglum_ledger::{Delivery, Depth, SqliteLedger, read};
 
 use crate::clock;
 use crate::commands::projection::show::Trouble;
@@ -37,6 +38,12 @@ struct DestinationJson {
     problem: Option<String>,
     /// Sessions that fail or are set aside, 200 at most.
     troubled: Vec<Trouble>,
+    /// Spans, log records and data points that came nowhere: the server threw them away, or they waited too long.
+    lost_records: u64,
+    /// What agents sent and still waits.
+    waiting_records: u64,
+    /// The same in bytes.
+    waiting_bytes: u64,
 }
 
 #[derive(Serialize, schemars::JsonSchema)]
@@ -80,6 +87,8 @@ struct Row {
     standing: Standing,
     settings: Result<Destination, DestinationError>,
     troubled: Vec<Delivery>,
+    lost: u64,
+    waiting: Depth,
 }
 
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
@@ -113,6 +122,12 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
             cx.ui
                 .warning(format!("{name}: session {session} {how}: {reason}"));
         }
+        if row.lost > 0 {
+            let records = ui::plural(row.lost, "record");
+            cx.ui.warning(format!(
+                "{name}: {records} lost: the server threw them away, or they waited too long"
+            ));
+        }
     }
     Ok(())
 }
@@ -124,11 +139,18 @@ fn rows(ledger: &mut SqliteLedger) -> Result<Vec<Row>, CommandError> {
             continue;
         };
         let name = standing.projection.name.clone();
-        let troubled = read(ledger, |tx| tx.troubled(Some(&name), SESSIONS))?;
+        let counted = otel::lost(&name);
+        let (troubled, waiting, counts) = read(ledger, |tx| {
+            let troubled = tx.troubled(Some(&name), SESSIONS)?;
+            Ok((troubled, tx.forward_depth(&name)?, tx.counts()?))
+        })?;
+        let lost = counts.into_iter().find(|(name, _)| *name == counted);
         rows.push(Row {
             standing,
             settings,
             troubled,
+            lost: lost.map_or(0, |(_, records)| records),
+            waiting,
         });
     }
     Ok(rows)
@@ -141,6 +163,9 @@ fn json(row: &Row) -> DestinationJson {
         settings: settings.ok().map(SettingsJson::of),
         problem: settings.err().map(ToString::to_string),
         troubled: row.troubled.iter().map(Trouble::of).collect(),
+        lost_records: row.lost,
+        waiting_records: row.waiting.records,
+        waiting_bytes: row.waiting.bytes,
     }
 }
 
@@ -152,9 +177,10 @@ fn table(rows: &[Row]) -> Table {
         "CONTENT",
         "SAMPLE",
         "PROTOCOL",
-        "TURNS DUE",
+        "DUE",
         "SECONDS",
         "SET ASIDE",
+        "LOST",
         "ENDPOINT",
     ]);
     for row in rows {
@@ -182,9 +208,10 @@ fn table(rows: &[Row]) -> Table {
             }),
             word(&|d| d.sample.to_string()),
             word(&|d| d.protocol.to_string()),
-            number(lag.map(|l| l.receipts)),
+            number(lag.map(|l| l.receipts + row.waiting.records)),
             number(lag.map(|_| standing.lag_seconds().unwrap_or_default())),
             number(lag.map(|l| l.parked)),
+            Cell::number(ui::count(row.lost)),
             word(&|d| d.endpoint.to_string()),
         ]);
     }

@@ -29,6 +29,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     let (projection, destination) = super::named(&mut ledger, &args.name)?;
     write(&mut ledger, Durability::Disk, |tx| {
+        tx.drop_forwards(&projection.name)?;
         tx.drop_projection(&projection.name)
     })?;
     headers::drop_all(&cx.home, &projection.name);

@@ -33,6 +33,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     let projection = super::named(&mut ledger, &args.name)?;
     write(&mut ledger, Durability::Disk, |tx| {
+        tx.drop_forwards(&args.name)?;
         tx.drop_projection(&args.name)
     })?;
     match projection.kind.as_str() {

@@ -297,7 +297,6 @@ pub const fn origin(origin: SessionOrigin) -> &'static str {
         SessionOrigin::Import => "import",
         SessionOrigin::Api => "api",
         SessionOrigin::Launch => "launch",
-        SessionOrigin::Telemetry => "telemetry",
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use siglum_domain::Timestamp;
 use siglum_egress::Timeouts;
 use siglum_engine::World;
+use siglum_engine::ingest::Forwarder;
 use siglum_engine::otel::Sessions;
 use siglum_engine::otel::destination::{Destination, DestinationError, Sends};
 use siglum_engine::project::{self, KINDS, Sink};
@@ -125,7 +126,19 @@ impl Feeders {
 pub(super) fn is_due(cx: &Cx) -> Result<bool, CommandError> {
     let mut ledger = cx.open_ledger()?;
     let now = cx.world()?.now();
+    // Telemetry that was taken and not joined.
+    if read(&mut ledger, |tx| tx.inbox())?.rows > 0 {
+        return Ok(true);
+    }
     for projection in read(&mut ledger, |tx| tx.projections())? {
+        let is_native = |d: &Destination| d.sends == Sends::Native;
+        if matches!(Destination::of(&projection), Some(Ok(d)) if is_native(&d)) {
+            let waits = read(&mut ledger, |tx| tx.forward_depth(&projection.name))?;
+            if waits.rows > 0 {
+                return Ok(true);
+            }
+            continue;
+        }
         let next = match projection.kind.as_str() {
             DESTINATION => replica::next_try(&mut ledger, &projection.name, now)?,
             kind if KINDS.contains(&kind) => project::next_try(&mut ledger, &projection.name)?,
@@ -168,6 +181,8 @@ type Open = (Projection, Feed);
 enum Feed {
     /// Receipt by receipt.
     Sink(Box<dyn Sink>),
+    /// What agents sent, as it came.
+    Forwarder(Box<Forwarder>),
     /// In batches.
     Gateway(Box<(Sender, Way)>),
 }
@@ -189,10 +204,11 @@ fn traces(cx: &Cx, name: &str, destination: Result<Destination, DestinationError
     let destination = destination
         .inspect_err(|e| tracing::error!("destination {name}: {e}"))
         .ok()?;
-    if destination.sends != Sends::Sessions {
-        return None;
-    }
     let client = headers::client(&cx.home, name, &destination);
+    if destination.sends == Sends::Native {
+        let forwarder = Forwarder::new(name, destination, client);
+        return Some(Feed::Forwarder(Box::new(forwarder)));
+    }
     let sink = Sessions::new(name, destination, client, Box::new(clock::now));
     Some(Feed::Sink(Box::new(sink)))
 }
@@ -259,6 +275,7 @@ impl AtWork {
             *open = Some((now, feed));
         }
         let next = match open {
+            Some((_, Feed::Forwarder(forwarder))) => forwarder.next_try(ledger, world.now())?,
             Some((_, Feed::Gateway(_))) => replica::next_try(ledger, &self.name, world.now())?,
             _ => project::next_try(ledger, &self.name)?,
         };
@@ -279,6 +296,7 @@ impl AtWork {
             Some((_, Feed::Sink(sink))) => {
                 project::feed(world, ledger, &self.name, sink.as_mut())?;
             }
+            Some((_, Feed::Forwarder(forwarder))) => forwarder.feed(world, ledger)?,
             Some((projection, Feed::Gateway(feed))) => {
                 let (sender, way) = feed.as_mut();
                 // The token may be another one by now.

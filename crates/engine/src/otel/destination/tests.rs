@@ -90,7 +90,7 @@ fn a_sample_is_a_part_of_all_conversations() {
         assert_eq!(text.parse::<Sample>(), Err(SampleError), "{text}");
     }
     let ids: Vec<_> = (0..2_000)
-        .map(|n| ConversationId::new(&format!("conversation-{n}")).unwrap())
+        .map(|n| ConversationId::new(format!("conversation-{n}")).unwrap())
         .collect();
     let kept = |part: u16| -> Vec<&ConversationId> {
         ids.iter().filter(|id| Sample(part).keeps(id)).collect()

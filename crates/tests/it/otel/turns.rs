@@ -1,0 +1,347 @@
+//! What a server of traces gets of sessions. The names have the numbers of the scenarios in the design's references.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::gateway::client::{id, said, secret};
+use crate::gateway::server::{Gateway, base, on_a_file};
+use crate::harness::talk::tokens;
+use crate::harness::{Agent, OtlpSink, Repo, SinkFate, Talk, World, until};
+
+/// The names under which a span has the id of its conversation.
+const KEYS: [&str; 4] = [
+    "session.id",
+    "gen_ai.conversation.id",
+    "langsmith.metadata.thread_id",
+    "lmnr.association.properties.session_id",
+];
+
+fn followed(repo: &Repo<'_>, sink: &OtlpSink, more: &[&str]) {
+    let args = [&["otel", "add", "sink", sink.url.as_str()][..], more].concat();
+    repo.siglum(&args).ok();
+}
+
+/// The spans of a conversation; on all of them, its id is the same under all names.
+fn of<'s>(spans: &'s [Value], conversation: &str) -> Vec<&'s Value> {
+    let own = |s: &&Value| s["attributes"]["session.id"] == conversation;
+    let own: Vec<_> = spans.iter().filter(own).collect();
+    for span in &own {
+        for key in KEYS {
+            assert_eq!(span["attributes"][key], conversation, "{key} of {span}");
+        }
+    }
+    own
+}
+
+fn roots<'s>(spans: &[&'s Value]) -> Vec<&'s Value> {
+    let named = |s: &&&Value| {
+        let name = s["name"].as_str().unwrap_or_default();
+        name.starts_with("invoke_agent") && s["attributes"]["siglum.agent.id"].is_null()
+    };
+    spans.iter().filter(named).copied().collect()
+}
+
+/// The traces of the turns in their order; none is told twice.
+fn traces(spans: &[&Value]) -> Vec<String> {
+    let mut all: BTreeMap<u64, String> = BTreeMap::new();
+    for root in roots(spans) {
+        let index = root["attributes"]["siglum.turn.index"].as_u64().unwrap();
+        let trace = root["traceId"].as_str().unwrap().to_owned();
+        assert_eq!(all.insert(index, trace), None, "a turn twice: {root}");
+    }
+    all.into_values().collect()
+}
+
+fn once(spans: &[Value]) {
+    let ids: BTreeSet<_> = spans.iter().map(|s| s["spanId"].to_string()).collect();
+    assert_eq!(ids.len(), spans.len(), "a span twice");
+}
+
+fn sum(spans: &[&Value], key: &str) -> u64 {
+    let number = |s: &&Value| s["attributes"][key].as_u64().unwrap_or(0);
+    spans.iter().map(number).sum()
+}
+
+fn all_told(talk: &Talk<'_>, spans: &[Value]) -> bool {
+    let own = of(spans, &talk.conversation);
+    let input = talk.used.input + talk.used.cache_read + talk.used.cache_write;
+    traces(&own).len() == talk.turns as usize && sum(&own, "gen_ai.usage.input_tokens") == input
+}
+
+/// One turn of a session that a caller named so, in a trace if one is given.
+fn driven(gateway: &Gateway, name: &str, keys: &[&str], traceparent: Option<&str>) {
+    let created = gateway.launcher().create(&base(name));
+    let (session, mut own) = (id(&created), gateway.of(&secret(&created)));
+    let (epoch, mut head) = own.lease(&session, name);
+    if let Some(parent) = traceparent {
+        own = own.with("traceparent", parent);
+    }
+    for key in keys {
+        let done = own.turn(&session, key, &said(epoch, head, key)).unwrap();
+        head = done.is(200)["receipt"]["last"].as_u64().unwrap();
+    }
+}
+
+#[test]
+fn s01_s06_s11_a_named_conversation_is_on_every_span_of_its_turns() {
+    on_a_file(|store| {
+        let repo = store.world.repo();
+        let sink = OtlpSink::start();
+        followed(&repo, &sink, &[]);
+        let gateway = Gateway::start(store);
+        let long = "x".repeat(128);
+        for name in ["S1", long.as_str()] {
+            driven(&gateway, name, &["t1", "t2"], None);
+            until("both turns are told", || {
+                traces(&of(&sink.spans(), name)).len() == 2
+            });
+            let spans = sink.spans();
+            let own = of(&spans, name);
+            let traces = traces(&own);
+            assert_ne!(traces[0], traces[1], "a trace for each turn");
+            let second = roots(&own);
+            let second = second
+                .iter()
+                .find(|r| r["attributes"]["siglum.turn.index"] == 1);
+            let link = &second.unwrap()["links"][0];
+            assert_eq!(link["traceId"], json!(traces[0]));
+            assert_eq!(link["attributes"]["siglum.link.type"], "previous_turn");
+            assert_eq!(sum(&own, "gen_ai.usage.output_tokens"), 6);
+        }
+        once(&sink.spans());
+    });
+}
+
+#[test]
+fn s14_s28_a_valid_trace_is_joined_and_any_other_is_not() {
+    on_a_file(|store| {
+        let repo = store.world.repo();
+        let sink = OtlpSink::start();
+        followed(&repo, &sink, &[]);
+        let gateway = Gateway::start(store);
+        let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+        let valid = format!("00-{trace}-{span}-01");
+        for name in ["one", "two"] {
+            driven(&gateway, name, &["t"], Some(&valid));
+        }
+        for (name, header) in [
+            ("garbage", "00-garbage-01".to_owned()),
+            ("zero", format!("00-{}-{span}-01", "0".repeat(32))),
+            ("capitals", valid.to_uppercase()),
+        ] {
+            driven(&gateway, name, &["t"], Some(&header));
+        }
+        driven(
+            &gateway,
+            "unsampled",
+            &["t"],
+            Some(&valid.replace("-01", "-00")),
+        );
+        driven(&gateway, "last", &["t"], None);
+        until("all are told", || {
+            let spans = sink.spans();
+            let told = |name: &&str| traces(&of(&spans, name)).len() == 1;
+            ["one", "two", "garbage", "zero", "capitals", "last"]
+                .iter()
+                .all(told)
+        });
+        let spans = sink.spans();
+        for name in ["one", "two"] {
+            for told in of(&spans, name) {
+                assert_eq!(told["traceId"], trace, "{told}");
+            }
+            assert_eq!(roots(&of(&spans, name))[0]["parentSpanId"], span);
+        }
+        for name in ["garbage", "zero", "capitals", "last"] {
+            let own = of(&spans, name);
+            assert_ne!(traces(&own)[0], trace);
+            let parent = &roots(&own)[0]["parentSpanId"];
+            assert!(
+                parent.as_str().unwrap_or_default().is_empty(),
+                "{name}: {parent}"
+            );
+        }
+        assert_eq!(of(&spans, "unsampled"), [&Value::Null; 0]);
+        let kept = store.sql("SELECT count(*) FROM receipts");
+        assert_eq!(kept, "7", "the ledger has what is not told");
+    });
+}
+
+#[test]
+fn s02_s21_to_s24_an_agent_that_nobody_named_has_its_own_name_for_good() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    followed(&repo, &sink, &["--protocol", "http/json"]);
+    let mut talk = Talk::start(&repo, "h1");
+    talk.turn("One.");
+    talk.ask("Two, with help from two at once.");
+    let (first, second) = (talk.help("a1"), talk.help("a2"));
+    talk.help_on(&second, tokens(5, 6, 7, 8));
+    talk.help_on(&first, tokens(1, 2, 3, 4));
+    talk.helped(second);
+    talk.helped(first);
+    talk.stop();
+    let mut fork = talk.forked("h2");
+    fork.turn("Another way.");
+    until("all is told", || {
+        let spans = sink.spans();
+        all_told(&talk, &spans) && traces(&of(&spans, "h2")).len() == 1
+    });
+    let spans = sink.spans();
+    once(&spans);
+    let own = of(&spans, "h1");
+    let by_id: BTreeMap<_, _> = own.iter().map(|s| (s["spanId"].to_string(), *s)).collect();
+    for id in ["a1", "a2"] {
+        let named = |s: &&&Value| {
+            s["name"].as_str().unwrap().starts_with("invoke_agent")
+                && s["attributes"]["siglum.agent.id"] == id
+        };
+        let inner = own.iter().find(named).unwrap();
+        let around = by_id[&inner["parentSpanId"].to_string()];
+        assert_eq!(
+            around["attributes"]["gen_ai.tool.call.id"],
+            format!("toolu_{id}")
+        );
+        let inside = own.iter().filter(|s| s["parentSpanId"] == inner["spanId"]);
+        let names: BTreeSet<_> = inside
+            .map(|s| s["attributes"]["gen_ai.operation.name"].to_string())
+            .collect();
+        assert_eq!(names.len(), 2, "an answer and a call: {names:?}");
+    }
+    let fork = of(&spans, "h2");
+    let root = roots(&fork)[0];
+    assert_eq!(root["attributes"]["session.previous_id"], "h1");
+    assert_eq!(root["links"][0]["attributes"]["siglum.link.type"], "fork");
+    assert_eq!(root["links"][0]["traceId"], json!(traces(&own)[1]));
+    // Sessions begin as records of the log, and no span stands for one.
+    let begun: Vec<_> = sink.logs();
+    let started = begun.iter().filter(|l| l["eventName"] == "session.start");
+    let started: BTreeSet<_> = started
+        .map(|l| l["attributes"]["session.id"].to_string())
+        .collect();
+    assert_eq!(started.len(), 2, "{started:?}");
+}
+
+#[test]
+fn s29_an_agent_that_dies_leaves_a_turn_that_failed() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    followed(&repo, &sink, &[]);
+    let mut agent = Agent::start(&repo, "h1");
+    agent.prompt("Begin.");
+    agent.shell_call("true");
+    agent.kill();
+    until("what is left is told", || {
+        repo.siglum(&["worker", "--once"]).ok();
+        traces(&of(&sink.spans(), "h1")).len() == 1
+    });
+    let spans = sink.spans();
+    for span in of(&spans, "h1") {
+        assert_eq!(span["status"]["code"], 2, "{span}");
+    }
+    let ended = sink.logs();
+    assert!(
+        ended.iter().any(|l| l["eventName"] == "session.end"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn s37_a_session_is_kept_or_left_out_as_a_whole() {
+    on_a_file(|store| {
+        let repo = store.world.repo();
+        let sink = OtlpSink::start();
+        followed(&repo, &sink, &["--sample", "30%"]);
+        let all = OtlpSink::start();
+        repo.siglum(&["otel", "add", "all", &all.url]).ok();
+        let gateway = Gateway::with(store, &["--creations", "1000"], &[]);
+        let names: Vec<_> = (0..40).map(|n| format!("session-{n}")).collect();
+        for name in &names {
+            driven(&gateway, name, &["t1", "t2", "t3"], None);
+        }
+        until("all is told where all is told", || {
+            let spans = all.spans();
+            names.iter().all(|n| traces(&of(&spans, n)).len() == 3)
+        });
+        let lags = || store.world.json(&repo.dir, &["otel", "list"])["destinations"].clone();
+        until("nothing is left", || {
+            lags()
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|d| d["standing"]["lag"]["receipts"] == 0)
+        });
+        let (spans, whole) = (sink.spans(), all.spans());
+        let mut kept = 0;
+        for name in &names {
+            match of(&spans, name).len() {
+                0 => {}
+                some => {
+                    kept += 1;
+                    assert_eq!(some, of(&whole, name).len(), "{name}");
+                }
+            }
+        }
+        assert!((4..=22).contains(&kept), "{kept} of 40 are about a third");
+        assert_eq!(store.sql("SELECT count(*) FROM receipts"), "120");
+    });
+}
+
+#[test]
+fn s40_a_server_that_is_away_gets_all_of_it_once_when_it_is_back() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut sink = OtlpSink::start();
+    followed(&repo, &sink, &[]);
+    let mut talk = Talk::start(&repo, "h1");
+    talk.turn("One.");
+    until("one is told", || all_told(&talk, &sink.spans()));
+    sink.stop();
+    talk.turn("Two.");
+    talk.turn("Three.");
+    let standing =
+        || world.json(&repo.dir, &["otel", "list"])["destinations"][0]["standing"].clone();
+    until("it is seen that it is away", || {
+        standing()["health"] != "ok"
+    });
+    sink.start_again();
+    sink.fates([
+        SinkFate::Before,
+        SinkFate::Inside,
+        SinkFate::Status(503, "retry-after: 1\r\n"),
+        SinkFate::Status(429, ""),
+    ]);
+    until("the rest is told", || {
+        repo.siglum(&["projection", "retry", "sink"]).ok();
+        all_told(&talk, &sink.spans())
+    });
+    once(&sink.spans());
+}
+
+#[test]
+fn what_is_sent_again_since_the_answer_was_lost_is_the_same() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    followed(&repo, &sink, &[]);
+    sink.fates([SinkFate::After, SinkFate::After]);
+    let mut talk = Talk::start(&repo, "h1");
+    talk.turn("One.");
+    until("it is sent again", || {
+        sink.untold() == 0 && !sink.logs().is_empty()
+    });
+    let mut by_id: BTreeMap<String, Value> = BTreeMap::new();
+    let spans = sink.spans();
+    for span in &spans {
+        let first = by_id
+            .entry(span["spanId"].to_string())
+            .or_insert_with(|| span.clone());
+        assert_eq!(first, span);
+    }
+    assert!(by_id.len() < spans.len(), "nothing was sent twice");
+    let unique: Vec<Value> = by_id.into_values().collect();
+    assert!(all_told(&talk, &unique));
+}
