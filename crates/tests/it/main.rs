@@ -41,7 +41,7 @@ mod real_agents;
 mod real_sinks;
 mod statements;
 mod syncing;
-mod telemetry_setup;
 mod telemetry;
+mod telemetry_setup;
 mod traps;
 mod verdicts;
