@@ -47,7 +47,7 @@ pub(super) struct Running {
 
 impl Agent {
     /// What keeps it on loopback, quiet, and willing to run as root.
-    fn environment(self, model: &str) -> Vec<(&'static str, String)> {
+    pub(super) fn environment(self, model: &str) -> Vec<(&'static str, String)> {
         let api = format!("{model}/v1");
         let told: &[(&str, &str)] = match self {
             Claude => &[

@@ -120,11 +120,11 @@ impl Model {
         sum
     }
 
-    /// What all answers cost that are steps of a script, whoever asked.
-    pub(super) fn all_counted(&self) -> Tokens {
+    /// What all answers cost that were given for these reasons, whoever asked.
+    pub(super) fn all_counted(&self, why: &[&str]) -> Tokens {
         let answers = self.answers();
-        let turns = answers.iter().filter(|a| a.why == "turn");
-        turns.fold(Tokens::default(), |sum, a| sum + a.tokens)
+        let counted = answers.iter().filter(|a| why.contains(&a.why.as_str()));
+        counted.fold(Tokens::default(), |sum, a| sum + a.tokens)
     }
 
     /// How many summaries a session asked for.

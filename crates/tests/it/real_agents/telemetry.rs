@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 use siglum_agents::{Export, SettingsFile, TELEMETRY, telemetry_environment};
@@ -11,7 +12,7 @@ use super::book::Session;
 use super::gateway::Team;
 use super::lab::Lab;
 use super::model::Tokens;
-use super::programs::stdout;
+use super::programs::{stdout, wait_for};
 
 /// Whether there are hooks, too, which tell of the same conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,22 @@ struct Sending {
     gateway: Team,
     agent: Agent,
     variables: Vec<(&'static str, String)>,
+    /// The agent's own server, where it works in one.
+    server: Option<Server>,
+}
+
+/// OpenCode's server, which sends what it has seen while it lives; a run without one ends before it has sent its last
+/// words.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 const fn name(agent: Agent) -> &'static str {
@@ -48,6 +65,7 @@ impl Sending {
             gateway,
             agent,
             variables: Vec::new(),
+            server: None,
             lab,
         };
         match hooks {
@@ -92,6 +110,29 @@ impl Sending {
         }
     }
 
+    /// Starts OpenCode's server.
+    fn serve(&mut self) {
+        let said = self.lab.beside("log/server");
+        let out = fs::File::create(&said).expect("a file for its words");
+        let mut command = self.lab.command(self.agent.program());
+        command.args(["serve", "--hostname", "127.0.0.1", "--port", "0"]);
+        command.envs(self.agent.environment(&self.lab.model.url()));
+        command.envs(self.variables.iter().map(|(n, v)| (*n, v.as_str())));
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let url = wait_for("the server's address", || {
+            let text = fs::read_to_string(&said).ok()?;
+            let (_, address) = text.split_once("listening on ")?;
+            let (address, _) = address.split_once('\n')?;
+            Some(address.trim().to_owned())
+        });
+        self.server = Some(Server { child, url });
+    }
+
     /// Runs the agent on a script; returns the id of its session.
     #[track_caller]
     fn work(&self, start: Start<'_>, scenario: &str) -> String {
@@ -103,6 +144,9 @@ impl Sending {
         let prompt = self.lab.prompt(scenario);
         let mut command = self.agent.command(&self.lab, start, &prompt);
         command.envs(variables).env_remove("DISABLE_TELEMETRY");
+        if let Some(server) = &self.server {
+            command.args(["--attach", &server.url]);
+        }
         let what = format!("{:?} {start:?} {scenario}", self.agent);
         self.lab.begin(self.agent, command, what).finish()
     }
@@ -110,7 +154,11 @@ impl Sending {
     /// Waits until the ledger has what the model counted.
     #[track_caller]
     fn settled(&self, native: &str) -> Tokens {
-        let counted = self.lab.model.all_counted();
+        // OpenCode tells what the title of a session cost, too.
+        let counted = match self.agent {
+            Agent::OpenCode => self.lab.model.all_counted(&["turn", "no tools"]),
+            _ => self.lab.model.all_counted(&["turn"]),
+        };
         let whole = |session: &Session| known(session) == asked(counted);
         let book = self.lab.book_when("the telemetry to be joined", |book| {
             let session = book
@@ -160,9 +208,12 @@ const fn asked(tokens: Tokens) -> (u64, u64, u64) {
 /// A conversation, and its resumption.
 #[track_caller]
 fn a_conversation(agent: Agent, hooks: Hooks) {
-    let Some(sending) = Sending::open(agent, hooks) else {
+    let Some(mut sending) = Sending::open(agent, hooks) else {
         return;
     };
+    if agent == Agent::OpenCode {
+        sending.serve();
+    }
     let session = sending.work(Start::New, "write_commit");
     assert_eq!(sending.work(Start::Resume(&session), "say"), session);
     sending.settled(&session);
