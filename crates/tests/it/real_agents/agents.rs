@@ -30,9 +30,12 @@ pub(super) enum Agent {
     Claude,
     Codex,
     Gemini,
+    Qwen,
+    Copilot,
+    OpenCode,
 }
 
-use Agent::{Claude, Codex, Gemini};
+use Agent::{Claude, Codex, Copilot, Gemini, OpenCode, Qwen};
 
 /// An agent that runs; it is killed with this value.
 pub(super) struct Running {
@@ -44,7 +47,8 @@ pub(super) struct Running {
 
 impl Agent {
     /// What keeps it on loopback, quiet, and willing to run as root.
-    fn environment(self, model: &str) -> Vec<(&'static str, String)> {
+    pub(super) fn environment(self, model: &str) -> Vec<(&'static str, String)> {
+        let api = format!("{model}/v1");
         let told: &[(&str, &str)] = match self {
             Claude => &[
                 ("ANTHROPIC_BASE_URL", model),
@@ -61,15 +65,46 @@ impl Agent {
                 ("GOOGLE_GEMINI_BASE_URL", model),
                 ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
             ],
+            Qwen => &[
+                ("OPENAI_API_KEY", "dummy"),
+                ("OPENAI_BASE_URL", &api),
+                ("OPENAI_MODEL", "fake-model"),
+                ("QWEN_CODE_SKIP_UPDATE_CHECK_ONCE", "1"),
+            ],
+            Copilot => &[
+                ("COPILOT_OFFLINE", "true"),
+                ("COPILOT_PROVIDER_BASE_URL", &api),
+                ("COPILOT_PROVIDER_API_KEY", "dummy"),
+                ("COPILOT_MODEL", "fake-model"),
+                ("COPILOT_PROVIDER_WIRE_API", "completions"),
+            ],
+            OpenCode => &[
+                ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+                ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+                ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+                ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+            ],
         };
         let own = |(name, value): &(&'static str, &str)| (*name, (*value).to_owned());
         told.iter().map(own).collect()
     }
 
     /// What a person has set before Siglum comes: the model, and no questions.
-    fn set_up(self, lab: &Lab) {
+    pub(super) fn set_up(self, lab: &Lab) {
         let (file, text) = match self {
             Claude => return fs::create_dir_all(lab.home().join(".claude")).expect("a directory"),
+            Copilot => return fs::create_dir_all(lab.home().join(".copilot")).expect("a directory"),
+            Qwen => (
+                ".qwen/settings.json",
+                serde_json::json!({
+                    "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": false}},
+                    "model": {"name": "fake-model"},
+                    "privacy": {"usageStatisticsEnabled": false},
+                    "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
+                })
+                .to_string(),
+            ),
+            OpenCode => (".config/opencode/opencode.json", opencode(lab)),
             Codex => (
                 ".codex/config.toml",
                 format!(
@@ -101,10 +136,10 @@ impl Agent {
     }
 
     /// It with a prompt, not started yet.
-    fn command(self, lab: &Lab, start: Start<'_>, prompt: &str) -> Command {
+    pub(super) fn command(self, lab: &Lab, start: Start<'_>, prompt: &str) -> Command {
         let mut command = match self {
-            Gemini => lab.command("node"),
-            Claude | Codex => lab.command(self.program()),
+            Gemini | Qwen => lab.command("node"),
+            Claude | Codex | Copilot | OpenCode => lab.command(self.program()),
         };
         command.envs(self.environment(&lab.model.url()));
         match self {
@@ -153,6 +188,22 @@ impl Agent {
                 };
                 command.args(["-p", prompt]);
             }
+            Qwen => {
+                command.arg(self.program());
+                command.args(["--yolo", "-o", "json", "--auth-type", "openai"]);
+                resumed(&mut command, start, "--resume");
+                command.args(["-p", prompt]);
+            }
+            Copilot => {
+                command.args(["--allow-all", "--output-format", "json"]);
+                resumed(&mut command, start, "--resume");
+                command.args(["-p", prompt]);
+            }
+            OpenCode => {
+                command.args(["run", "--format", "json"]);
+                resumed(&mut command, start, "--session");
+                command.arg(prompt);
+            }
         }
         command
     }
@@ -163,6 +214,9 @@ impl Agent {
             Claude => "SIGLUM_LAB_CLAUDE",
             Codex => "SIGLUM_LAB_CODEX",
             Gemini => "SIGLUM_LAB_GEMINI",
+            Qwen => "SIGLUM_LAB_QWEN",
+            Copilot => "SIGLUM_LAB_COPILOT",
+            OpenCode => "SIGLUM_LAB_OPENCODE",
         })
     }
 
@@ -170,12 +224,49 @@ impl Agent {
     fn session_in(self, said: &str) -> Option<String> {
         let answers = serde_json::Deserializer::from_str(&said[said.find('{')?..]);
         let key = match self {
-            Claude | Gemini => "session_id",
+            Claude | Gemini | Qwen => "session_id",
             Codex => "thread_id",
+            Copilot => "sessionId",
+            OpenCode => "sessionID",
         };
         let mut answers = answers.into_iter::<Value>().map_while(Result::ok);
         answers.find_map(|a| Some(a[key].as_str()?.to_owned()))
     }
+}
+
+/// A new session, or an earlier one by this flag.
+#[track_caller]
+fn resumed(command: &mut Command, start: Start<'_>, flag: &str) {
+    match start {
+        Start::New => {}
+        Start::Resume(id) => {
+            command.args([flag, id]);
+        }
+        other => panic!("nothing starts this agent so: {other:?}"),
+    }
+}
+
+/// OpenCode's settings; what it would install by npm at its start is put beside them.
+fn opencode(lab: &Lab) -> String {
+    let home = lab.home().join(".config/opencode");
+    fs::create_dir_all(&home).expect("a directory");
+    let plugin = programs::path("SIGLUM_LAB_OPENCODE_PLUGIN").join(".");
+    programs::stdout(lab.command("cp").arg("-r").arg(plugin).arg(&home));
+    let model = serde_json::json!({
+        "name": "fake", "tool_call": true, "limit": {"context": 200_000, "output": 8_000},
+    });
+    let options = serde_json::json!({
+        "baseURL": format!("{}/v1", lab.model.url()), "apiKey": "dummy",
+    });
+    serde_json::json!({
+        "autoupdate": false, "share": "disabled", "permission": "allow",
+        "model": "lab/fake-model", "small_model": "lab/fake-model",
+        "provider": {"lab": {
+            "npm": "@ai-sdk/openai-compatible", "name": "lab", "options": options,
+            "models": {"fake-model": model},
+        }},
+    })
+    .to_string()
 }
 
 impl Lab {

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -13,10 +14,10 @@ use super::lab::Lab;
 use super::launched::{LINKS, VARIABLES};
 use super::programs::{self, stdout};
 
-/// The team's gateway, with a ledger that nobody but it sees.
-struct Team {
+/// A gateway.
+pub(super) struct Team {
     serving: Child,
-    address: String,
+    pub(super) address: String,
     token: String,
 }
 
@@ -28,10 +29,16 @@ impl Drop for Team {
 }
 
 impl Team {
+    /// The team's, with a ledger that nobody but it sees.
     fn open(lab: &Lab) -> Self {
+        Self::serving(lab, &lab.beside("team"))
+    }
+
+    /// One that serves the ledger of a home.
+    pub(super) fn serving(lab: &Lab, home: &Path) -> Self {
         let siglum = || {
             let mut command = lab.command(programs::path("SIGLUM_BIN"));
-            command.env("SIGLUM_HOME", lab.beside("team"));
+            command.env("SIGLUM_HOME", home);
             command
         };
         let token = stdout(siglum().args(["token", "create"])).trim().to_owned();
@@ -55,7 +62,7 @@ impl Team {
 
     /// What the gateway answers.
     #[track_caller]
-    fn get(&self, path: &str) -> Value {
+    pub(super) fn get(&self, path: &str) -> Value {
         let host = self.address.strip_prefix("http://").expect("plain HTTP");
         let mut stream = TcpStream::connect(host).expect("a connection");
         let token = &self.token;

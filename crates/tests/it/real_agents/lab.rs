@@ -25,8 +25,15 @@ impl Lab {
     }
 
     /// A fresh one for some agents.
-    #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
     pub(super) fn open_for(agents: &[Agent]) -> Option<Self> {
+        let lab = Self::bare()?;
+        lab.set_up(agents);
+        Some(lab)
+    }
+
+    /// A fresh one in which nothing is set up.
+    #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+    pub(super) fn bare() -> Option<Self> {
         if programs::variable("SIGLUM_LAB").as_deref() != Some("1") {
             eprintln!(
                 "skipped: real agents are driven only with SIGLUM_LAB=1 (`cargo xtask test`)"
@@ -43,7 +50,6 @@ impl Lab {
             dir,
         };
         lab.make_repository();
-        lab.set_up(agents);
         Some(lab)
     }
 

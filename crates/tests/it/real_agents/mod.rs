@@ -35,5 +35,6 @@ mod gateway;
 mod gemini;
 mod launched;
 mod several;
+mod telemetry;
 mod together;
 mod trouble;

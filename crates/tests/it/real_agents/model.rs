@@ -120,6 +120,13 @@ impl Model {
         sum
     }
 
+    /// What all answers cost that were given for these reasons, whoever asked.
+    pub(super) fn all_counted(&self, why: &[&str]) -> Tokens {
+        let answers = self.answers();
+        let counted = answers.iter().filter(|a| why.contains(&a.why.as_str()));
+        counted.fold(Tokens::default(), |sum, a| sum + a.tokens)
+    }
+
     /// How many summaries a session asked for.
     pub(super) fn summaries(&self, session: &str) -> usize {
         let answers = self.answers();
@@ -140,7 +147,9 @@ fn answer(line: &Value) -> Answer {
     let number = |name: &str| line["tokens"][name].as_u64().expect("tokens are complete");
     let calls = line["calls"].as_array().expect("calls are listed");
     let header = |name: &str| line["headers"][name].as_str();
-    let named = header("x-claude-code-session-id").or_else(|| header("session-id"));
+    let named = header("x-claude-code-session-id")
+        .or_else(|| header("session-id"))
+        .or_else(|| header("x-session-id"));
     Answer {
         // Gemini CLI does not tell its model which session asks: it has one name for all.
         session: named.unwrap_or(NAMELESS).to_owned(),
