@@ -27,7 +27,7 @@ shift
 setsid "$@" >"$directory/log" 2>&1 </dev/null &
 server=$!
 cat >/dev/null
-kill -KILL -- "-$server" 2>/dev/null
+kill -s KILL -- "-$server" 2>/dev/null
 wait "$server" 2>/dev/null
 rm -rf "$directory"
 "#;
@@ -209,5 +209,37 @@ impl Site {
             stream.read_exact(&mut answer).map(|()| answer)
         });
         asked.is_ok_and(|answer| answer.ends_with(b" 200"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_and_what_it_started_go_with_their_holder() {
+        let site = Site::new("test").unwrap();
+        let mut server = site.program(Path::new("sh"));
+        server.args(["-c", "sleep 1000 & echo $! >child; wait"]);
+        let server = site.keep(&server).unwrap();
+        let file = site.directory.join("child");
+        let child = || {
+            fs::read_to_string(&file)
+                .ok()
+                .filter(|text| text.ends_with('\n'))
+        };
+        while child().is_none() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let child = format!("/proc/{}", child().unwrap().trim());
+        assert!(Path::new(&child).exists());
+        drop(server);
+        // Whoever takes in what has lost its parent may be slow to look.
+        let is_gone =
+            || !fs::read_to_string(format!("{child}/stat")).is_ok_and(|s| !s.contains(" Z "));
+        while !is_gone() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(!site.directory.exists());
     }
 }

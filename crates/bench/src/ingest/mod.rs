@@ -2,7 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod phoenix;
-mod spans;
+pub(crate) mod spans;
 mod stored;
 
 pub(crate) use stored::rows;

@@ -16,6 +16,15 @@ const OF_A_TURN: usize = 16;
 /// Turns of a session.
 const TURNS: usize = 64;
 
+/// What the sessions of so many spans are called.
+pub(crate) fn sessions(count: usize) -> impl Iterator<Item = String> {
+    (0..count.div_ceil(OF_A_TURN * TURNS)).map(session)
+}
+
+fn session(number: usize) -> String {
+    format!("bench-session-{number}")
+}
+
 /// A request with so many spans, the first of which has this number in all that is sent.
 pub(super) fn request(first: usize, count: usize, at: u64) -> Vec<u8> {
     let scope = ScopeSpans {
@@ -89,7 +98,7 @@ fn span(number: usize, at: u64) -> Span {
 
 /// What stands on every span.
 fn kit(turn: usize, operation: &str) -> Vec<KeyValue> {
-    let session = format!("bench-session-{}", turn / TURNS);
+    let session = session(turn / TURNS);
     let kind = match operation {
         "chat" => "LLM",
         "execute_tool" => "TOOL",

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use crate::Fallible;
 use crate::contest::Times;
+use crate::gateway::connection::Connection;
 use crate::gateway::served::{Client, Place, Served, cpu_ms, rss_mb};
 use crate::ingest::client::BATCH;
 use crate::ingest::phoenix::Phoenix;
-use crate::ingest::rows;
+use crate::ingest::{rows, spans};
 use crate::report::Line;
 use crate::run::Run;
 
@@ -53,6 +54,15 @@ fn gateway(run: &Run, requests: usize) -> Fallible<Measured> {
     let place = Place::file(run, "ingest")?;
     let token = place.token()?;
     let served = Served::start(run, &place)?;
+    // A program that nobody knows opens no sessions: whoever started it has.
+    let mut connection = Connection::new(served.address.clone());
+    for name in spans::sessions((requests * PARTS + 1) * BATCH) {
+        let wanted = json!({"agent": "bench-agent", "mode": "observed", "native_id": name});
+        let created = connection.ask("POST", "/v1/sessions", &token, &wanted.to_string())?;
+        if created.status != 201 {
+            return Err(format!("no session: {}", created.body).into());
+        }
+    }
     let file = place.home().join("ledger.db");
     let seen = |_: usize| Ok(rows(&file, "SELECT count(*) FROM telemetry_inbox")? == 0);
     let measured = parts(&served.address, &token, served.pid(), requests, &seen)?;

@@ -171,9 +171,11 @@ impl<'w> Talk<'w> {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, meta.to_string()).unwrap();
         self.agent.hook("SubagentStart", helper.signed(json!({})));
+        let prompt = self.agent.payload("", json!({}))["prompt_id"].take();
         let message = json!({ "role": "user", "content": "Look." });
-        let line =
-            json!({ "type": "user", "message": message, "isSidechain": true, "agentId": id });
+        let line = json!({
+            "type": "user", "promptId": prompt, "message": message, "isSidechain": true, "agentId": id,
+        });
         self.line(&self.transcript_of(&helper), line, "prompt");
         helper
     }
