@@ -456,7 +456,7 @@ fn texts_stay_here_unless_they_are_wanted() {
         parent: None,
         links: Vec::new(),
         checkpoints: Vec::new(),
-        entries: log.0.clone(),
+        entries: log.0,
         told: 0,
     };
     let read = |body: &Body| body.text().map(|text| format!("{text} <clean>"));
