@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use siglum_domain::Timestamp;
+use siglum_domain::{SessionId, Timestamp};
 use siglum_egress::otlp::{OtlpClient, OtlpError, Protocol, Signal};
 use siglum_ledger::{Durability, ForwardRecord, Ledger, LedgerError, read, write};
 use siglum_telemetry::answer::Answer;
@@ -12,6 +12,7 @@ use super::parcel;
 use crate::Here;
 use crate::otel::destination::{Destination, DestinationError};
 use crate::otel::lost;
+use crate::project::{Position, Sealed, Sink, SinkError};
 
 /// Rows that are sent before others are asked again.
 const AT_ONCE: usize = 16;
@@ -27,6 +28,8 @@ pub struct Forwarder {
     client: Result<OtlpClient, DestinationError>,
     pause: Duration,
     until: Option<Timestamp>,
+    /// It took something at this address: what it has no place for, it will not have later.
+    is_met: bool,
 }
 
 /// What became of one row.
@@ -51,6 +54,7 @@ impl Forwarder {
             client,
             pause: FIRST,
             until: None,
+            is_met: false,
         }
     }
 
@@ -75,6 +79,7 @@ impl Forwarder {
         for row in read(ledger, |tx| tx.forwards(&self.name, AT_ONCE))? {
             match self.send(here.now(), &row) {
                 Sent::But(lost_now) => {
+                    self.is_met |= lost_now < row.records;
                     (self.pause, self.until) = (FIRST, None);
                     write(ledger, Durability::Process, |tx| {
                         tx.drop_forward(row.sequence)?;
@@ -136,6 +141,11 @@ impl Forwarder {
             Err(OtlpError::TooLarge { .. }) if records > 1 => self.send_halves(batch),
             Err(OtlpError::TooLarge { .. }) => Sent::But(records),
             Err(OtlpError::Busy { after, .. }) => Sent::Again(after),
+            Err(OtlpError::Refused { said, .. })
+                if said.is_about_the_address() && self.is_met && signal != Signal::Traces =>
+            {
+                Sent::But(records)
+            }
             // What is wrong with us or the address is mended by a person.
             Err(OtlpError::Refused { said, .. })
                 if !said.is_about_credentials() && !said.is_about_the_address() =>
@@ -162,5 +172,28 @@ impl Forwarder {
             }
         }
         Sent::But(lost_now)
+    }
+}
+
+/// Receipts are none of its business: it is through with each at once.
+impl Sink for Forwarder {
+    fn at_once(&self) -> usize {
+        usize::MAX
+    }
+
+    fn position(&mut self, _: SessionId) -> Result<Position, SinkError> {
+        Ok(Position::Unknown)
+    }
+
+    fn take(&mut self, _: &mut dyn Ledger, _: &[Sealed<'_>]) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn reset(&mut self, _: SessionId) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), SinkError> {
+        Ok(())
     }
 }

@@ -24,8 +24,8 @@ const ROWS_MOST: usize = 10_000;
     security(("launcher" = [])),
     params(
         ("by" = Option<String>, Query, description = "By what usage is summed up; days are those of UTC", pattern = r"^(session|turn|day|agent|model|repository|branch|issue|pr|role|pipeline|commit)$"),
-        ("since" = Option<String>, Query, description = "Only messages from this time on"),
-        ("until" = Option<String>, Query, description = "Only messages before this time"),
+        ("since" = Option<String>, Query, description = "Only messages from this time on (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
+        ("until" = Option<String>, Query, description = "Only messages before this time (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
         ("session" = Option<String>, Query, description = "Only this session", pattern = r"^ses_[0-9a-f]{32}$"),
         ("issue_number" = Option<i64>, Query, description = "Only turns with this issue", minimum = 1, maximum = 9_007_199_254_740_991_i64),
         ("pr_number" = Option<i64>, Query, description = "Only turns with this pull request", minimum = 1, maximum = 9_007_199_254_740_991_i64),

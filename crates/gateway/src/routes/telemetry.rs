@@ -20,7 +20,8 @@ use crate::query::Query;
 use crate::routes::path::{OfSession, Path};
 use crate::telemetry::{Packing, Refusal, Request, take};
 use crate::wire::{
-    Export, Exported, Protobuf, Status, TraceAsked, TraceTold, UnassignedPage, UnassignedTold,
+    ExportLogs, ExportMetrics, ExportSpans, Exported, Protobuf, Status, TraceAsked, TraceTold,
+    UnassignedPage, UnassignedTold,
 };
 
 /// Rows of a page.
@@ -36,7 +37,7 @@ const JSON: &str = "application/json";
 /// out and counted in the answer; they are not to be sent again.
 #[utoipa::path(post, path = "/v1/traces", tag = "telemetry", operation_id = "take_traces",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
-    request_body(content((Export = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
+    request_body(content((ExportSpans = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
     responses(
         Problems,
         (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
@@ -55,7 +56,7 @@ pub(crate) async fn traces(
 /// As for spans.
 #[utoipa::path(post, path = "/v1/logs", tag = "telemetry", operation_id = "take_logs",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
-    request_body(content((Export = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
+    request_body(content((ExportLogs = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
     responses(
         Problems,
         (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
@@ -74,7 +75,7 @@ pub(crate) async fn logs(
 /// As for spans.
 #[utoipa::path(post, path = "/v1/metrics", tag = "telemetry", operation_id = "take_metrics",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
-    request_body(content((Export = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
+    request_body(content((ExportMetrics = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
     responses(
         Problems,
         (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),

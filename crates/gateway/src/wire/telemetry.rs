@@ -5,16 +5,30 @@ use siglum_domain::AgentName;
 use siglum_ledger::UnassignedRecord;
 use utoipa::ToSchema;
 
-/// A request of OTLP in JSON, for the document: one of the three lists, by the route.
+/// A request of OTLP with spans, in JSON, for the document.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(rename_all = "camelCase")]
-pub(crate) struct Export {
-    /// Spans, by resource and scope.
+pub(crate) struct ExportSpans {
+    /// By resource and scope.
     resource_spans: Option<Vec<serde_json::Value>>,
-    /// Log records, by resource and scope.
+}
+
+/// A request of OTLP with log records, in JSON, for the document.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document alone reads it")]
+#[schema(rename_all = "camelCase")]
+pub(crate) struct ExportLogs {
+    /// By resource and scope.
     resource_logs: Option<Vec<serde_json::Value>>,
-    /// Data points, by resource and scope.
+}
+
+/// A request of OTLP with data points, in JSON, for the document.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document alone reads it")]
+#[schema(rename_all = "camelCase")]
+pub(crate) struct ExportMetrics {
+    /// By resource and scope.
     resource_metrics: Option<Vec<serde_json::Value>>,
 }
 

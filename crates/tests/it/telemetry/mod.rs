@@ -3,6 +3,7 @@
 //! Names that begin with `s` and two digits are scenarios of the design's reference on traces.
 
 mod forms;
+mod forwarding;
 mod joining;
 mod kills;
 mod sending;

@@ -275,7 +275,11 @@ impl AtWork {
             *open = Some((now, feed));
         }
         let next = match open {
-            Some((_, Feed::Forwarder(forwarder))) => forwarder.next_try(ledger, world.now())?,
+            Some((_, Feed::Forwarder(forwarder))) => {
+                let waits = forwarder.next_try(ledger, world.now())?;
+                let due = project::next_try(ledger, &self.name)?;
+                waits.into_iter().chain(due).min()
+            }
             Some((_, Feed::Gateway(_))) => replica::next_try(ledger, &self.name, world.now())?,
             _ => project::next_try(ledger, &self.name)?,
         };
@@ -296,7 +300,12 @@ impl AtWork {
             Some((_, Feed::Sink(sink))) => {
                 project::feed(world, ledger, &self.name, sink.as_mut())?;
             }
-            Some((_, Feed::Forwarder(forwarder))) => forwarder.feed(world, ledger)?,
+            Some((_, Feed::Forwarder(forwarder))) => {
+                project::feed(world, ledger, &self.name, forwarder.as_mut())?;
+                if forwarder.next_try(ledger, world.now())? <= Some(world.now()) {
+                    forwarder.feed(world, ledger)?;
+                }
+            }
             Some((projection, Feed::Gateway(feed))) => {
                 let (sender, way) = feed.as_mut();
                 // The token may be another one by now.
