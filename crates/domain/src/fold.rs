@@ -120,6 +120,8 @@ pub struct Edit {
 pub struct MessageView {
     /// The event's key.
     pub event: String,
+    /// The keys of all events that are this message: sources may call it differently.
+    pub events: BTreeSet<String>,
     /// The provider's id of the request that it answers, where a source tells.
     pub request: Option<String>,
     /// When it was written first.
@@ -344,13 +346,14 @@ fn turn(id: Option<TurnId>, entries: &[&Entry], joined: &usage::Joined) -> TurnV
     view
 }
 
-/// Text that is here wins over text that is elsewhere, which wins over text that was only measured;
-/// else the first one stands.
+/// Text that is here wins over text that is elsewhere, which wins over text that was only measured, and that over none
+/// at all: telemetry knows of a prompt and not what it says. Else the first one stands.
 fn merge_body(slot: &mut Option<Body>, new: &Body) {
     let rank = |body: &Body| match body {
-        Body::Text(_) => 2,
-        Body::Passage { .. } => 1,
-        Body::Withheld { .. } => 0,
+        Body::Text(text) if text.as_str().is_empty() => 0,
+        Body::Withheld { .. } => 1,
+        Body::Passage { .. } => 2,
+        Body::Text(_) => 3,
     };
     if slot.as_ref().is_none_or(|old| rank(old) < rank(new)) {
         *slot = Some(new.clone());
@@ -460,6 +463,7 @@ fn named(call: &mut ToolCall, tool: &str, class: ToolClass) {
 fn blank_message(o: &Observation) -> MessageView {
     MessageView {
         event: o.event.clone(),
+        events: BTreeSet::new(),
         request: None,
         at: o.at,
         role: Role::Assistant,
@@ -482,6 +486,7 @@ fn message(view: &mut MessageView, o: &Observation) {
         return;
     };
     view.role = *role;
+    view.events.insert(o.event.clone());
     let empty = text.text().is_some_and(str::is_empty);
     if !empty && !view.parts.contains(text) {
         view.parts.push(text.clone());

@@ -383,6 +383,9 @@ pub trait Log {
         turn: TurnId,
         until: u64,
     ) -> Result<Vec<Entry>>;
+    /// The entries of a kind up to `until`, in order. Forgotten payloads are left out.
+    fn entries_of_kind(&mut self, session: SessionId, kind: &str, until: u64)
+    -> Result<Vec<Entry>>;
     /// The place of the last entry of a kind up to `until` that no sub-agent said and that is not forgotten.
     fn last_of_kind(&mut self, session: SessionId, kind: &str, until: u64) -> Result<Option<u64>>;
     /// The entry that its source calls by this key.

@@ -241,3 +241,19 @@ fn the_last_words_are_those_of_the_stop_or_else_of_the_last_message() {
     assert_eq!(last(&day(None)), Some(body("second")));
     assert_eq!(last(&day(Some("bye"))), Some(body("bye")));
 }
+
+/// Telemetry knows that there was a prompt, a hook what it said.
+#[test]
+fn a_prompt_without_text_hides_none() {
+    let prompt = |text: &str| Fact::Prompt {
+        text: body(text),
+        synthetic: false,
+    };
+    for texts in [["", "Do it."], ["Do it.", ""]] {
+        let log: Vec<Entry> = (1..)
+            .zip(texts)
+            .map(|(n, text)| entry(n, 1, Some(1), "prompt:p", prompt(text)))
+            .collect();
+        assert_eq!(session(&log).title.as_deref(), Some("Do it."));
+    }
+}

@@ -1,6 +1,6 @@
 //! What the ledger knows of a turn, for whoever makes spans of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use siglum_domain::fold::Entry;
@@ -8,7 +8,9 @@ use siglum_domain::observation::Fact;
 use siglum_domain::trace::TraceParent;
 use siglum_domain::{SessionId, TurnId};
 use siglum_ledger::{LedgerError, Relation, SessionRecord, Transaction, TurnRecord};
-use siglum_telemetry::outward::{Linked, Origin, SessionMoment, Subject, TurnPart, Why};
+use siglum_telemetry::outward::{
+    self, Linked, Origin, SessionMoment, Subject, TurnPart, Untold, Why,
+};
 
 use crate::why;
 
@@ -32,7 +34,15 @@ pub(super) fn gather(
     let subject = subject(tx, record)?;
     let last = new.last().map_or(told, |e| e.sequence);
     let turns = tx.turns_of(record.id)?;
-    let touched: BTreeSet<TurnId> = new.iter().filter_map(|e| e.turn).collect();
+    let messages = tx.entries_of_kind(record.id, "message", last)?;
+    let mut untold: BTreeMap<TurnId, Vec<Untold>> = BTreeMap::new();
+    for message in outward::untold(&messages, told) {
+        if let Some(turn) = message.turn {
+            untold.entry(turn).or_default().push(message);
+        }
+    }
+    let mut touched: BTreeSet<TurnId> = new.iter().filter_map(|e| e.turn).collect();
+    touched.extend(untold.keys());
     let checkpoints = tx.checkpoints(Some(record.id), None, CHECKPOINTS)?;
     let mut parts = Vec::new();
     for (index, turn) in turns
@@ -54,6 +64,7 @@ pub(super) fn gather(
             parent: parent_in(&entries),
             links: links(tx, record, &turns, index)?,
             checkpoints: pinned.map(|c| (c.id, c.commit.clone())).collect(),
+            messages: untold.remove(&turn.id).unwrap_or_default(),
             entries,
             told,
         });

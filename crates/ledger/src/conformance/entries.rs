@@ -25,6 +25,10 @@ pub(super) const CHECKS: &[Check] = &[
         "the entries of a turn come in order, up to a place",
         of_turn,
     ),
+    Check::new(
+        "the entries of a kind come in order, up to a place",
+        of_kind,
+    ),
     Check::new("the last entry of a kind is found up to a place", by_kind),
     Check::new("a sighting is found by its source and key", sighted),
     Check::new(
@@ -362,6 +366,30 @@ fn of_turn(shelf: &dyn Shelf) -> Outcome {
     let mut later = Desk::open(shelf)?;
     for (until, wanted) in [(0, &[][..]), (2, &[2]), (4, &[2, 4]), (99, &[2, 4, 5])] {
         let found = later.read(|tx| tx.entries_of_turn(session_id(1), turn_id(1), until))?;
+        let found: Vec<u64> = found.iter().map(|e| e.sequence).collect();
+        same!(found, wanted, format!("the entries up to {until}"));
+    }
+    Ok(())
+}
+
+fn of_kind(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        for n in 1..=5 {
+            let mut said = prompt(&format!("k{n}"), "x");
+            if n % 2 == 0 {
+                said.fact = Fact::SessionEnded {
+                    reason: "x".to_owned(),
+                };
+            }
+            append(tx, session_id(1), n, None, &said)?;
+        }
+        append(tx, session_id(2), 9, None, &prompt("k", "x"))
+    })?;
+    let mut later = Desk::open(shelf)?;
+    for (until, wanted) in [(0, &[][..]), (3, &[1, 3]), (4, &[1, 3]), (99, &[1, 3, 5])] {
+        let found = later.read(|tx| tx.entries_of_kind(session_id(1), "prompt", until))?;
         let found: Vec<u64> = found.iter().map(|e| e.sequence).collect();
         same!(found, wanted, format!("the entries up to {until}"));
     }

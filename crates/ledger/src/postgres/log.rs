@@ -180,6 +180,19 @@ impl Log for Tx<'_> {
         EntryRow::records(self.rows(&sql, &of, entry_row)?)
     }
 
+    fn entries_of_kind(
+        &mut self,
+        session: SessionId,
+        kind: &str,
+        until: u64,
+    ) -> Result<Vec<Entry>> {
+        let sql = format!(
+            "SELECT {ENTRY} FROM observations WHERE tenant = $1 AND session = $2 AND kind = $3 AND sequence <= $4 ORDER BY sequence"
+        );
+        let of: [Value<'_>; 3] = [&Col(session), &kind, &int(until)];
+        EntryRow::records(self.rows(&sql, &of, entry_row)?)
+    }
+
     fn last_of_kind(&mut self, session: SessionId, kind: &str, until: u64) -> Result<Option<u64>> {
         let sql = "SELECT sequence FROM observations WHERE tenant = $1 AND session = $2 AND kind = $3 AND sequence <= $4 \
              AND subagent IS NULL AND payload IS NOT NULL ORDER BY sequence DESC LIMIT 1";

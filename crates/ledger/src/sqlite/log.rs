@@ -175,6 +175,21 @@ impl Log for Tx<'_> {
         EntryRow::records(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    fn entries_of_kind(
+        &mut self,
+        session: SessionId,
+        kind: &str,
+        until: u64,
+    ) -> Result<Vec<Entry>> {
+        let sql = format!(
+            "SELECT {ENTRY} FROM observations WHERE session = ?1 AND kind = ?2 AND sequence <= ?3 ORDER BY sequence"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        let of = (Col(session), kind, int(until));
+        let rows = query.query_map(of, entry_row)?;
+        EntryRow::records(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     fn last_of_kind(&mut self, session: SessionId, kind: &str, until: u64) -> Result<Option<u64>> {
         let sql = "SELECT sequence FROM observations WHERE session = ?1 AND kind = ?2 AND sequence <= ?3 \
              AND subagent IS NULL AND payload IS NOT NULL ORDER BY sequence DESC LIMIT 1";

@@ -1,5 +1,6 @@
 //! What is told of: a session, and a part of one of its turns.
 
+use super::usage::Untold;
 use siglum_domain::fold::Entry;
 use siglum_domain::link::Link;
 use siglum_domain::observation::Body;
@@ -87,6 +88,8 @@ pub struct TurnPart {
     pub links: Vec<Linked>,
     /// Its sealed entries, in order.
     pub entries: Vec<Entry>,
+    /// Its messages that were not told before.
+    pub messages: Vec<Untold>,
     /// Up to this sequence all was told before.
     pub told: u64,
     /// The checkpoints that pin it.

@@ -16,7 +16,7 @@ use siglum_domain::{
 };
 use uuid::Uuid;
 
-use super::{Content, Origin, Subject, TurnPart, turn};
+use super::{Content, Origin, Subject, TurnPart, turn, untold};
 
 /// In September 2026.
 const BEGIN: i64 = 1_790_000_000;
@@ -156,6 +156,7 @@ impl Log {
                 parent,
                 links: Vec::new(),
                 checkpoints: Vec::new(),
+                messages: untold(&entries, told),
                 entries,
                 told,
             };
@@ -428,6 +429,29 @@ fn what_telemetry_told_first_and_the_transcript_then_counts_once() {
     assert_eq!(sum(&spans, "gen_ai.usage.input_tokens"), 113);
 }
 
+/// A sub-agent that outlives its turn: telemetry places its answer in the turn that began it, the transcript in the one
+/// that came then. Whichever comes first, the answer is told once.
+#[test]
+fn an_answer_in_two_turns_is_told_once() {
+    let next = TurnId::from_uuid(Uuid::from_u128(3));
+    for sources in [
+        [Source::Telemetry, Source::Transcript],
+        [Source::Transcript, Source::Telemetry],
+    ] {
+        let mut log = Log::default();
+        for (source, name) in sources.into_iter().zip(["one", "two"]) {
+            log.said(source, name, Some("r1"), tokens(3, 5));
+        }
+        log.0[1].turn = Some(next);
+        let told = |from: u64, to: usize| {
+            let all = untold(&log.0[..to], from).into_iter();
+            all.map(|u| u.news.tokens().output).sum::<u64>()
+        };
+        assert_eq!((told(0, 1), told(1, 2)), (5, 0), "{sources:?}");
+        assert_eq!(told(0, 2), 5, "{sources:?}");
+    }
+}
+
 #[test]
 fn an_answer_that_grew_is_told_as_what_it_grew_by() {
     let mut log = Log::default();
@@ -456,6 +480,7 @@ fn texts_stay_here_unless_they_are_wanted() {
         parent: None,
         links: Vec::new(),
         checkpoints: Vec::new(),
+        messages: untold(&log.0, 0),
         entries: log.0,
         told: 0,
     };

@@ -10,7 +10,6 @@ use siglum_domain::trace::{SpanId, TraceId};
 use super::moments::{Subagent, subagents};
 use super::spans::Writer;
 use super::subject::{Content, Origin, Subject, TurnPart};
-use super::usage;
 
 /// The spans of a turn that have not been told yet, children before whatever they are in.
 ///
@@ -32,8 +31,8 @@ pub fn turn(subject: &Subject, part: &TurnPart, content: Content<'_>) -> Vec<Spa
     };
     let writer = Writer::new(&shape, content);
     let mut spans = Vec::new();
-    for (message, news) in usage::untold(&before, &now) {
-        spans.extend(writer.message(message, news));
+    for untold in &part.messages {
+        spans.extend(writer.message(&untold.message, untold.news));
     }
     let told: HashSet<&str> = before.tools.iter().map(|t| t.event.as_str()).collect();
     let calls = now.tools.iter();

@@ -14,6 +14,7 @@ broken! { Log, LOG, LIMITED;
     Own append(entry: &NewEntry<'_>) -> Appended;
     Own entries(session: SessionId, after: u64; limit) -> Vec<Entry>;
     List entries_of_turn(session: SessionId, turn: TurnId, until: u64) -> Vec<Entry>;
+    List entries_of_kind(session: SessionId, kind: &str, until: u64) -> Vec<Entry>;
     Find last_of_kind(session: SessionId, kind: &str, until: u64) -> Option<u64>;
     Find entry(session: SessionId, source: Source, key: &str) -> Option<Entry>;
     Find sighted(session: SessionId, source: Source, key: &str) -> Option<Sighted>;
