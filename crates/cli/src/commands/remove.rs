@@ -100,10 +100,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     cx.ui.status(match (nothing, done) {
         (true, _) => "Siglum is not switched on here; nothing had to be changed.",
+        (_, true) if args.telemetry => "The agents keep their telemetry to themselves again.",
         (_, true) => "Siglum is off.",
         (_, false) => "Nothing was changed.",
     });
-    if done && cx.home.ledger().exists() {
+    if done && !args.telemetry && cx.home.ledger().exists() {
         let ledger = Cx::tilde(&cx.home.ledger());
         cx.ui.status(format!(
             "Everything that was recorded stays in {ledger}; `siglum why` still answers."
