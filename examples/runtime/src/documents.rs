@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use siglum_store::{Position, Sealed, SessionId, Sink, SinkError};
+use siglum_store::{Ledger, Position, Sealed, SessionId, Sink, SinkError};
 
 pub struct Documents {
     dir: PathBuf,
@@ -68,18 +68,21 @@ impl Sink for Documents {
         }))
     }
 
-    fn take(&mut self, sealed: &Sealed<'_>) -> Result<(), SinkError> {
-        let events: Vec<&str> = sealed
-            .entries
-            .iter()
-            .map(|e| e.observation.key.as_str())
-            .collect();
-        let line = json!({
-            "receipt": sealed.receipt.number,
-            "digest": sealed.receipt.digest,
-            "events": events,
-        });
-        append(&self.path(sealed.session.id), &line).map_err(unavailable)
+    fn take(&mut self, _: &mut dyn Ledger, sealed: &[Sealed<'_>]) -> Result<(), SinkError> {
+        for sealed in sealed {
+            let events: Vec<&str> = sealed
+                .entries
+                .iter()
+                .map(|e| e.observation.key.as_str())
+                .collect();
+            let line = json!({
+                "receipt": sealed.receipt.number,
+                "digest": sealed.receipt.digest,
+                "events": events,
+            });
+            append(&self.path(sealed.session.id), &line).map_err(unavailable)?;
+        }
+        Ok(())
     }
 
     fn reset(&mut self, session: SessionId) -> Result<(), SinkError> {
