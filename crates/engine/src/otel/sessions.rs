@@ -48,7 +48,8 @@ pub struct Sessions {
     now: Box<dyn Fn() -> Timestamp + Send>,
     /// Some servers have traces and nothing else.
     takes_logs: bool,
-    /// What was taken of sessions of which something else was not: it is not sent again, as long as we remember.
+    /// What was taken last of each session: it is not sent again, though something else of it was not taken, or that
+    /// it was could not be noted.
     taken: HashMap<SessionId, HashSet<SpanId>>,
 }
 
@@ -247,6 +248,7 @@ impl Sink for Sessions {
         let told = first.receipt.first - 1;
         let gathered = read(ledger, |tx| gather(tx, record, told, &new)).map_err(failed)?;
         let mut outgoing = self.outgoing(ledger, record, &gathered);
+        let all: HashSet<SpanId> = outgoing.names().collect();
         if let Some(taken) = self.taken.get(&record.id) {
             outgoing.leave_out(taken);
         }
@@ -255,7 +257,7 @@ impl Sink for Sessions {
             true => outgoing.count(),
             false => self.send(record.id, &outgoing)?,
         };
-        self.taken.remove(&record.id);
+        self.taken.insert(record.id, all);
         if lost_now > 0 {
             let (name, by) = (lost(&self.name), lost_now as u64);
             write(ledger, Durability::Process, |tx| tx.add_count(&name, by)).map_err(failed)?;

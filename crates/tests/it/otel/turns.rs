@@ -319,7 +319,7 @@ fn s40_a_server_that_is_away_gets_all_of_it_once_when_it_is_back() {
         SinkFate::Status(429, ""),
     ]);
     until("the rest is told", || {
-        repo.siglum(&["projection", "retry", "sink"]).ok();
+        repo.siglum(&["worker", "--once"]).ok();
         all_told(&talk, &sink.spans())
     });
     once(&sink.spans());
