@@ -63,7 +63,9 @@ impl Sessions {
         client: Result<OtlpClient, DestinationError>,
         now: Box<dyn Fn() -> Timestamp + Send>,
     ) -> Self {
-        let takes_logs = destination.only().is_none();
+        let takes_logs = destination
+            .only()
+            .is_none_or(|only| only == Signal::Logs.word());
         Self {
             name: name.to_owned(),
             destination,
@@ -129,8 +131,11 @@ impl Sessions {
     /// Sends all of it; gives how much is lost for good.
     fn send(&mut self, session: SessionId, outgoing: &Outgoing) -> Result<usize, SinkError> {
         let mut lost = 0;
-        for piece in outgoing.pieces(wire::Signal::Traces, RECORDS) {
-            lost += self.send_piece(Signal::Traces, &piece)?;
+        let only = self.destination.only();
+        let takes_spans = only.is_none_or(|only| only == Signal::Traces.word());
+        let spans = outgoing.pieces(wire::Signal::Traces, RECORDS);
+        for piece in spans.iter().filter(|_| takes_spans) {
+            lost += self.send_piece(Signal::Traces, piece)?;
             self.taken.entry(session).or_default().extend(piece.names());
         }
         if !self.takes_logs {

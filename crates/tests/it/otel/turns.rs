@@ -384,3 +384,21 @@ fn s27_the_trace_of_the_launcher_is_that_of_the_first_turn_alone() {
     drop(agent);
     launch.over();
 }
+
+#[test]
+fn an_endpoint_for_logs_alone_gets_them_and_no_spans() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    let endpoint = format!("{}/v1/logs", sink.url);
+    repo.siglum(&["otel", "add", "sink", &endpoint]).ok();
+    let mut agent = Agent::start(&repo, "h1");
+    agent.stop();
+    let is_start = |l: &Value| l["eventName"] == "session.start";
+    until("its beginning is told", || sink.logs().iter().any(is_start));
+    assert!(sink.asked().iter().all(|a| a.path == "/v1/logs"));
+    let standing =
+        || world.json(&repo.dir, &["otel", "list"])["destinations"][0]["standing"].clone();
+    until("nothing is left", || standing()["lag_receipts"] == 0);
+    assert_eq!(standing()["health"], "ok");
+}
