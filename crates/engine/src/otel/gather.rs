@@ -34,6 +34,7 @@ pub(super) fn gather(
     let subject = subject(tx, record)?;
     let last = new.last().map_or(told, |e| e.sequence);
     let turns = tx.turns_of(record.id)?;
+    let parents = parents(tx, record.id, last)?;
     let messages = tx.entries_of_kind(record.id, "message", last)?;
     let mut untold: BTreeMap<TurnId, Vec<Untold>> = BTreeMap::new();
     for message in outward::untold(&messages, told) {
@@ -61,8 +62,8 @@ pub(super) fn gather(
         parts.push(TurnPart {
             id: turn.id,
             index: index as u64,
-            parent: parent_in(&entries),
-            links: links(tx, record, &turns, index)?,
+            parent: parents.get(&turn.id).copied(),
+            links: links(tx, record, &turns, index, &parents)?,
             checkpoints: pinned.map(|c| (c.id, c.commit.clone())).collect(),
             messages: untold.remove(&turn.id).unwrap_or_default(),
             entries,
@@ -89,12 +90,19 @@ pub(super) fn gather(
     })
 }
 
-/// Who was tracing when a turn was asked for, where anybody was.
-fn parent_in(entries: &[Entry]) -> Option<TraceParent> {
-    entries.iter().find_map(|e| match e.observation.fact {
-        Fact::Traced { parent } => Some(parent),
-        _ => None,
-    })
+/// Who was tracing when turns were asked for, where anybody was. Of several, the first one counts.
+fn parents(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    until: u64,
+) -> Result<BTreeMap<TurnId, TraceParent>, LedgerError> {
+    let mut parents = BTreeMap::new();
+    for entry in tx.entries_of_kind(session, "traced", until)? {
+        if let (Some(turn), Fact::Traced { parent }) = (entry.turn, entry.observation.fact) {
+            parents.entry(turn).or_insert(parent);
+        }
+    }
+    Ok(parents)
 }
 
 fn subject(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<Subject, LedgerError> {
@@ -149,10 +157,11 @@ fn links(
     record: &SessionRecord,
     turns: &[TurnRecord],
     index: usize,
+    parents: &BTreeMap<TurnId, TraceParent>,
 ) -> Result<Vec<Linked>, LedgerError> {
     let before = index.checked_sub(1).and_then(|before| turns.get(before));
     if let Some(before) = before {
-        let origin = origin(tx, record.id, before.id)?;
+        let origin = Origin::of(record.id, before.id, parents.get(&before.id).copied());
         let why = Why::Previous;
         return Ok(vec![Linked { origin, why }]);
     }
@@ -167,18 +176,10 @@ fn links(
     let Some(source) = source else {
         return Ok(Vec::new());
     };
-    let origin = origin(tx, parent, source.id)?;
+    let asked = self::parents(tx, parent, u64::MAX >> 1)?;
+    let origin = Origin::of(parent, source.id, asked.get(&source.id).copied());
     let why = Why::Fork;
     Ok(vec![Linked { origin, why }])
-}
-
-fn origin(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    turn: TurnId,
-) -> Result<Origin, LedgerError> {
-    let entries = tx.entries_of_turn(session, turn, u64::MAX >> 1)?;
-    Ok(Origin::of(session, turn, parent_in(&entries)))
 }
 
 fn moments(session: SessionId, parts: &[TurnPart], new: &[Entry]) -> Vec<SessionMoment> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use siglum_domain::SessionId;
-use siglum_domain::observation::{Observation, ToolClass, event};
+use siglum_domain::observation::{Observation, ToolClass};
 use siglum_telemetry::outward::{self, Content};
 
 use super::gather::gather;
@@ -135,7 +135,6 @@ fn check(spans: &[(u64, Span)], name: &dyn Fn(u64) -> String) {
                 call.starts_with(&format!("call-of-{own}")),
                 "{call} in {own}"
             );
-            assert_eq!(event::tool(call), format!("tool:{call}"));
         }
         for id in [&span.trace_id, &span.span_id] {
             assert_eq!(
