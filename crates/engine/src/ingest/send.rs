@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use siglum_domain::{SessionId, Timestamp};
-use siglum_egress::otlp::{OtlpClient, OtlpError, Protocol, Signal};
+use siglum_egress::otlp::{OtlpClient, OtlpError, Signal};
 use siglum_ledger::{Durability, ForwardRecord, Ledger, LedgerError, read, write};
 use siglum_telemetry::answer::Answer;
-use siglum_telemetry::wire::{self, Batch, Encoding};
+use siglum_telemetry::wire::Batch;
 
 use super::parcel;
 use crate::Here;
 use crate::otel::destination::{Destination, DestinationError};
-use crate::otel::lost;
+use crate::otel::{encoding, lost, sent_as};
 use crate::project::{Position, Sealed, Sink, SinkError};
 
 /// Rows that are sent before others are asked again.
@@ -123,15 +123,8 @@ impl Forwarder {
                 return Sent::Again(Some(MOST));
             }
         };
-        let encoding = match self.destination.protocol {
-            Protocol::HttpJson => Encoding::Json,
-            Protocol::HttpProtobuf | Protocol::Grpc => Encoding::Protobuf,
-        };
-        let signal = match batch.signal() {
-            wire::Signal::Traces => Signal::Traces,
-            wire::Signal::Logs => Signal::Logs,
-            wire::Signal::Metrics => Signal::Metrics,
-        };
+        let encoding = encoding(self.destination.protocol);
+        let signal = sent_as(batch.signal());
         let records = batch.records() as u64;
         match client.send(signal, &batch.encode(encoding)) {
             Ok(answer) => {

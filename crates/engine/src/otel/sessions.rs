@@ -12,7 +12,7 @@ use siglum_domain::observation::Body;
 use siglum_domain::redact::Redactor;
 use siglum_domain::trace::SpanId;
 use siglum_domain::{SessionId, Timestamp};
-use siglum_egress::otlp::{OtlpClient, OtlpError, Protocol, Signal};
+use siglum_egress::otlp::{OtlpClient, OtlpError};
 use siglum_ledger::{Durability, Ledger, LedgerError, SessionRecord, read, write};
 use siglum_telemetry::answer::Answer;
 use siglum_telemetry::outward::{self, Outgoing};
@@ -20,6 +20,7 @@ use siglum_telemetry::wire;
 
 use super::destination::{self, Destination, DestinationError, Sends};
 use super::gather::{Gathered, gather};
+use super::{encoding, sent_as};
 use crate::history::Passages;
 use crate::project::{Position, Sealed, Sink, SinkError};
 
@@ -65,7 +66,7 @@ impl Sessions {
     ) -> Self {
         let takes_logs = destination
             .only()
-            .is_none_or(|only| only == Signal::Logs.word());
+            .is_none_or(|only| only == wire::Signal::Logs.as_str());
         Self {
             name: name.to_owned(),
             destination,
@@ -132,17 +133,17 @@ impl Sessions {
     fn send(&mut self, session: SessionId, outgoing: &Outgoing) -> Result<usize, SinkError> {
         let mut lost = 0;
         let only = self.destination.only();
-        let takes_spans = only.is_none_or(|only| only == Signal::Traces.word());
+        let takes_spans = only.is_none_or(|only| only == wire::Signal::Traces.as_str());
         let spans = outgoing.pieces(wire::Signal::Traces, RECORDS);
         for piece in spans.iter().filter(|_| takes_spans) {
-            lost += self.send_piece(Signal::Traces, piece)?;
+            lost += self.send_piece(wire::Signal::Traces, piece)?;
             self.taken.entry(session).or_default().extend(piece.names());
         }
         if !self.takes_logs {
             return Ok(lost);
         }
         for piece in outgoing.pieces(wire::Signal::Logs, RECORDS) {
-            match self.send_piece(Signal::Logs, &piece) {
+            match self.send_piece(wire::Signal::Logs, &piece) {
                 Err(Refusal::NoSuchSignal) => {
                     self.takes_logs = false;
                     return Ok(lost);
@@ -153,33 +154,25 @@ impl Sessions {
         Ok(lost)
     }
 
-    fn send_piece(&self, signal: Signal, piece: &Outgoing) -> Result<usize, Refusal> {
+    fn send_piece(&self, signal: wire::Signal, piece: &Outgoing) -> Result<usize, Refusal> {
         let client = self.client.as_ref();
         let client = client.map_err(|e| Refusal::NoWay(e.to_string()))?;
-        let encoding = match self.destination.protocol {
-            Protocol::HttpJson => wire::Encoding::Json,
-            Protocol::HttpProtobuf | Protocol::Grpc => wire::Encoding::Protobuf,
-        };
-        let form = match signal {
-            Signal::Traces => wire::Signal::Traces,
-            Signal::Logs => wire::Signal::Logs,
-            Signal::Metrics => wire::Signal::Metrics,
-        };
-        match client.send(signal, &piece.encode(form, encoding)) {
+        let body = piece.encode(signal, encoding(self.destination.protocol));
+        match client.send(sent_as(signal), &body) {
             // Whatever a server answers that took it: what it does not say, it took.
             Ok(answer) => Ok(Answer::read(&answer.content_type, &answer.body)
                 .map_or(0, |a| usize::try_from(a.rejected).unwrap_or(usize::MAX))
                 .min(piece.count())),
             Err(OtlpError::TooLarge { .. }) if piece.count() > 1 => {
                 let mut lost = 0;
-                for half in piece.pieces(form, piece.count().div_ceil(2)) {
+                for half in piece.pieces(signal, piece.count().div_ceil(2)) {
                     lost += self.send_piece(signal, &half)?;
                 }
                 Ok(lost)
             }
             Err(OtlpError::TooLarge { .. }) => Ok(1),
             Err(OtlpError::Refused { said, .. })
-                if signal == Signal::Logs && said.is_about_the_address() =>
+                if signal == wire::Signal::Logs && said.is_about_the_address() =>
             {
                 Err(Refusal::NoSuchSignal)
             }
