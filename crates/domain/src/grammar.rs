@@ -94,6 +94,20 @@ name!(
     }
 );
 name!(
+    /// Where replies go and what a scheduled run is called. Stable.
+    RouteKey,
+    "route key",
+    "1 to 512 of the characters A-Z a-z 0-9 . _ : / @ # + -",
+    is_key
+);
+name!(
+    /// What conversational state is kept under. Another type than [`RouteKey`], so that they cannot be mixed up.
+    ContextKey,
+    "context key",
+    "1 to 512 of the characters A-Z a-z 0-9 . _ : / @ # + -",
+    is_key
+);
+name!(
     /// What a driver calls a turn, or an event in it: the same on each try, and never used again.
     TurnKey,
     "key",
@@ -173,6 +187,14 @@ impl Oid {
     pub fn short(&self) -> &str {
         &self.0[..10]
     }
+}
+
+fn is_key(text: &str) -> bool {
+    let of_key = |b: u8| {
+        b.is_ascii_alphanumeric()
+            || matches!(b, b'.' | b'_' | b':' | b'/' | b'@' | b'#' | b'+' | b'-')
+    };
+    (1..=512).contains(&text.len()) && text.bytes().all(of_key)
 }
 
 /// Takes a value as absent if it is empty or only white space.

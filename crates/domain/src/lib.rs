@@ -8,6 +8,7 @@
 pub mod access;
 pub mod audit;
 pub mod commit;
+pub mod context;
 pub mod digest;
 pub mod evidence;
 pub mod fold;
@@ -28,7 +29,9 @@ pub mod time;
 pub mod trace;
 pub mod trailer;
 
-pub use grammar::{AgentName, ConversationId, NativeId, Oid, Tenant, TokenName, TurnKey};
+pub use grammar::{
+    AgentName, ConversationId, GrammarError, NativeId, Oid, Tenant, TokenName, TurnKey,
+};
 pub use id::{
     CheckpointId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId, TokenId, TurnId,
 };

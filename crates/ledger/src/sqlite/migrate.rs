@@ -13,6 +13,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0003_usage.sql"),
     include_str!("../../migrations/sqlite/0004_telemetry.sql"),
     include_str!("../../migrations/sqlite/0005_telemetry_tokens.sql"),
+    include_str!("../../migrations/sqlite/0006_contexts.sql"),
+    include_str!("../../migrations/sqlite/0007_heartbeats.sql"),
+    include_str!("../../migrations/sqlite/0008_runs.sql"),
 ];
 
 /// The schema that this program writes.

@@ -1,0 +1,1 @@
+-- Contexts: what conversational state is kept under, beside the routes that replies go by.

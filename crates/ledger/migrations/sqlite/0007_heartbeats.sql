@@ -1,0 +1,1 @@
+-- Heartbeats: what is run on a schedule, and what became of each tick.

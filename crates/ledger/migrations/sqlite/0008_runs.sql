@@ -1,0 +1,1 @@
+-- Runs of agents: what they ask people.
