@@ -13,6 +13,7 @@ mod ledgers;
 mod limits;
 mod listen;
 mod metrics;
+mod naming;
 mod openapi;
 mod problem;
 mod query;
