@@ -34,7 +34,8 @@ pub use grammar::{
     AgentName, ConversationId, GrammarError, NativeId, Oid, Tenant, TokenName, TurnKey,
 };
 pub use id::{
-    CheckpointId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId, TokenId, TurnId,
+    CheckpointId, IdSource, InteractionId, LedgerId, ObservationId, RepositoryId, SessionId,
+    TokenId, TurnId,
 };
 pub use redact::Redacted;
 pub use time::Timestamp;

@@ -17,6 +17,7 @@ use crate::limits::Rates;
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::problem::Problem;
+use crate::runner::{RunSettings, Runs};
 use crate::settings::Limits;
 
 /// What all requests share. Cheap to clone.
@@ -29,6 +30,7 @@ struct Inner {
     rates: Rates,
     metrics: Metrics,
     remembered: Remembered,
+    runs: Runs,
     /// Room for bodies that are being unpacked.
     unpacking: Semaphore,
     /// Turned to true when the gateway is told to stop.
@@ -38,7 +40,7 @@ struct Inner {
 }
 
 impl App {
-    pub(crate) fn new(ledgers: Ledgers, limits: Limits) -> Self {
+    pub(crate) fn new(ledgers: Ledgers, limits: Limits, runs: RunSettings) -> Self {
         Self(Arc::new(Inner {
             rates: Rates::new(&limits),
             unpacking: Semaphore::new(limits.unpackers.max(1)),
@@ -46,6 +48,7 @@ impl App {
             limits,
             metrics: Metrics::default(),
             remembered: Remembered::default(),
+            runs: Runs::new(runs),
             stopping: watch::Sender::new(false),
             sealed: watch::Sender::new(0),
         }))
@@ -69,6 +72,11 @@ impl App {
 
     pub(crate) fn remembered(&self) -> &Remembered {
         &self.0.remembered
+    }
+
+    /// The runs of agents that go on here.
+    pub(crate) fn runs(&self) -> &Runs {
+        &self.0.runs
     }
 
     /// Waits for room to unpack a body in.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::ledgers::Store;
+use crate::runner::RunSettings;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub struct Settings {
     pub store: Store,
     /// How much of everything.
     pub limits: Limits,
+    /// Which agents may be run, and where.
+    pub runs: RunSettings,
 }
 
 /// How much the gateway takes and does at once. What is above is refused with a word about it.
