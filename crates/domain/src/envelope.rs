@@ -283,7 +283,10 @@ mod tests {
             .collect();
         let mut bound = Map::new();
         bind(&bare, &json!({ "properties": properties }), &mut bound);
-        let names: Vec<_> = bound.keys().map(String::as_str).collect();
-        assert_eq!(names, ["agent", "session_id", "siglum_session"]);
+        let names: std::collections::BTreeSet<_> = bound.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            ["agent", "session_id", "siglum_session"].into()
+        );
     }
 }

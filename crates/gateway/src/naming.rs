@@ -30,9 +30,20 @@ impl Name {
         field: &str,
         body: Option<&str>,
     ) -> Result<Self, Problem> {
+        Self::behind(None, headers, field, body)
+    }
+
+    /// The same where the path of the request has the first word.
+    pub(crate) fn behind(
+        path: Option<ConversationId>,
+        headers: &HeaderMap,
+        field: &str,
+        body: Option<&str>,
+    ) -> Result<Self, Problem> {
         let header = one(headers, CONVERSATION)?;
         let baggage = baggage(headers);
         let named = [
+            (NamedBy::Path, path),
             (NamedBy::Body, conversation(field, body)?),
             (
                 NamedBy::Header,
@@ -55,6 +66,15 @@ impl Name {
             None => (None, NamedBy::Nobody),
         };
         Ok(Self { named, by, ignored })
+    }
+
+    /// All names, where something else came before each of them.
+    pub(crate) fn lost(&self) -> Vec<Ignored> {
+        let first = self.named.iter().map(|name| Ignored {
+            named_by: self.by,
+            value: name.to_string(),
+        });
+        first.chain(self.ignored.iter().cloned()).collect()
     }
 }
 
@@ -79,7 +99,64 @@ fn baggage(headers: &HeaderMap) -> Option<String> {
     let member = |member: &str| {
         let pair = member.split(';').next().unwrap_or_default();
         let (key, value) = pair.split_once('=')?;
-        (key.trim() == "session.id").then(|| value.trim().to_owned())
+        let value = || String::from_utf8_lossy(&percent_decoded(value.trim())).into_owned();
+        (key.trim() == "session.id").then(value)
     };
     members.filter_map(member).next()
+}
+
+/// The bytes of a text in percent encoding; what is none stays as it is.
+pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let pair = behind.get(..2).filter(|_| *first == b'%');
+        let pair = pair.and_then(|pair| std::str::from_utf8(pair).ok());
+        let plain = |pair: &&str| pair.bytes().all(|b| b.is_ascii_hexdigit());
+        match pair
+            .filter(plain)
+            .and_then(|p| u8::from_str_radix(p, 16).ok())
+        {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(baggage: &str, expected: Result<Option<&str>, &str>) {
+        let mut headers = HeaderMap::new();
+        headers.insert("baggage", baggage.parse().unwrap());
+        let name = Name::of(&headers, "session_id", Some("  "));
+        let name = name.map(|name| name.named.map(|n| n.to_string()));
+        let name = name.map_err(|problem| problem.field().unwrap_or_default().to_owned());
+        let expected = expected
+            .map(|n| n.map(str::to_owned))
+            .map_err(str::to_owned);
+        assert_eq!(name, expected, "{baggage}");
+    }
+
+    #[test]
+    fn baggage_is_read_as_it_is_encoded() {
+        check("a=b, session.id=a%3Ab%2dc;p=1", Ok(Some("a:b-c")));
+        check("session.id=", Ok(None));
+        check("session.id=%20%20", Ok(None));
+        check("other=1", Ok(None));
+        for bad in [
+            "a%20b", "a%2Fb", "%C3%A9", "%ff", "100%", "a%zz", "a%0A", "%2e%2e",
+        ] {
+            check(&format!("session.id={bad}"), Err("baggage"));
+        }
+    }
 }
