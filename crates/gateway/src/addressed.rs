@@ -54,20 +54,14 @@ pub(crate) async fn known(
     }
 }
 
-/// The same, where it must be there.
-pub(crate) async fn there(
-    app: &App,
-    tenant: &Tenant,
-    address: &Address,
-    agent: Option<AgentName>,
-) -> Result<SessionRecord, Problem> {
-    let found = known(app, tenant, address.clone(), agent).await?;
-    found.ok_or_else(|| match address {
+/// There is no session of this address.
+pub(crate) fn missing(address: &Address) -> Problem {
+    match address {
         Address::Session(id) => TurnError::NoSession(*id).into(),
         Address::Conversation(name) => {
             Problem::not_found(format!("there is no session of the conversation {name}"))
         }
-    })
+    }
 }
 
 fn called(

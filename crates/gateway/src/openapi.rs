@@ -131,6 +131,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(messages::send_to, running::history))
         .routes(routes!(running::stream))
         .routes(routes!(running::cancel))
+        .routes(routes!(interactions::list))
+        .routes(routes!(interactions::answer))
         .routes(routes!(turns::lease))
         .routes(routes!(turns::renew))
         .routes(routes!(turns::release))

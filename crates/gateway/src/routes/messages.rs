@@ -212,8 +212,8 @@ impl Asked {
             }
         };
         ask.session = match (wanted, known) {
-            (Some(Address::Session(id)), None) => {
-                return Err(siglum_engine::turn::TurnError::NoSession(id).into());
+            (Some(address @ Address::Session(_)), None) => {
+                return Err(addressed::missing(&address));
             }
             (Some(Address::Session(_)), Some(known)) => Target::Session(known.id),
             (Some(Address::Conversation(named)), _) => Target::Named(named, name.by),

@@ -6,6 +6,7 @@ pub(crate) mod commits;
 pub(crate) mod cost;
 pub(crate) mod creation;
 pub(crate) mod health;
+pub(crate) mod interactions;
 pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod messages;

@@ -11,7 +11,7 @@ use siglum_domain::{AgentName, SessionId};
 use siglum_ledger::{LedgerError, SessionRecord, Transaction, read};
 
 use super::path::{OfConversation, Path};
-use crate::addressed;
+use crate::addressed::{self, Address};
 use crate::app::App;
 use crate::caller::{self, Caller};
 use crate::messages::{Talk, plain, ui_messages};
@@ -33,15 +33,31 @@ pub(super) async fn of(
     query: &mut Query,
 ) -> Result<SessionRecord, Problem> {
     let address = path.address()?;
+    let found = maybe(app, caller, path, query).await?;
+    found.ok_or_else(|| addressed::missing(&address))
+}
+
+/// The same, where a conversation of which nobody knows is one in which nothing was said yet: a page may have made up
+/// its name a moment ago.
+async fn maybe(
+    app: &App,
+    caller: &Caller,
+    path: &Path,
+    query: &mut Query,
+) -> Result<Option<SessionRecord>, Problem> {
+    let address = path.address()?;
     let rule = "1 to 64 of the characters a-z 0-9 -";
     let agent = query.named("agent", |text| AgentName::new(text).ok(), rule)?;
-    let found = addressed::known(app, &caller.tenant, address.clone(), agent.clone()).await?;
+    let found = addressed::known(app, &caller.tenant, address.clone(), agent).await?;
     match (found, caller.own()) {
         (Some(record), _) => {
             caller.for_session(app, record.id)?;
-            Ok(record)
+            Ok(Some(record))
         }
-        (None, None) => addressed::there(app, &caller.tenant, &address, agent).await,
+        (None, None) => match address {
+            Address::Session(_) => Err(addressed::missing(&address)),
+            Address::Conversation(_) => Ok(None),
+        },
         // Whether it is there is nothing that a session's token is told of others.
         (None, Some(_)) => Err(Problem::forbidden(
             "a session's token acts for that session alone",
@@ -78,12 +94,13 @@ pub(crate) async fn stream(
         Some(_) => return Err(Problem::invalid("format", "`events` or `ui-messages`")),
     };
     let after = last_event(&headers)?;
-    let session = of(&app, &caller, &path, &mut query).await?;
+    let session = maybe(&app, &caller, &path, &mut query).await?;
     query.end()?;
-    let Some(running) = app.runs().find(&caller.tenant, session.id) else {
+    let running = session.and_then(|session| app.runs().find(&caller.tenant, session.id));
+    let Some(running) = running else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
-    caller::read(&app, &caller, session.id);
+    caller::read(&app, &caller, running.session());
     Ok(answer(&app, &running, Vec::new(), form, after).await)
 }
 
@@ -140,8 +157,11 @@ pub(crate) async fn history(
         return Err(Problem::invalid("before", rule));
     }
     let limit = query.limit(PAGE, PAGE_MOST)?;
-    let session = of(&app, &caller, &path, &mut query).await?;
+    let session = maybe(&app, &caller, &path, &mut query).await?;
     query.end()?;
+    let Some(session) = session else {
+        return Ok(Json(PastMessages::default()));
+    };
     caller::read(&app, &caller, session.id);
     let id = session.id;
     let entries = app.ledgers().read(&caller.tenant, move |_, ledger| {

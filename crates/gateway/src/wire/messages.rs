@@ -183,7 +183,7 @@ pub(crate) struct PastMessage {
 }
 
 /// What was said in a session: of its committed turns.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub(crate) struct PastMessages {
     /// In order; in the form that was asked for.
     #[schema(value_type = Vec<Object>)]

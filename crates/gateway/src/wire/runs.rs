@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use siglum_domain::observation::{Outcome, ToolClass};
+use siglum_ledger::{InteractionOption, InteractionRecord};
 use utoipa::ToSchema;
 
 use super::{Ignored, NamedBy, TokensTold};
@@ -136,7 +137,7 @@ pub(crate) struct ChoiceTold {
     /// For people.
     name: String,
     /// `allow-once`, `allow-always`, `refuse-once`, `refuse-always` or `other`.
-    kind: &'static str,
+    kind: String,
 }
 
 impl From<&Choice> for ChoiceTold {
@@ -144,7 +145,7 @@ impl From<&Choice> for ChoiceTold {
         Self {
             id: choice.id.clone(),
             name: choice.name.clone(),
-            kind: choice.kind.as_str(),
+            kind: choice.kind.as_str().to_owned(),
         }
     }
 }
@@ -307,4 +308,71 @@ const fn class_word(class: ToolClass) -> &'static str {
 pub(crate) struct CancelledTold {
     /// What it is known by.
     pub(crate) run: RunIds,
+}
+
+/// Something that an agent wants to hear from people.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct InteractionTold {
+    id: String,
+    session: String,
+    turn_id: String,
+    /// `permission`.
+    kind: String,
+    /// What the agent wants.
+    title: String,
+    /// The tool call that it is about, by the agent's own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
+    options: Vec<ChoiceTold>,
+    #[schema(format = DateTime)]
+    raised_at: String,
+    /// What became of it; absent while it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled: Option<SettledTold>,
+}
+
+/// What became of an interaction.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct SettledTold {
+    #[schema(format = DateTime)]
+    at: String,
+    /// `answered`, `policy`, `expired`, `cancelled` or `lost`.
+    how: String,
+    /// What was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    option: Option<String>,
+    by: String,
+}
+
+impl From<&InteractionRecord> for InteractionTold {
+    fn from(record: &InteractionRecord) -> Self {
+        let choice = |option: &InteractionOption| ChoiceTold {
+            id: option.id.clone(),
+            name: option.name.as_str().to_owned(),
+            kind: option.kind.clone(),
+        };
+        Self {
+            id: record.id.to_string(),
+            session: record.session.to_string(),
+            turn_id: record.turn.to_string(),
+            kind: record.kind.clone(),
+            title: record.title.as_str().to_owned(),
+            call: record.call.clone(),
+            options: record.options.iter().map(choice).collect(),
+            raised_at: record.raised_at.to_string(),
+            settled: record.settled.as_ref().map(|settled| SettledTold {
+                at: settled.at.to_string(),
+                how: settled.how.clone(),
+                option: settled.option.clone(),
+                by: settled.by.clone(),
+            }),
+        }
+    }
+}
+
+/// What an agent asked people.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Interactions {
+    /// Newest first.
+    pub(crate) interactions: Vec<InteractionTold>,
 }
