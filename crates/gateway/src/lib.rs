@@ -26,5 +26,5 @@ mod wire;
 pub use ledgers::{Store, Written};
 pub use listen::{ServeError, serve};
 pub use openapi::document;
-pub use runner::{RunAgent, RunSettings};
+pub use runner::{Handed, Handing, Over, RunAgent, RunSettings};
 pub use settings::{Limits, Settings};
