@@ -10,6 +10,7 @@ pub mod audit;
 pub mod commit;
 pub mod context;
 pub mod digest;
+pub mod envelope;
 pub mod evidence;
 pub mod fold;
 pub mod grammar;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use siglum_domain::AgentName;
-use siglum_gateway::{Limits, RunAgent, RunSettings, ServeError, Settings, Store, Written};
+use siglum_gateway::{Limits, Origin, RunAgent, RunSettings, ServeError, Settings, Store, Written};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -45,6 +45,9 @@ pub struct Args {
     /// A directory in which, or within which, agents that are run may work
     #[arg(long, value_name = "DIR", value_parser = directory)]
     workdir: Vec<PathBuf>,
+    /// Let pages of this origin ask, such as http://localhost:5173
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<Origin>,
 }
 
 /// The JSON form of the answer.
@@ -69,6 +72,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             agents: args.run.clone(),
             workdirs: args.workdir.clone(),
         },
+        origins: args.allow_origin.clone(),
     };
     let ready = |address: SocketAddr| {
         let address = format!("http://{address}");
