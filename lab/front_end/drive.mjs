@@ -80,7 +80,7 @@ const watched = page =>
 const steps = {
   async streaming(page) {
     await watched(page);
-    await send(page, '!say one |two |three\n!sleep 0.3\n!say four |five\n!sleep 0.3\n!say six');
+    await send(page, '!say one |two |three \n!sleep 0.3\n!say four |five \n!sleep 0.3\n!say six');
     await visible(page, '[data-end=done]');
     await status(page, 'ready');
     const grown = await page.evaluate(() => window.grown);
@@ -118,7 +118,7 @@ const steps = {
   },
 
   async stop(page) {
-    await send(page, '!say begun\n!sleep 60\n!say never');
+    await send(page, '!say begun \n!sleep 60\n!say never');
     await page.waitForFunction(() => document.body.textContent.includes('begun'), null, { timeout: PATIENCE });
     await page.click('#stop');
     await visible(page, '[data-end=cancelled]');
@@ -129,7 +129,7 @@ const steps = {
 
   async reload(page) {
     const before = await page.locator(answers).count();
-    await send(page, '!say early\n!sleep 3\n!say  late');
+    await send(page, '!say early \n!sleep 3\n!say late');
     await page.waitForFunction(() => document.body.textContent.includes('early'), null, { timeout: PATIENCE });
     await page.reload();
     await page.waitForFunction(n => document.querySelectorAll('[data-role=assistant]').length === n, before + 1, { timeout: PATIENCE });

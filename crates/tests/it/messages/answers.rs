@@ -30,7 +30,7 @@ fn a_result_has_the_text_what_was_used_and_how_it_ended() {
         assert_eq!(failed["run"]["session_id"], "S2");
         let crashed = send(&launcher, &to(&json!("S3"), "!crash 3"));
         assert_eq!(crashed["end"]["status"], "failed", "{crashed}");
-        let mut body = to(&json!("S4"), "!say begun\n!sleep 60");
+        let mut body = to(&json!("S4"), "!say begun \n!sleep 60");
         body["limits"] = json!({ "wall_ms": 1000 });
         let late = send(&launcher, &body);
         assert_eq!(late["end"]["status"], "limit", "{late}");
