@@ -13,6 +13,7 @@ pub mod digest;
 pub mod evidence;
 pub mod fold;
 pub mod grammar;
+pub mod heartbeat;
 pub mod id;
 pub mod intake;
 pub mod link;

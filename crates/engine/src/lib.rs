@@ -17,6 +17,7 @@ pub mod doctor;
 mod error;
 pub mod find;
 pub mod forget;
+pub mod heartbeat;
 pub mod history;
 pub mod import;
 pub mod ingest;

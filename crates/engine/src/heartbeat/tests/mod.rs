@@ -1,0 +1,4 @@
+//! Heartbeats in played time.
+
+mod definitions;
+mod schedules;
