@@ -3,7 +3,8 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`].
+//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`],
+//! [`Heartbeats`].
 //! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
@@ -14,6 +15,7 @@ mod audit;
 pub mod conformance;
 mod error;
 mod forgetting;
+mod heartbeats;
 mod integrity;
 mod launch;
 mod pipelines;
@@ -37,6 +39,7 @@ pub use access::{Access, TokenRecord};
 pub use audit::{Audit, AuditFilter};
 pub use error::LedgerError;
 pub use forgetting::Forgetting;
+pub use heartbeats::{HeartbeatRecord, Heartbeats, TickRecord, TickTotal};
 pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
 pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]

@@ -16,6 +16,7 @@ use crate::LedgerError;
 use crate::access::Access;
 use crate::audit::Audit;
 use crate::forgetting::Forgetting;
+use crate::heartbeats::Heartbeats;
 use crate::integrity::Integrity;
 use crate::pipelines::Pipelines;
 use crate::projections::Projections;
@@ -136,6 +137,7 @@ pub trait Transaction:
     + Requests
     + Usages
     + Telemetry
+    + Heartbeats
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.

@@ -11,11 +11,13 @@ mod commits;
 #[cfg(any(test, feature = "conformance"))]
 mod cost;
 mod forgetting;
+mod heartbeats;
 mod integrity;
 mod listing;
 mod log;
 mod migrate;
 mod open;
+mod pinned;
 mod pipelines;
 mod projections;
 mod queue;

@@ -8,6 +8,7 @@ mod audit;
 mod commits;
 mod fault;
 mod forgetting;
+mod heartbeats;
 mod integrity;
 mod ledger;
 mod log;
