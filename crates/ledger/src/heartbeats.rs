@@ -134,11 +134,12 @@ pub trait Heartbeats {
     /// Ticks whose answers may be delivered at `at`, longest waiting first. In a transaction that writes, those that
     /// nobody else looks at.
     fn owed_ticks(&mut self, at: Timestamp, limit: usize) -> Result<Vec<TickRecord>>;
-    /// Ticks that were due before a time and of which nothing more comes, oldest first; never the newest one of the
-    /// heartbeat.
+    /// Ticks that were due before a time, behind another one if one is given, and of which nothing more comes, oldest
+    /// first; never the newest one of the heartbeat.
     fn old_ticks(
         &mut self,
         name: &HeartbeatName,
+        after: Option<Timestamp>,
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<TickRecord>>;

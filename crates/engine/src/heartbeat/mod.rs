@@ -6,13 +6,25 @@
 
 mod answer;
 mod definition;
+mod deliver;
+mod error;
+mod fire;
 mod form;
+mod keep;
+mod overview;
 mod schedule;
+mod sweep;
 
 pub use answer::{is_acknowledged, read};
 pub use definition::{Definition, Isolation, Prompt, Target, TickLimits, converged};
+pub use deliver::{Parcel, Undelivered, settle, take};
+pub use error::HeartbeatError;
+pub use fire::{Claimed, Ended, HOLD, Held, Used, ask, began, bury, claim, end, hold, tick_name};
 pub use form::{Form, FormError};
+pub use keep::{Origin, Pause, definition, pause, put, remove, sync};
+pub use overview::{Overview, list, show, ticks};
 pub use schedule::Schedule;
+pub use sweep::{BY, Swept, sweep};
 
 #[cfg(test)]
 mod tests;

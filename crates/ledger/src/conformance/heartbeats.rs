@@ -297,23 +297,21 @@ fn old(shelf: &dyn Shelf) -> Outcome {
         tx.put_tick(&tick("b", 1, TickOutcome::Skipped))
     })?;
     let mut later = Desk::open(shelf)?;
-    for (before, limit, wanted) in [
-        (9, 9, vec![1, 2, 3]),
-        (9, 2, vec![1, 2]),
-        (3, 9, vec![1, 2]),
+    for (after, before, limit, wanted) in [
+        (None, 9, 9, vec![1, 2, 3]),
+        (None, 9, 2, vec![1, 2]),
+        (None, 3, 9, vec![1, 2]),
+        (Some(1), 9, 9, vec![2, 3]),
     ] {
-        let found = later.write(|tx| tx.old_ticks(&name("a"), at(before), limit))?;
+        let found = later.write(|tx| tx.old_ticks(&name("a"), after.map(at), at(before), limit))?;
         let wanted: Vec<_> = wanted
             .into_iter()
             .map(|n| tick("a", n, TickOutcome::Ran))
             .collect();
         same!(found, wanted, "what is old");
     }
-    same!(
-        later.read(|tx| tx.old_ticks(&name("b"), at(9), 9))?,
-        [],
-        "the newest one"
-    );
+    let newest = later.read(|tx| tx.old_ticks(&name("b"), None, at(9), 9))?;
+    same!(newest, [], "the newest one");
     for n in [1, 3] {
         desk.write(|tx| tx.drop_tick(&name("a"), at(n)))?;
     }

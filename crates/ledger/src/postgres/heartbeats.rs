@@ -208,13 +208,22 @@ impl Heartbeats for Tx<'_> {
     fn old_ticks(
         &mut self,
         name: &HeartbeatName,
+        after: Option<Timestamp>,
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<TickRecord>> {
         let old = "heartbeat = $2 AND due < $3 AND outcome NOT IN ('running', 'owed') \
-             AND due < (SELECT max(n.due) FROM ticks n WHERE n.tenant = $1 AND n.heartbeat = $2) ORDER BY due LIMIT $4";
+             AND due < (SELECT max(n.due) FROM ticks n WHERE n.tenant = $1 AND n.heartbeat = $2) AND ($5::bigint IS NULL OR due > $5) ORDER BY due LIMIT $4";
         let old = self.unlocked(old);
-        self.tick_rows(&old, &[&name.as_str(), &Col(before), &int(limit as u64)])
+        self.tick_rows(
+            &old,
+            &[
+                &name.as_str(),
+                &Col(before),
+                &int(limit as u64),
+                &after.map(Col),
+            ],
+        )
     }
 
     fn drop_tick(&mut self, name: &HeartbeatName, due: Timestamp) -> Result<()> {

@@ -192,12 +192,21 @@ impl Heartbeats for Tx<'_> {
     fn old_ticks(
         &mut self,
         name: &HeartbeatName,
+        after: Option<Timestamp>,
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<TickRecord>> {
         let old = "WHERE heartbeat = ?1 AND due < ?2 AND outcome NOT IN ('running', 'owed') \
-             AND due < (SELECT max(due) FROM ticks WHERE heartbeat = ?1) ORDER BY due LIMIT ?3";
-        self.tick_rows(old, (name.as_str(), Col(before), int(limit as u64)))
+             AND due < (SELECT max(due) FROM ticks WHERE heartbeat = ?1) AND (?4 IS NULL OR due > ?4) ORDER BY due LIMIT ?3";
+        self.tick_rows(
+            old,
+            (
+                name.as_str(),
+                Col(before),
+                int(limit as u64),
+                after.map(Col),
+            ),
+        )
     }
 
     fn drop_tick(&mut self, name: &HeartbeatName, due: Timestamp) -> Result<()> {

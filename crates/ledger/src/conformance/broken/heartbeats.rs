@@ -20,6 +20,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("lost_ticks", "at"),
     Fault::Ignores("owed_ticks", "at"),
     Fault::Ignores("old_ticks", "before"),
+    Fault::Ignores("old_ticks", "after"),
     Fault::Lost("drop_session"),
     Fault::Affirms("drop_session"),
     Fault::Denies("drop_session"),
@@ -48,7 +49,7 @@ broken! { Heartbeats, HEARTBEATS, LIMITED;
     Find running_tick(name: &HeartbeatName) -> Option<TickRecord>;
     Own lost_ticks(at: Timestamp; limit) -> Vec<TickRecord>;
     Own owed_ticks(at: Timestamp; limit) -> Vec<TickRecord>;
-    Own old_ticks(name: &HeartbeatName, before: Timestamp; limit) -> Vec<TickRecord>;
+    Own old_ticks(name: &HeartbeatName, after: Option<Timestamp>, before: Timestamp; limit) -> Vec<TickRecord>;
     Write drop_tick(name: &HeartbeatName, due: Timestamp) -> ();
     Write add_tick_total(name: &HeartbeatName, total: &TickTotal) -> ();
     List tick_totals(name: &HeartbeatName) -> Vec<TickTotal>;
@@ -103,11 +104,13 @@ impl BrokenTx<'_> {
     fn old_ticks(
         &mut self,
         name: &HeartbeatName,
+        after: Option<Timestamp>,
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<TickRecord>> {
         let before = self.until("old_ticks", "before", before);
-        let rows = self.good.old_ticks(name, before, limit)?;
+        let after = after.filter(|_| !self.ignores("old_ticks", "after"));
+        let rows = self.good.old_ticks(name, after, before, limit)?;
         Ok(self.listed("old_ticks", rows))
     }
 
