@@ -10,7 +10,8 @@ use siglum_domain::context::ContextKey;
 use siglum_domain::heartbeat::{HeartbeatName, Skip, TickCause, TickOutcome};
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{
-    Durability, HeartbeatRecord, Ledger, LedgerError, TickRecord, TickTotal, Transaction, write,
+    Durability, HeartbeatRecord, Ledger, LedgerError, TickRecord, TickTotal, Transaction, read,
+    write,
 };
 
 use super::answer::is_acknowledged;
@@ -438,4 +439,17 @@ pub(super) fn add(tx: &mut dyn Transaction, tick: &TickRecord) -> Result<(), Led
         nano_usd: tick.nano_usd,
     };
     tx.add_tick_total(&tick.heartbeat, &total)
+}
+
+/// Tells whether there is anything to claim, to bury or to deliver. Nothing is written.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn is_due(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<bool, LedgerError> {
+    let now = here.now();
+    read(ledger, |tx| {
+        Ok(!tx.due_heartbeats(now, 1)?.is_empty()
+            || !tx.owed_ticks(now, 1)?.is_empty()
+            || !tx.lost_ticks(now, 1)?.is_empty())
+    })
 }

@@ -19,7 +19,9 @@ pub use answer::{is_acknowledged, read};
 pub use definition::{Definition, Isolation, Prompt, Target, TickLimits, converged};
 pub use deliver::{Parcel, Undelivered, settle, take};
 pub use error::HeartbeatError;
-pub use fire::{Claimed, Ended, HOLD, Held, Used, ask, began, bury, claim, end, hold, tick_name};
+pub use fire::{
+    Claimed, Ended, HOLD, Held, Used, ask, began, bury, claim, end, hold, is_due, tick_name,
+};
 pub use form::{Form, FormError};
 pub use keep::{Origin, Pause, definition, pause, put, remove, sync};
 pub use overview::{Overview, list, show, ticks};
