@@ -38,8 +38,8 @@ mod usage;
 pub use access::{Access, TokenRecord};
 pub use audit::{Audit, AuditFilter};
 pub use contexts::{
-    ContextGap, ContextRecord, ContextRun, ContextTurn, ContextTurnKind, Contexts, LastRun, RouteMove,
-    RouteRecord,
+    ContextGap, ContextRecord, ContextRun, ContextTurn, ContextTurnKind, Contexts, LastRun,
+    RouteMove, RouteRecord,
 };
 pub use error::LedgerError;
 pub use forgetting::Forgetting;

@@ -108,7 +108,10 @@ fn the_first_rule_that_speaks_of_a_thing_counts() {
         rule("chat:*", &[(Cause::Reset, Inherit::Tail(6))], None),
         rule(
             "*",
-            &[(Cause::Reset, Inherit::Summary), (Cause::Tick, Inherit::All)],
+            &[
+                (Cause::Reset, Inherit::Summary),
+                (Cause::Tick, Inherit::All),
+            ],
             Some(60),
         ),
     ]);

@@ -144,8 +144,9 @@ impl Tx<'_> {
     }
 
     fn route_in(&self, verb: &str, r: &RouteRecord) -> Result<()> {
-        let sql =
-            format!("{verb} INTO routes ({ROUTE}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+        let sql = format!(
+            "{verb} INTO routes ({ROUTE}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+        );
         let last = r.last.as_ref();
         self.db.prepare_cached(&sql)?.execute(params![
             r.key.as_str(),
@@ -300,9 +301,8 @@ impl Contexts for Tx<'_> {
     }
 
     fn put_context_gap(&mut self, g: &ContextGap) -> Result<()> {
-        let sql = format!(
-            "REPLACE INTO context_gaps ({GAP}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-        );
+        let sql =
+            format!("REPLACE INTO context_gaps ({GAP}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
         self.db.prepare_cached(&sql)?.execute(params![
             g.context.as_str(),
             int(g.first),
@@ -322,10 +322,16 @@ impl Contexts for Tx<'_> {
     }
 
     fn put_context_run(&mut self, r: &ContextRun) -> Result<()> {
-        let sql = format!(
-            "INSERT OR IGNORE INTO context_runs ({RUN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
-        );
-        let of = params![r.client, r.run, r.context.as_str(), r.content, r.made, Col(r.at)];
+        let sql =
+            format!("INSERT OR IGNORE INTO context_runs ({RUN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+        let of = params![
+            r.client,
+            r.run,
+            r.context.as_str(),
+            r.content,
+            r.made,
+            Col(r.at)
+        ];
         self.db.prepare_cached(&sql)?.execute(of)?;
         Ok(())
     }
