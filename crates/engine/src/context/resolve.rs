@@ -38,6 +38,8 @@ pub struct Resolve {
     pub cwd: Option<String>,
     /// Who runs it.
     pub by: String,
+    /// What that one calls itself, where it has a name that outlives what it is known by.
+    pub client: Option<String>,
     /// What that one calls the run: asked for again, it is given the same.
     pub run: TurnKey,
 }
@@ -63,8 +65,14 @@ impl Resolve {
             links: Vec::new(),
             cwd: None,
             by,
+            client: None,
             run,
         }
+    }
+
+    /// Whose runs this one is among.
+    pub(super) fn client(&self) -> &str {
+        self.client.as_deref().unwrap_or(&self.by)
     }
 }
 
@@ -168,7 +176,7 @@ pub fn resolve(
             last: None,
         };
         let route = tx.claim_route(&fresh)?;
-        if let Some(known) = tx.context_run(&ask.by, ask.run.as_str())? {
+        if let Some(known) = tx.context_run(ask.client(), ask.run.as_str())? {
             return again(tx, &ask.route, known, &content);
         }
         let (context, was) = chosen(here, tx, policy, ask, &route, home)?;
@@ -177,7 +185,7 @@ pub fn resolve(
         }
         started(tx, ask, &route, &context, at)?;
         let run = ContextRun {
-            client: ask.by.clone(),
+            client: ask.client().to_owned(),
             run: ask.run.to_string(),
             context: context.key.clone(),
             content: content.clone(),

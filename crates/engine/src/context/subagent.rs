@@ -59,7 +59,7 @@ pub fn prepare_subagent(
     attempt(ledger, Durability::Disk, |tx| {
         let from = belongs(tx, parent)?;
         let at = here.now();
-        if let Some(known) = tx.context_run(&child.by, child.run.as_str())? {
+        if let Some(known) = tx.context_run(child.client(), child.run.as_str())? {
             let context = tx.context(&known.context)?;
             return match context.filter(|c| known.content == content && c.route == child.route) {
                 Some(context) => Ok(told(child, &context, Was::Asked)),
@@ -98,7 +98,7 @@ pub fn prepare_subagent(
         tx.put_context(&context)?;
         begun(tx, child, &context, at)?;
         tx.put_context_run(&ContextRun {
-            client: child.by.clone(),
+            client: child.client().to_owned(),
             run: child.run.to_string(),
             context: context.key.clone(),
             content: content.clone(),
