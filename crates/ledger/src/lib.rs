@@ -4,7 +4,7 @@
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
 //! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`],
-//! [`Heartbeats`].
+//! [`Contexts`], [`Heartbeats`].
 //! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
@@ -13,6 +13,7 @@ mod access;
 mod audit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod contexts;
 mod error;
 mod forgetting;
 mod heartbeats;
@@ -37,6 +38,10 @@ mod usage;
 
 pub use access::{Access, TokenRecord};
 pub use audit::{Audit, AuditFilter};
+pub use contexts::{
+    ContextGap, ContextRecord, ContextRun, ContextTurn, ContextTurnKind, Contexts, LastRun,
+    RouteMove, RouteRecord,
+};
 pub use error::LedgerError;
 pub use forgetting::Forgetting;
 pub use heartbeats::{HeartbeatRecord, Heartbeats, TickRecord, TickTotal};

@@ -15,6 +15,7 @@ use siglum_domain::{
 use crate::LedgerError;
 use crate::access::Access;
 use crate::audit::Audit;
+use crate::contexts::Contexts;
 use crate::forgetting::Forgetting;
 use crate::heartbeats::Heartbeats;
 use crate::integrity::Integrity;
@@ -138,6 +139,7 @@ pub trait Transaction:
     + Usages
     + Telemetry
     + Heartbeats
+    + Contexts
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.

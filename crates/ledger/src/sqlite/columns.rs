@@ -66,6 +66,7 @@ name_column!(
     siglum_domain::AgentName,
     siglum_domain::NativeId,
     siglum_domain::ConversationId,
+    siglum_domain::context::RouteKey,
     siglum_domain::context::ContextKey,
     siglum_domain::heartbeat::HeartbeatName
 );
