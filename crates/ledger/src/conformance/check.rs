@@ -5,8 +5,8 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 use super::{
     access, audit, checkpoints, claims, commits, deliveries, driven, dropping, entries, folds,
     forgetting, heartbeats, integrity, leases, lists, pipelines, places, projections, queue,
-    receipts, replicas, requests, sessions, statements, telemetry, transactions, turns, usage,
-    waits,
+    receipts, replicas, requests, runs, sessions, statements, telemetry, transactions, turns,
+    usage, waits,
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -79,6 +79,7 @@ pub fn checks() -> Vec<Check> {
         access::CHECKS,
         audit::CHECKS,
         requests::CHECKS,
+        runs::CHECKS,
         telemetry::CHECKS,
         replicas::CHECKS,
         usage::CHECKS,

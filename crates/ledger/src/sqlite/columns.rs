@@ -3,7 +3,8 @@
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql};
 use siglum_domain::{
-    CheckpointId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TokenId, TurnId,
+    CheckpointId, InteractionId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp,
+    TokenId, TurnId,
 };
 use uuid::Uuid;
 
@@ -36,7 +37,8 @@ id_column!(
     RepositoryId,
     LedgerId,
     ObservationId,
-    TokenId
+    TokenId,
+    InteractionId
 );
 
 impl ToSql for Col<Timestamp> {
