@@ -190,7 +190,8 @@ impl Config {
             if name == "contexts" && origin == Origin::User {
                 let (rules, wrong) = contexts::rules(&value);
                 self.contexts = rules;
-                self.warnings.extend(wrong.into_iter().map(|w| format!("{file}: {w}")));
+                self.warnings
+                    .extend(wrong.into_iter().map(|w| format!("{file}: {w}")));
                 continue;
             }
             let value = match value {

@@ -11,10 +11,16 @@ pub(super) fn rules(value: &toml::Value) -> (Vec<Rule>, Vec<String>) {
     let mut rules = Vec::new();
     let mut wrong = Vec::new();
     let Some(tables) = value.as_array() else {
-        return (rules, vec!["`contexts` is a list: write `[[contexts]]`".to_owned()]);
+        return (
+            rules,
+            vec!["`contexts` is a list: write `[[contexts]]`".to_owned()],
+        );
     };
     for (place, table) in (1..).zip(tables) {
-        match table.as_table().map_or(Err("it is no table".to_owned()), rule) {
+        match table
+            .as_table()
+            .map_or(Err("it is no table".to_owned()), rule)
+        {
             Ok(rule) => rules.push(rule),
             Err(why) => wrong.push(format!("rule {place} of `contexts` is left out: {why}")),
         }
@@ -108,10 +114,22 @@ mod tests {
             ("contexts = [1]", "it is no table"),
             ("[[contexts]]\nreset = \"none\"", "`routes` is missing"),
             ("[[contexts]]\nroutes = \"a b\"", "`routes`: 1 to 512"),
-            ("[[contexts]]\nroutes = \"*\"\nreset = \"some\"", "`reset`: one of"),
-            ("[[contexts]]\nroutes = \"*\"\nresset = \"none\"", "there is no `resset`"),
-            ("[[contexts]]\nroutes = \"*\"\nretention = \"1y\"", SPAN_RULE),
-            ("[[contexts]]\nroutes = \"*\"\nretention = \"0d\"", SPAN_RULE),
+            (
+                "[[contexts]]\nroutes = \"*\"\nreset = \"some\"",
+                "`reset`: one of",
+            ),
+            (
+                "[[contexts]]\nroutes = \"*\"\nresset = \"none\"",
+                "there is no `resset`",
+            ),
+            (
+                "[[contexts]]\nroutes = \"*\"\nretention = \"1y\"",
+                SPAN_RULE,
+            ),
+            (
+                "[[contexts]]\nroutes = \"*\"\nretention = \"0d\"",
+                SPAN_RULE,
+            ),
             ("[[contexts]]\nroutes = \"*\"\nidle_after = 3", "is a text"),
         ] {
             let (rules, wrong) = read(text);
