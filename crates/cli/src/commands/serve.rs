@@ -77,7 +77,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             handing: handing::of(cx),
             ..RunSettings::default()
         },
-        policy: Policy::default(),
+        policy: Policy::new(cx.config.contexts.clone()),
         origins: args.allow_origin.clone(),
     };
     let ready = |address: SocketAddr| {

@@ -3,8 +3,8 @@
 use crate::{Durability, Ledger, LedgerError, Transaction};
 
 use super::{
-    access, audit, checkpoints, claims, commits, deliveries, driven, dropping, entries, folds,
-    forgetting, heartbeats, integrity, leases, lists, pipelines, places, projections, queue,
+    access, audit, checkpoints, claims, commits, contexts, deliveries, driven, dropping, entries,
+    folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places, projections, queue,
     receipts, replicas, requests, runs, sessions, statements, telemetry, transactions, turns,
     usage, waits,
 };
@@ -80,6 +80,7 @@ pub fn checks() -> Vec<Check> {
         audit::CHECKS,
         requests::CHECKS,
         runs::CHECKS,
+        contexts::CHECKS,
         telemetry::CHECKS,
         replicas::CHECKS,
         usage::CHECKS,
