@@ -35,6 +35,7 @@ pub mod replica;
 pub mod restore;
 mod rivals;
 mod scene;
+pub mod search;
 pub mod session;
 pub mod settle;
 pub mod sweep;

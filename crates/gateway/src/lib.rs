@@ -12,6 +12,7 @@ mod connection;
 mod ledgers;
 mod limits;
 mod listen;
+mod mcp;
 mod metrics;
 mod openapi;
 mod problem;
@@ -24,5 +25,6 @@ mod wire;
 
 pub use ledgers::{Store, Written};
 pub use listen::{ServeError, serve};
+pub use mcp::{Desk, Effect, McpError, McpTool, serve_mcp};
 pub use openapi::document;
 pub use settings::{Limits, Settings};
