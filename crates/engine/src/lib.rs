@@ -11,6 +11,7 @@ pub mod audit;
 pub mod authors;
 mod calls;
 pub mod check;
+pub mod context;
 pub mod cost;
 pub mod deliver;
 pub mod doctor;

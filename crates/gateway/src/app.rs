@@ -8,6 +8,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use siglum_domain::context::Policy;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -29,6 +30,7 @@ struct Inner {
     rates: Rates,
     metrics: Metrics,
     remembered: Remembered,
+    policy: Policy,
     /// Room for bodies that are being unpacked.
     unpacking: Semaphore,
     /// Turned to true when the gateway is told to stop.
@@ -38,7 +40,7 @@ struct Inner {
 }
 
 impl App {
-    pub(crate) fn new(ledgers: Ledgers, limits: Limits) -> Self {
+    pub(crate) fn new(ledgers: Ledgers, limits: Limits, policy: Policy) -> Self {
         Self(Arc::new(Inner {
             rates: Rates::new(&limits),
             unpacking: Semaphore::new(limits.unpackers.max(1)),
@@ -46,6 +48,7 @@ impl App {
             limits,
             metrics: Metrics::default(),
             remembered: Remembered::default(),
+            policy,
             stopping: watch::Sender::new(false),
             sealed: watch::Sender::new(0),
         }))
@@ -69,6 +72,11 @@ impl App {
 
     pub(crate) fn remembered(&self) -> &Remembered {
         &self.0.remembered
+    }
+
+    /// What contexts have of the ones before them.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.0.policy
     }
 
     /// Waits for room to unpack a body in.

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use siglum_domain::context::Policy;
+
 use crate::ledgers::Store;
 
 /// How to serve.
@@ -17,6 +19,8 @@ pub struct Settings {
     pub store: Store,
     /// How much of everything.
     pub limits: Limits,
+    /// What contexts have of the ones before them.
+    pub policy: Policy,
 }
 
 /// How much the gateway takes and does at once. What is above is refused with a word about it.

@@ -3,7 +3,8 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`].
+//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`],
+//! [`Contexts`].
 //! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
@@ -12,6 +13,7 @@ mod access;
 mod audit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod contexts;
 mod error;
 mod forgetting;
 mod integrity;
@@ -35,6 +37,10 @@ mod usage;
 
 pub use access::{Access, TokenRecord};
 pub use audit::{Audit, AuditFilter};
+pub use contexts::{
+    ContextGap, ContextRecord, ContextRun, ContextTurn, ContextTurnKind, Contexts, LastRun,
+    RouteMove, RouteRecord,
+};
 pub use error::LedgerError;
 pub use forgetting::Forgetting;
 pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};

@@ -15,6 +15,7 @@ use siglum_domain::{
 use crate::LedgerError;
 use crate::access::Access;
 use crate::audit::Audit;
+use crate::contexts::Contexts;
 use crate::forgetting::Forgetting;
 use crate::integrity::Integrity;
 use crate::pipelines::Pipelines;
@@ -136,6 +137,7 @@ pub trait Transaction:
     + Requests
     + Usages
     + Telemetry
+    + Contexts
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.

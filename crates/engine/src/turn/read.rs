@@ -131,7 +131,7 @@ fn parts(
 }
 
 /// The entries `first ..= last`. Places have no holes, so that there are at most so many, and no more are read.
-fn between(
+pub(crate) fn between(
     tx: &mut dyn Transaction,
     session: SessionId,
     first: u64,

@@ -77,7 +77,9 @@ name_column!(
     Oid,
     siglum_domain::AgentName,
     siglum_domain::NativeId,
-    siglum_domain::ConversationId
+    siglum_domain::ConversationId,
+    siglum_domain::context::RouteKey,
+    siglum_domain::context::ContextKey
 );
 
 /// Reads a column as it is.

@@ -11,6 +11,7 @@ mod check;
 mod columns;
 mod commits;
 mod connection;
+mod contexts;
 mod error;
 mod forgetting;
 mod hints;

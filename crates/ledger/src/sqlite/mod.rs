@@ -8,6 +8,7 @@ mod audit;
 mod backup;
 mod columns;
 mod commits;
+mod contexts;
 #[cfg(any(test, feature = "conformance"))]
 mod cost;
 mod forgetting;

@@ -6,6 +6,7 @@
 mod access;
 mod audit;
 mod commits;
+mod contexts;
 mod fault;
 mod forgetting;
 mod integrity;
