@@ -71,7 +71,7 @@ export class Bridge {
     const next = transition(before, now, this.ended.get(run.sessionKey));
     const settled = { ...run, lifecycle };
     if (next.want === "shared") {
-      const name = `shared:${run.sessionId}:${run.writer ?? "first"}`;
+      const name = `shared:${run.sessionId}:${lifecycle ?? ""}:${run.writer ?? "first"}`;
       return this.resolve(settled, position, { run: name });
     }
     if (next.want === "another") {
@@ -86,7 +86,7 @@ export class Bridge {
   async fork(run, position) {
     const route = routeKeyOf(run.parent);
     const parent = this.contexts.get(route) ?? (await this.current(route));
-    const shared = { run: `shared:${run.sessionId}:first` };
+    const shared = { run: `shared:${run.sessionId}:${run.lifecycle ?? ""}:first` };
     if (parent === undefined) return this.resolve(run, position, shared);
     return this.orAnew(run, position, {
       cause: "fork",
@@ -125,12 +125,12 @@ export class Bridge {
   async current(route) {
     let told;
     try {
-      told = await this.client.get("/v1/routes/one", { route_key: route });
+      told = await this.client.get("/v1/route", { route_key: route });
     } catch (error) {
       if (error instanceof Refused && error.status === 404) return undefined;
       throw error;
     }
-    const context = told.contexts?.find((one) => one.context_key === told.current_context_key);
+    const context = told.contexts.find((one) => one.context_key === told.route.current);
     if (context === undefined) return undefined;
     const { session_id: sessionId, lifecycle } = context.aliases ?? {};
     return {
@@ -168,11 +168,11 @@ export class Bridge {
     const { admission, terminal, advancementKey } = params;
     const run = this.runOf(params);
     // A turn that comes late belongs to what was current when it was said.
-    if (known) run.lifecycle = known.lifecycle;
+    if (known) run.lifecycle = known.run.lifecycle;
     else if (this.pending.has(advancementKey)) run.lifecycle = this.pending.get(advancementKey);
     else delete run.lifecycle;
     this.remember(advancementKey, run);
-    const context = await this.keysOf(run, admission.activeMessagePosition);
+    const context = known?.context ?? (await this.keysOf(run, admission.activeMessagePosition));
     const positions = { first: admission.activeMessagePosition, last: terminal.activeMessagePosition };
     const turn = {
       ...context.keys, advancement_key: advancementKey, positions,
@@ -191,13 +191,19 @@ export class Bridge {
   }
 
   async handOver(run, context, turn) {
+    const until = turn.positions.first - 1;
     let told = await this.client.post("/v1/contexts/commit", turn);
-    if (told.status === "behind") {
-      await this.fill(run, context, { first: told.expected, last: turn.positions.first - 1 });
+    if (told.outcome === "behind") {
+      await this.fill(run, context, { first: told.expected, last: until });
       told = await this.client.post("/v1/contexts/commit", turn);
     }
-    if (told.status === "behind") throw new Away(`it expects position ${told.expected}`);
-    return told.status;
+    if (told.outcome === "behind") {
+      this.log.warn(`siglum: ${run.route} goes on without positions ${told.expected} to ${until}: nobody has them`);
+      await this.client.post("/v1/contexts/accept-gap", { ...context.keys, until });
+      told = await this.client.post("/v1/contexts/commit", turn);
+    }
+    if (told.outcome === "behind") throw new Away(`it expects position ${told.expected}`);
+    return told.outcome;
   }
 
   async afterTurn(context, turn) {

@@ -8,14 +8,14 @@ export class Refused extends Error {
   constructor(status, problem) {
     super(problem.detail ?? problem.title ?? `status ${status}`);
     this.status = status;
-    this.code = problem.code ?? `status_${status}`;
+    this.code = problem.code ?? `status-${status}`;
     this.problem = problem;
   }
 }
 
 // What may be otherwise the next time: who may ask, time-outs, somebody else who drives, too many requests.
 const PASSING = new Set([401, 403, 408, 423, 425, 429]);
-const PASSING_CODES = new Set(["leased", "busy", "not_leased"]);
+const PASSING_CODES = new Set(["leased", "fenced", "stale", "held", "store", "unknown"]);
 
 export class Client {
   constructor({ url, token, timeoutMs, retryMs, now = Date.now, fetch = globalThis.fetch }) {

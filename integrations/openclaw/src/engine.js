@@ -28,8 +28,9 @@ export function engineOf(bridge, { compact: delegate }) {
     const run = bridge.runOf(params);
     if (begun?.run.sessionId !== run.sessionId || begun.run.sessionKey !== run.sessionKey) {
       const writer = run.writer ?? begun?.run.writer;
-      begun = { run: { ...run, writer }, context: await bridge.begin({ ...run, writer }) };
+      begun = { run: { ...run, writer } };
     }
+    begun.context ??= await bridge.begin(begun.run);
     return begun;
   }
 
@@ -61,7 +62,7 @@ export function engineOf(bridge, { compact: delegate }) {
     async commitTurn(params) {
       const isOwn = begun?.run.sessionId === params.sessionId && begun.run.sessionKey === params.sessionKey;
       try {
-        const status = await bridge.commit(params, isOwn ? begun.run : undefined);
+        const status = await bridge.commit(params, isOwn ? begun : undefined);
         return { status: status === "duplicate" ? "duplicate" : "committed" };
       } catch (error) {
         bridge.told("commit", error);
@@ -124,8 +125,8 @@ async function prepare(bridge, params) {
   const child = routeKeyOf(params.childSessionKey);
   const context = bridge.contexts.get(parent) ?? (await bridge.current(parent));
   if (context === undefined || child === undefined) return undefined;
+  // Its session id is said with its first run: what the row of a child says changes until then.
   const aliases = { session_key: params.childSessionKey };
-  if (params.childSessionId) aliases.session_id = params.childSessionId;
   await bridge.client.post("/v1/contexts/prepare-subagent", {
     ...context.keys,
     child: { route_key: child, agent: "openclaw", client: "openclaw", run: `subagent:${params.childSessionKey}`, aliases },

@@ -7,7 +7,8 @@ const ANEW = new Set(["new", "reset", "deleted"]);
 const SILENT = new Set(["idle", "daily"]);
 
 export function transition(before, now, ended) {
-  if (before === undefined) return { want: "shared" };
+  // Nothing of it was used yet: a new route, or a sub-agent that was prepared before its session was known.
+  if (before?.sessionId === undefined) return { want: "shared" };
   if (before.sessionId === now.sessionId) {
     // In place: nothing changes but this revision.
     const isReset = (before.lifecycle ?? "") !== (now.lifecycle ?? "");
