@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde::Serialize;
+use siglum_domain::context::Policy;
 use siglum_gateway::{Limits, ServeError, Settings, Store, Written};
 
 use crate::cx::Cx;
@@ -56,6 +57,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             ..Limits::default()
         },
         store,
+        policy: Policy::new(cx.config.contexts.clone()),
     };
     let ready = |address: SocketAddr| {
         let address = format!("http://{address}");

@@ -1,12 +1,13 @@
 //! Contexts come to be, each with the session that it is kept in.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use siglum_domain::context::{Cause, ContextKey, Inherit};
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId};
 use siglum_ledger::{ContextRecord, Mode, SessionRecord, Transaction};
 
 use super::{ContextError, Resolve};
-use crate::{Here, remote};
+use crate::{Here, audit, remote};
 
 /// The most names that a host gives a context, and how long they and their values may be.
 const ANCHORS_MOST: usize = 32;
@@ -279,7 +280,9 @@ pub(super) fn used(
         repositories: Vec::new(),
         by: prepared.by,
     };
-    remote::create(here, tx, home, &record)?;
+    let created = remote::create(here, tx, home, &record)?.record;
+    let more = json!({ "route": context.route.as_str(), "cause": context.cause.as_str() });
+    audit::session_created(tx, here, &record.by, created.id, more)?;
     let context = ContextRecord {
         prepared: None,
         ..context

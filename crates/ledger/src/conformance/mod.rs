@@ -10,6 +10,7 @@ mod check;
 mod checkpoints;
 mod claims;
 mod commits;
+mod contexts;
 mod deliveries;
 mod driven;
 mod entries;

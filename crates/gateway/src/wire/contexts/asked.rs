@@ -149,8 +149,7 @@ pub(crate) struct ResolveAsked {
 }
 
 fn plain(field: &str, text: &str, most: usize) -> Result<String, Problem> {
-    let fits =
-        (1..=most).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    let fits = (1..=most).contains(&text.chars().count()) && !text.chars().any(char::is_control);
     match fits {
         true => Ok(text.to_owned()),
         false => Err(Problem::invalid(
@@ -188,7 +187,10 @@ impl ResolveAsked {
     fn want(&self) -> Result<Want, Problem> {
         let anchor = self.anchor.as_ref().map(AnchorAsked::checked).transpose()?;
         let only = |field: &str, cause: &str| {
-            Err(Problem::invalid(field, format!("goes with the cause {cause}")))
+            Err(Problem::invalid(
+                field,
+                format!("goes with the cause {cause}"),
+            ))
         };
         let another = |cause| Ok(Want::Another { cause });
         let is_fork = matches!(self.cause, Some(CauseAsked::Fork));
@@ -210,7 +212,10 @@ impl ResolveAsked {
             Some(CauseAsked::Import) => another(Cause::Import),
             Some(CauseAsked::Rewind) => match anchor {
                 Some(to) => Ok(Want::Rewound { to }),
-                None => Err(Problem::invalid("anchor", "says where a rewind goes back to")),
+                None => Err(Problem::invalid(
+                    "anchor",
+                    "says where a rewind goes back to",
+                )),
             },
             Some(CauseAsked::Fork) => match &self.from {
                 Some(from) => Ok(Want::Forked {
@@ -471,7 +476,10 @@ impl PrepareSubagentAsked {
         let inherit = self.inherit.as_deref().unwrap_or("none").parse::<Inherit>();
         let child = self.child.checked(by).map_err(|p| p.within("child"))?;
         if child.want != Want::Shared {
-            return Err(Problem::invalid("child.cause", "is not said of a sub-agent"));
+            return Err(Problem::invalid(
+                "child.cause",
+                "is not said of a sub-agent",
+            ));
         }
         Ok(PrepareSubagent {
             child,

@@ -1,8 +1,8 @@
 //! The suite on broken stores.
 
 use super::{
-    Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, pipelines,
-    projections, queue, replicas, requests, sessions, telemetry, turns, usage,
+    Broken, Fault, Kind, access, audit, commits, contexts, forgetting, integrity, log, own,
+    pipelines, projections, queue, replicas, requests, sessions, telemetry, turns, usage,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -112,6 +112,17 @@ fn broken_pipelines_are_caught() {
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     let keyed = Kind::Find.faults("keyed_pipeline_event");
     all_caught(own.chain(lists).chain(verbs).chain(keyed));
+}
+
+#[test]
+fn broken_contexts_are_caught() {
+    let own = contexts::FAULTS.iter().copied();
+    let lists = contexts::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(
+        own.chain(lists)
+            .chain(faults(contexts::CONTEXTS, contexts::LIMITED)),
+    );
 }
 
 #[test]
