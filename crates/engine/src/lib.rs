@@ -39,6 +39,7 @@ pub mod restore;
 mod rivals;
 pub mod run;
 mod scene;
+pub mod search;
 pub mod session;
 pub mod settle;
 pub mod sweep;
