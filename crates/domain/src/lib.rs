@@ -10,6 +10,7 @@ pub mod audit;
 pub mod commit;
 pub mod context;
 pub mod digest;
+pub mod envelope;
 pub mod evidence;
 pub mod fold;
 pub mod grammar;
@@ -33,7 +34,8 @@ pub use grammar::{
     AgentName, ConversationId, GrammarError, NativeId, Oid, Tenant, TokenName, TurnKey,
 };
 pub use id::{
-    CheckpointId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId, TokenId, TurnId,
+    CheckpointId, IdSource, InteractionId, LedgerId, ObservationId, RepositoryId, SessionId,
+    TokenId, TurnId,
 };
 pub use redact::Redacted;
 pub use time::Timestamp;

@@ -5,24 +5,32 @@
 //! ask of the engine runs on threads that have a ledger each.
 #![warn(missing_docs)]
 
+mod addressed;
 mod app;
 mod body;
 mod caller;
 mod connection;
+mod cors;
 mod ledgers;
 mod limits;
 mod listen;
+mod messages;
 mod metrics;
+mod naming;
 mod openapi;
 mod problem;
 mod query;
 mod routes;
+mod run_answer;
+mod runner;
 mod settings;
 mod stream;
 mod telemetry;
 mod wire;
 
+pub use cors::{NotAnOrigin, Origin};
 pub use ledgers::{Store, Written};
 pub use listen::{ServeError, serve};
 pub use openapi::document;
+pub use runner::{RunAgent, RunSettings};
 pub use settings::{Limits, Settings};

@@ -72,7 +72,7 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         let listener = TcpListener::bind(settings.listen).await;
         let failed = |error| ServeError::Listen(settings.listen, error);
         let listener = listener.map_err(failed)?;
-        let app = App::new(ledgers, settings.limits);
+        let app = App::new(ledgers, settings);
         ready(listener.local_addr().map_err(failed)?);
         tokio::spawn(tidy(app.clone()));
         if !matches!(settings.store, Store::File(..)) {

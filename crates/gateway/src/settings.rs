@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::cors::Origin;
 use crate::ledgers::Store;
+use crate::runner::RunSettings;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -17,6 +19,10 @@ pub struct Settings {
     pub store: Store,
     /// How much of everything.
     pub limits: Limits,
+    /// Which agents may be run, and where.
+    pub runs: RunSettings,
+    /// Pages of these origins may ask, and no others.
+    pub origins: Vec<Origin>,
 }
 
 /// How much the gateway takes and does at once. What is above is refused with a word about it.

@@ -3,7 +3,7 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`].
+//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`], [`Runs`].
 //! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
@@ -24,6 +24,7 @@ mod record;
 mod replicas;
 mod requests;
 mod row;
+mod runs;
 mod schema;
 mod spool;
 pub mod sqlite;
@@ -49,6 +50,7 @@ pub use replicas::{
 };
 pub use requests::{RequestRecord, Requests};
 pub use row::LogRow;
+pub use runs::{InteractionOption, InteractionRecord, RunEnd, RunRecord, Runs, Settlement};
 pub use spool::{Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
 pub use telemetry::{Depth, ForwardRecord, Telemetry, TelemetryBatch, UnassignedRecord};

@@ -104,6 +104,35 @@ pub(crate) fn typescript() -> Result<[(&'static str, PathBuf); 2], Failure> {
     ])
 }
 
+/// Installs what the page of the front-end tests is made of, at the versions of its lock file, and gives the directory
+/// with it and that of `node`.
+pub(crate) fn front_end() -> Result<(PathBuf, PathBuf), Failure> {
+    let lab = Lab::at(&cache()?)?;
+    install_node(&lab)?;
+    let sources = workspace::root().join("lab/front_end");
+    let lock = sources.join("package-lock.json");
+    let unread = |e: std::io::Error| Failure::new(format!("{}: {e}", lock.display()));
+    let wanted = std::fs::read(&lock).map_err(unread)?;
+    let folder = lab.cache.join("front-end");
+    // What was installed last, whole, says so.
+    let done = folder.join("installed.json");
+    if std::fs::read(&done).is_ok_and(|installed| installed == wanted) {
+        return Ok((folder.join("node_modules"), lab.node));
+    }
+    let fail = |e: std::io::Error| Failure::new(format!("{}: {e}", folder.display()));
+    std::fs::create_dir_all(&folder).map_err(fail)?;
+    for file in ["package.json", "package-lock.json"] {
+        std::fs::copy(sources.join(file), folder.join(file)).map_err(fail)?;
+    }
+    let mut npm = programs::program("npm");
+    npm.current_dir(&folder)
+        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .arg("--loglevel=error");
+    programs::run(with_node(&mut npm, &lab.node)?)?;
+    std::fs::write(done, wanted).map_err(fail)?;
+    Ok((folder.join("node_modules"), lab.node))
+}
+
 /// The programs in `lab/`, with the environment they expect.
 pub(crate) fn python(lab: &Lab, file: &str) -> Command {
     let mut command = programs::program("python3");
@@ -184,10 +213,15 @@ fn npm(folder: &Path, packages: &[String], node: Option<&Path>) -> Result<(), Fa
     npm.current_dir(folder)
         .args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
     if let Some(node) = node {
-        let old = std::env::var_os("PATH").unwrap_or_default();
-        let dirs = std::iter::once(node.to_owned()).chain(std::env::split_paths(&old));
-        let path = std::env::join_paths(dirs).map_err(|e| Failure::new(e.to_string()))?;
-        npm.env("PATH", path).arg("--ignore-scripts");
+        with_node(&mut npm, node)?.arg("--ignore-scripts");
     }
     programs::run(npm.args(packages))
+}
+
+/// Puts the lab's `node` before others.
+fn with_node<'a>(command: &'a mut Command, node: &Path) -> Result<&'a mut Command, Failure> {
+    let old = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::iter::once(node.to_owned()).chain(std::env::split_paths(&old));
+    let path = std::env::join_paths(dirs).map_err(|e| Failure::new(e.to_string()))?;
+    Ok(command.env("PATH", path))
 }

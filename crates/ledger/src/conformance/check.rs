@@ -5,7 +5,7 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 use super::{
     access, audit, checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting,
     integrity, leases, lists, pipelines, places, projections, queue, receipts, replicas, requests,
-    sessions, statements, telemetry, transactions, turns, usage, waits,
+    runs, sessions, statements, telemetry, transactions, turns, usage, waits,
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -78,6 +78,7 @@ pub fn checks() -> Vec<Check> {
         access::CHECKS,
         audit::CHECKS,
         requests::CHECKS,
+        runs::CHECKS,
         telemetry::CHECKS,
         replicas::CHECKS,
         usage::CHECKS,

@@ -25,6 +25,7 @@ mod queue;
 mod receipts;
 mod replicas;
 mod requests;
+mod runs;
 mod sample;
 #[cfg(feature = "postgres")]
 mod server;

@@ -6,7 +6,8 @@ use bytes::BytesMut;
 use postgres::Row;
 use postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 use siglum_domain::{
-    CheckpointId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TokenId, TurnId,
+    CheckpointId, InteractionId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp,
+    TokenId, TurnId,
 };
 use uuid::Uuid;
 
@@ -44,7 +45,8 @@ id_column!(
     RepositoryId,
     LedgerId,
     ObservationId,
-    TokenId
+    TokenId,
+    InteractionId
 );
 
 impl ToSql for Col<Timestamp> {
@@ -77,7 +79,9 @@ name_column!(
     Oid,
     siglum_domain::AgentName,
     siglum_domain::NativeId,
-    siglum_domain::ConversationId
+    siglum_domain::ConversationId,
+    siglum_domain::context::RouteKey,
+    siglum_domain::context::ContextKey
 );
 
 /// Reads a column as it is.

@@ -24,6 +24,7 @@ mod projections;
 mod queue;
 mod replicas;
 mod requests;
+mod runs;
 mod sessions;
 mod settings;
 mod statements;

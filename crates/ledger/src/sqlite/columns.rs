@@ -3,7 +3,8 @@
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql};
 use siglum_domain::{
-    CheckpointId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp, TokenId, TurnId,
+    CheckpointId, InteractionId, LedgerId, ObservationId, Oid, RepositoryId, SessionId, Timestamp,
+    TokenId, TurnId,
 };
 use uuid::Uuid;
 
@@ -36,7 +37,8 @@ id_column!(
     RepositoryId,
     LedgerId,
     ObservationId,
-    TokenId
+    TokenId,
+    InteractionId
 );
 
 impl ToSql for Col<Timestamp> {
@@ -65,7 +67,9 @@ name_column!(
     Oid,
     siglum_domain::AgentName,
     siglum_domain::NativeId,
-    siglum_domain::ConversationId
+    siglum_domain::ConversationId,
+    siglum_domain::context::RouteKey,
+    siglum_domain::context::ContextKey
 );
 
 /// Reads a column through [`Col`].

@@ -89,6 +89,8 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM usages WHERE session = ?1",
             "UPDATE edits SET before_object = NULL, after_object = NULL WHERE session = ?1",
             "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
+            "UPDATE runs SET error = NULL WHERE session = ?1",
+            "UPDATE interactions SET title = '', options = '[]' WHERE session = ?1",
         ] {
             self.db.prepare_cached(sql)?.execute([&id])?;
         }

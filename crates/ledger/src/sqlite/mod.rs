@@ -21,6 +21,7 @@ mod projections;
 mod queue;
 mod replicas;
 mod requests;
+mod runs;
 mod sessions;
 mod telemetry;
 mod turns;

@@ -2,7 +2,7 @@
 
 use super::{
     Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, pipelines,
-    projections, queue, replicas, requests, sessions, telemetry, turns, usage,
+    projections, queue, replicas, requests, runs, sessions, telemetry, turns, usage,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -132,6 +132,12 @@ fn broken_telemetry_is_caught() {
     let lists = telemetry::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     all_caught(own.chain(lists).chain(verbs));
+}
+
+#[test]
+fn broken_runs_are_caught() {
+    let own = runs::FAULTS.iter().copied();
+    all_caught(own.chain(faults(runs::RUNS, runs::LIMITED)));
 }
 
 #[test]

@@ -1,0 +1,25 @@
+//! The runner: starts headless agents over the Agent Client Protocol, and drives them.
+//!
+//! A run is one driven turn of one session. [`start`] finds or makes the session, takes its lease, opens the turn, and
+//! gives a [`Running`], whose events can be read from the start and while they happen. What is told outside carries an id
+//! that somebody gave: the caller's name for the conversation, else the agent's own; none is made up here.
+//!
+//! Which programs are started, and where they may work, is the operator's word alone ([`RunSettings`]); a request names
+//! an agent and no program.
+#![allow(dead_code, unused_imports, reason = "the parts that use it come next")]
+
+mod ask;
+mod event;
+mod log;
+mod running;
+mod runs;
+mod settings;
+mod start;
+
+pub(crate) use ask::{Ask, IfBusy, Owned, Permissions, Resume, RunLimits, Said, Speaker, Target};
+pub(crate) use event::{Choice, ChoiceKind, Finished, RunError, RunEvent, Started, Status, Usage};
+pub(crate) use log::{Events, Next, Numbered};
+pub(crate) use running::Running;
+pub(crate) use runs::Runs;
+pub use settings::{RunAgent, RunSettings};
+pub(crate) use start::start;
