@@ -284,9 +284,6 @@ mod tests {
         let mut bound = Map::new();
         bind(&bare, &json!({ "properties": properties }), &mut bound);
         let names: std::collections::BTreeSet<_> = bound.keys().map(String::as_str).collect();
-        assert_eq!(
-            names,
-            ["agent", "session_id", "siglum_session"].into()
-        );
+        assert_eq!(names, ["agent", "session_id", "siglum_session"].into());
     }
 }
