@@ -18,6 +18,8 @@ pub struct RunSpec {
     pub model: Choosing,
     /// What the usage that it tells with its answer stands for.
     pub usage: UsageTold,
+    /// Whether its messages have ids: what comes without one is a notice of the program.
+    pub names_messages: bool,
     /// The first chunk of a process may be an empty line, which is no word of the model.
     pub blank_first: Blank,
 }
@@ -70,6 +72,7 @@ const PLAIN: RunSpec = RunSpec {
     modes: None,
     model: Choosing::Option("model"),
     usage: UsageTold::Turn,
+    names_messages: true,
     blank_first: Blank::Never,
 };
 
@@ -104,6 +107,7 @@ static RUNS: &[RunSpec] = &[
             allowing: "yolo",
         }),
         model: Choosing::Request,
+        names_messages: false,
         ..PLAIN
     },
     RunSpec {
@@ -117,6 +121,7 @@ static RUNS: &[RunSpec] = &[
         name: "pi",
         program: "pi-acp",
         usage: UsageTold::Nothing,
+        names_messages: false,
         blank_first: Blank::First,
         ..PLAIN
     },

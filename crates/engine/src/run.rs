@@ -4,9 +4,13 @@
 //! name is decided when the agent has told its own: until then nobody outside hears of the session.
 
 use serde_json::json;
+use siglum_domain::fold::Entry;
 use siglum_domain::link::Link;
+use siglum_domain::observation::{Fact, Observation, Source, event};
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{AgentName, ConversationId, InteractionId, NativeId, SessionId, Timestamp};
+use siglum_domain::{
+    AgentName, ConversationId, InteractionId, NativeId, SessionId, Timestamp, TurnId,
+};
 use siglum_ledger::{
     Durability, InteractionRecord, Launch, Ledger, LedgerError, Mode, RunRecord, SessionOrigin,
     SessionRecord, Settlement, Statement, Transaction, read, write,
@@ -304,5 +308,79 @@ pub fn lose_interactions(
             }
         }
         Ok(lost)
+    })
+}
+
+/// The runs of a session that did not end, as far as is known.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn unfinished(
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+) -> Result<Vec<RunRecord>, LedgerError> {
+    let runs = read(ledger, |tx| tx.runs_of(session, LOOK_BACK))?;
+    Ok(runs.into_iter().filter(|run| run.end.is_none()).collect())
+}
+
+/// What is stored of a run that is committed: its session, who asked for it, and what was said in it.
+pub type Past = (SessionRecord, Option<RunRecord>, Vec<Entry>);
+
+/// What is stored of the run of one of these turns, whose entries are within `first ..= last`.
+///
+/// # Errors
+/// [`TurnError::NoSession`], and those of the ledger.
+pub fn past(
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    turns: &[TurnId],
+    first: u64,
+    last: u64,
+) -> Result<Past, TurnError> {
+    let found = read(ledger, |tx| {
+        let Some(record) = tx.session(session)? else {
+            return Ok(None);
+        };
+        let mut run = None;
+        for turn in turns {
+            run = tx.run_of_turn(*turn)?.or(run);
+        }
+        let most = usize::try_from(last.saturating_sub(first) + 1).unwrap_or(usize::MAX);
+        let mut entries = tx.entries(session, first.saturating_sub(1), most)?;
+        if let Some(run) = &run {
+            entries.retain(|entry| entry.turn == Some(run.turn));
+        }
+        Ok(Some((record, run, entries)))
+    })?;
+    found.ok_or(TurnError::NoSession(session))
+}
+
+/// Gives calls and messages that an agent names as it named others before in this session names of their own. What is
+/// said of one call gets one name.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn rename(
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    turn: TurnId,
+    said: &mut [Observation],
+) -> Result<(), LedgerError> {
+    read(ledger, |tx| {
+        for seen in said.iter_mut() {
+            let is_named = matches!(
+                seen.fact,
+                Fact::Message { .. } | Fact::ToolStarted { .. } | Fact::ToolEnded { .. }
+            );
+            // A result may be there without its call, where that is of another turn.
+            let call = event::call_of(&seen.event).map(|call| format!("call:{call}"));
+            let key = call.as_deref().unwrap_or(&seen.key);
+            if is_named && tx.sighted(session, Source::Api, key)?.is_some() {
+                let own = format!(".{}", turn.short());
+                seen.key.push_str(&own);
+                seen.event.push_str(&own);
+            }
+        }
+        Ok(())
     })
 }

@@ -32,5 +32,5 @@ pub use cors::{NotAnOrigin, Origin};
 pub use ledgers::{Store, Written};
 pub use listen::{ServeError, serve};
 pub use openapi::document;
-pub use runner::{RunAgent, RunSettings};
+pub use runner::{Handed, Handing, Over, RunAgent, RunSettings};
 pub use settings::{Limits, Settings};

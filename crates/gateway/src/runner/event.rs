@@ -151,7 +151,7 @@ pub(crate) struct Usage {
 pub(crate) struct Finished {
     /// How.
     pub(crate) status: Status,
-    /// All that the agent said.
+    /// What the agent said last: its answer.
     pub(crate) text: String,
     /// What was used.
     pub(crate) usage: Usage,

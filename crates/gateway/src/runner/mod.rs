@@ -6,20 +6,27 @@
 //!
 //! Which programs are started, and where they may work, is the operator's word alone ([`RunSettings`]); a request names
 //! an agent and no program.
-#![allow(dead_code, unused_imports, reason = "the parts that use it come next")]
-
+mod agent;
 mod ask;
+mod drive;
 mod event;
+mod interactions;
 mod log;
+mod past;
+mod plan;
+mod process;
 mod running;
 mod runs;
+mod scribe;
 mod settings;
 mod start;
+mod tools;
+mod words;
 
 pub(crate) use ask::{Ask, IfBusy, Owned, Permissions, Resume, RunLimits, Said, Speaker, Target};
 pub(crate) use event::{Choice, ChoiceKind, Finished, RunError, RunEvent, Started, Status, Usage};
 pub(crate) use log::{Events, Next, Numbered};
 pub(crate) use running::Running;
 pub(crate) use runs::Runs;
-pub use settings::{RunAgent, RunSettings};
+pub use settings::{Handed, Handing, Over, RunAgent, RunSettings};
 pub(crate) use start::start;

@@ -15,6 +15,7 @@ use crate::wire::NamedBy;
 pub(crate) struct Running {
     pub(super) started: Arc<Started>,
     pub(super) agent: AgentName,
+    pub(super) by: String,
     pub(super) log: Arc<Log>,
 }
 
@@ -57,6 +58,11 @@ impl Running {
     /// The agent.
     pub(crate) const fn agent(&self) -> &AgentName {
         &self.agent
+    }
+
+    /// Who asked for it.
+    pub(crate) fn by(&self) -> &str {
+        &self.by
     }
 
     /// Whether it ended.
