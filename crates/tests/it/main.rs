@@ -18,6 +18,7 @@ mod chain;
 mod check;
 mod commands;
 mod commit_forms;
+mod contexts;
 mod costs;
 mod editors;
 mod faults;
