@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use siglum_domain::audit::Action;
-use siglum_domain::context::{Keys, RouteKey};
+use siglum_domain::context::RouteKey;
 use siglum_domain::{AgentName, TurnId, TurnKey};
 use siglum_ledger::SessionRecord;
 use siglum_platform::clock;
@@ -24,7 +24,7 @@ use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::run_answer::{Form, answer};
-use crate::runner::{self, Ask, Owned, Resume, RunLimits, Target};
+use crate::runner::{self, Ask, Owned, Resume, RunLimits, Target, Under};
 use crate::wire::{Ignored, LimitsTold, NewMessages, RunTold};
 
 /// The header with the key of a request that may be made twice.
@@ -150,7 +150,7 @@ impl Asked {
         let ask = Ask {
             tenant: caller.tenant.clone(),
             session: Target::Unnamed,
-            keys: keys(new)?,
+            under: under(new)?,
             // Until it is found, this is never read.
             agent: agent.clone().unwrap_or_else(nobody),
             prompt: prompt(&new.messages, new.inputs.as_ref())?,
@@ -241,16 +241,19 @@ fn nobody() -> AgentName {
     AgentName::new("none").expect("because it keeps to the grammar")
 }
 
-fn keys(new: &NewMessages) -> Result<Option<Keys>, Problem> {
+fn under(new: &NewMessages) -> Result<Under, Problem> {
     let isolated = new.isolated.unwrap_or_default();
     let Some(route) = &new.route_key else {
         return match isolated {
             true => Err(Problem::invalid("isolated", "only with `route_key`")),
-            false => Ok(None),
+            false => Ok(Under::Session),
         };
     };
     let route = RouteKey::new(route).map_err(|e| Problem::invalid("route_key", e.rule))?;
-    Ok(Some(Keys::shared(route)))
+    Ok(match isolated {
+        true => Under::Isolated(route),
+        false => Under::Route(route),
+    })
 }
 
 fn directory(text: &str) -> Result<PathBuf, Problem> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use siglum_domain::context::Keys;
+use siglum_domain::context::{Keys, RouteKey};
 use siglum_domain::link::Link;
 use siglum_domain::trace::TraceParent;
 use siglum_domain::{AgentName, ConversationId, SessionId, Tenant, TurnKey};
@@ -17,8 +17,8 @@ pub(crate) struct Ask {
     pub(crate) tenant: Tenant,
     /// Which conversation.
     pub(crate) session: Target,
-    /// Both keys of the run, where its route has some.
-    pub(crate) keys: Option<Keys>,
+    /// Under which keys it is.
+    pub(crate) under: Under,
     /// The agent that is to answer.
     pub(crate) agent: AgentName,
     /// All that the agent is told, whole.
@@ -58,6 +58,19 @@ pub(crate) enum Target {
     Unnamed,
     /// The one of this session, which is there.
     Session(SessionId),
+}
+
+/// Under which keys a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Under {
+    /// Those of the context that its session keeps; where there is none, the first one of a route of its own.
+    Session,
+    /// Those of the context that this route has now.
+    Route(RouteKey),
+    /// Those of a context of its own, which the route does not go over to.
+    Isolated(RouteKey),
+    /// Those that whoever asks was given, and that it says the end of the run under.
+    Keys(Keys),
 }
 
 /// Who said something.

@@ -11,6 +11,7 @@ mod ask;
 mod drive;
 mod event;
 mod interactions;
+mod keys;
 mod log;
 mod past;
 mod plan;
@@ -23,7 +24,9 @@ mod start;
 mod tools;
 mod words;
 
-pub(crate) use ask::{Ask, IfBusy, Owned, Permissions, Resume, RunLimits, Said, Speaker, Target};
+pub(crate) use ask::{
+    Ask, IfBusy, Owned, Permissions, Resume, RunLimits, Said, Speaker, Target, Under,
+};
 pub(crate) use event::{Choice, ChoiceKind, Finished, RunError, RunEvent, Started, Status, Usage};
 pub(crate) use log::{Events, Next, Numbered};
 pub(crate) use running::Running;

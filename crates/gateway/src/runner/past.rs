@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use siglum_domain::context::Keys;
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{Fact, Role, Tokens};
 use siglum_domain::price::Prices;
@@ -59,7 +60,7 @@ fn running(
         native: run.as_ref().and_then(|run| run.native.clone()),
         turn,
         trace: parent.unwrap_or_else(|| TraceId::of_turn(turn)),
-        keys: ask.keys.clone(),
+        keys: run.as_ref().and_then(keys),
         at: run.as_ref().map_or(receipt.at, |run| run.started_at),
     };
     let log = Log::new();
@@ -76,6 +77,11 @@ fn running(
         by: run.map_or_else(|| ask.by.clone(), |run| run.by),
         log,
     }
+}
+
+fn keys(run: &RunRecord) -> Option<Keys> {
+    let (route, context) = run.route.clone().zip(run.context.clone())?;
+    Some(Keys { route, context })
 }
 
 fn finished(run: Option<&RunRecord>, entries: &[Entry]) -> Finished {

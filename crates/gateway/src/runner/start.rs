@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use siglum_domain::context::Keys;
 use siglum_domain::observation::Observation;
 use siglum_domain::trace::{SpanId, TraceId, TraceParent};
 use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
@@ -21,7 +22,7 @@ use super::plan::{self, Plan};
 use super::process;
 use super::runs::{Active, Admitted, Place, Slot};
 use super::scribe::Scribe;
-use super::{Ask, IfBusy, Owned, Permissions, Resume, Running, Started, Target};
+use super::{Ask, IfBusy, Owned, Permissions, Resume, Running, Started, Target, Under, keys};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::wire::NamedBy;
@@ -48,7 +49,9 @@ pub(crate) async fn start(app: &App, ask: Ask) -> Result<Running, Problem> {
 }
 
 async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
-    let found = find(&app, &ask, &plan).await?;
+    let given = keys::before(&app, &ask, &plan).await?;
+    let (keys, session) = given.unzip();
+    let found = find(&app, &ask, &plan, session).await?;
     let slot = app.runs().slot(&ask.tenant, found.session);
     match app.runs().admit(&slot, &ask).await? {
         Admitted::Same(running) => Ok(running),
@@ -58,6 +61,7 @@ async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
                 ask,
                 plan,
                 found,
+                keys,
                 slot,
                 place,
             };
@@ -66,11 +70,18 @@ async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
     }
 }
 
-async fn find(app: &App, ask: &Ask, plan: &Plan) -> Result<Found, Problem> {
-    let which = match &ask.session {
-        Target::Named(conversation, _) => Which::Named(conversation.clone()),
-        Target::Unnamed => Which::Unnamed,
-        Target::Session(session) => Which::Session(*session),
+/// The session of a run: the one that its context is kept in, if that is known.
+async fn find(
+    app: &App,
+    ask: &Ask,
+    plan: &Plan,
+    known: Option<SessionId>,
+) -> Result<Found, Problem> {
+    let which = match (known, &ask.session) {
+        (Some(session), _) => Which::Session(session),
+        (None, Target::Session(session)) => Which::Session(*session),
+        (None, Target::Named(conversation, _)) => Which::Named(conversation.clone()),
+        (None, Target::Unnamed) => Which::Unnamed,
     };
     let wanted = Wanted {
         agent: ask.agent.clone(),
@@ -91,6 +102,8 @@ struct Beginning {
     ask: Ask,
     plan: Plan,
     found: Found,
+    /// Both keys, unless nobody named the conversation.
+    keys: Option<Keys>,
     slot: Arc<Slot>,
     place: Place,
 }
@@ -166,8 +179,11 @@ impl Beginning {
 
     /// Whether the process is used for this run alone.
     fn runs_once(&self) -> bool {
-        let isolated = self.ask.keys.as_ref();
-        let isolated = isolated.is_some_and(|keys| keys.route.as_str() != keys.context.as_str());
+        let isolated = match &self.ask.under {
+            Under::Isolated(_) => true,
+            Under::Keys(keys) => keys.route.as_str() != keys.context.as_str(),
+            Under::Session | Under::Route(_) => false,
+        };
         isolated || self.ask.owned == Owned::ByClient
     }
 
@@ -310,6 +326,10 @@ impl Beginning {
                 run::named(here, ledger, session, &id)
             });
         let conversation = named.await??;
+        let keys = match self.keys.clone() {
+            Some(keys) => keys,
+            None => keys::after(&self.app, &self.ask, session).await?,
+        };
         let opened = self.first_words(hold, head).await?;
         let turn = match opened {
             Opened::Turn(turn) => turn,
@@ -329,7 +349,7 @@ impl Beginning {
             native: Some(native),
             turn: turn.id,
             trace: trace(&self.ask, turn.id),
-            keys: self.ask.keys.clone(),
+            keys: Some(keys),
             at: turn.opened_at,
         };
         self.go(agent, hold, head, started).await
