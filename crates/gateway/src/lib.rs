@@ -11,6 +11,7 @@ mod body;
 mod caller;
 mod connection;
 mod cors;
+mod heartbeats;
 mod ledgers;
 mod limits;
 mod listen;
@@ -29,6 +30,7 @@ mod telemetry;
 mod wire;
 
 pub use cors::{NotAnOrigin, Origin};
+pub use heartbeats::{Configured, HeartbeatSettings};
 pub use ledgers::{Store, Written};
 pub use listen::{ServeError, serve};
 pub use openapi::document;
