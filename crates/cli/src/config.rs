@@ -50,6 +50,9 @@ pub struct Key {
     narrow: Option<&'static str>,
 }
 
+/// The table of what is run on a schedule, in the user's file alone.
+pub const HEARTBEATS: &str = "heartbeat";
+
 const SWITCH: &[&str] = &["true", "false"];
 
 /// All settings.
@@ -181,6 +184,10 @@ impl Config {
             Err(error) => return self.warn(format!("{file} is left out: {}", error.message())),
         };
         for (name, value) in table {
+            // What is run on a schedule is read where it is run; a repository says nothing of it.
+            if name == HEARTBEATS && origin == Origin::User {
+                continue;
+            }
             let value = match value {
                 toml::Value::String(text) => text,
                 other => other.to_string(),
