@@ -63,6 +63,8 @@ enum Command {
     #[command(subcommand)]
     Link(commands::link::Command),
     #[command(subcommand)]
+    Heartbeat(commands::heartbeat::Command),
+    #[command(subcommand)]
     Token(commands::token::Command),
     #[command(subcommand)]
     Audit(commands::audit::Command),
@@ -155,6 +157,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Session(command) => commands::session::run(&command, cx),
         Command::Checkpoint(command) => commands::checkpoint::run(&command, cx),
         Command::Link(command) => commands::link::run(&command, cx),
+        Command::Heartbeat(command) => commands::heartbeat::run(&command, cx),
         Command::Token(command) => commands::token::run(&command, cx),
         Command::Audit(command) => commands::audit::run(&command, cx),
         Command::Projection(command) => commands::projection::run(&command, cx),

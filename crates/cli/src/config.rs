@@ -53,6 +53,9 @@ pub struct Key {
     narrow: Option<&'static str>,
 }
 
+/// The table of what is run on a schedule, in the user's file alone.
+pub const HEARTBEATS: &str = "heartbeat";
+
 const SWITCH: &[&str] = &["true", "false"];
 
 /// All settings.
@@ -192,6 +195,10 @@ impl Config {
                 self.contexts = rules;
                 self.warnings
                     .extend(wrong.into_iter().map(|w| format!("{file}: {w}")));
+                continue;
+            }
+            // What is run on a schedule is read where it is run; a repository says nothing of it.
+            if name == HEARTBEATS && origin == Origin::User {
                 continue;
             }
             let value = match value {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use siglum_engine::EngineError;
 use siglum_engine::access::AccessError;
 use siglum_engine::find::FindError;
+use siglum_engine::heartbeat::{FormError, HeartbeatError};
 use siglum_engine::pipeline::PipelineError;
 use siglum_engine::turn::TurnError;
 use siglum_gitstore::GitError;
@@ -143,6 +144,29 @@ impl From<FindError> for CommandError {
                 .hint("`siglum session list` and `siglum checkpoint list` show what there is."),
             FindError::Ambiguous { .. } => Self::new(Kind::Usage, error).hint("Type more digits."),
         }
+    }
+}
+
+impl From<HeartbeatError> for CommandError {
+    fn from(error: HeartbeatError) -> Self {
+        match error {
+            HeartbeatError::Ledger(error) => error.into(),
+            HeartbeatError::Form(error) => Self::usage(error),
+            HeartbeatError::Unknown(_) => {
+                Self::not_found(error).hint("`siglum heartbeat list` shows what there is.")
+            }
+            HeartbeatError::Configured(_) => Self::failed(error)
+                .hint("`siglum config path` names the file; `pause` holds it up."),
+            HeartbeatError::StillRunning { .. } | HeartbeatError::Lost { .. } => {
+                Self::failed(error)
+            }
+        }
+    }
+}
+
+impl From<FormError> for CommandError {
+    fn from(error: FormError) -> Self {
+        Self::usage(error)
     }
 }
 

@@ -17,6 +17,8 @@ mod cx;
 mod env;
 mod error;
 mod gateway;
+#[cfg(feature = "gateway")]
+mod heartbeats;
 mod home;
 mod hook;
 mod kept;

@@ -144,6 +144,16 @@ impl GatewayClient {
         )
     }
 
+    /// Runs something now that is run on a schedule: `POST /v1/heartbeats/{name}/run`.
+    ///
+    /// # Errors
+    /// What the server says, or why there is no answer.
+    pub fn run_heartbeat(&self, name: &str, waits: &dyn Waits) -> Result<Answer, EgressError> {
+        let nothing = Value::Object(serde_json::Map::new());
+        let path = format!("/v1/heartbeats/{name}/run");
+        self.post(&path, Sent::Json(&nothing), waits)
+    }
+
     /// Hands over a batch, JSON in a zstd frame: `POST /v1/replicas`. Gives the positions of the answer.
     ///
     /// # Errors

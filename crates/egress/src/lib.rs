@@ -12,6 +12,7 @@ pub mod otlp;
 mod problem;
 mod retry;
 mod token;
+mod webhook;
 
 pub use address::{Address, AddressError, Plain};
 pub use agent::Timeouts;
@@ -19,3 +20,4 @@ pub use client::{Answer, EgressError, GatewayClient};
 pub use problem::Problem;
 pub use retry::{Once, Waits, backoff};
 pub use token::{Token, TokenError};
+pub use webhook::{WebhookError, hand_over};

@@ -14,6 +14,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::caller::Remembered;
 use crate::cors::{self, Origin};
+use crate::heartbeats::HeartbeatSettings;
 use crate::ledgers::Ledgers;
 use crate::limits::Rates;
 use crate::metrics::Metrics;
@@ -37,6 +38,7 @@ struct Inner {
     remembered: Remembered,
     policy: Policy,
     runs: Runs,
+    heartbeats: HeartbeatSettings,
     origins: Vec<Origin>,
     /// Room for bodies that are being unpacked.
     unpacking: Semaphore,
@@ -58,6 +60,7 @@ impl App {
             remembered: Remembered::default(),
             policy: settings.policy.clone(),
             runs: Runs::new(settings.runs.clone()),
+            heartbeats: settings.heartbeats.clone(),
             origins: settings.origins.clone(),
             stopping: watch::Sender::new(false),
             sealed: watch::Sender::new(0),
@@ -82,6 +85,11 @@ impl App {
 
     pub(crate) fn remembered(&self) -> &Remembered {
         &self.0.remembered
+    }
+
+    /// What is run on a schedule.
+    pub(crate) fn heartbeats(&self) -> &HeartbeatSettings {
+        &self.0.heartbeats
     }
 
     /// What contexts have of the ones before them.

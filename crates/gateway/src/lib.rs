@@ -11,6 +11,7 @@ mod body;
 mod caller;
 mod connection;
 mod cors;
+mod heartbeats;
 mod ledgers;
 mod limits;
 mod listen;
@@ -30,6 +31,7 @@ mod telemetry;
 mod wire;
 
 pub use cors::{NotAnOrigin, Origin};
+pub use heartbeats::{Configured, HeartbeatSettings};
 pub use ledgers::{Store, Written};
 pub use listen::{ServeError, serve};
 pub use mcp::{Desk, Effect, McpError, McpTool, serve_mcp};

@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 
 use crate::app::App;
 use crate::connection;
+use crate::heartbeats;
 use crate::ledgers::{Ledgers, Store, Unavailable};
 use crate::settings::Settings;
 
@@ -75,6 +76,9 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         let app = App::new(ledgers, settings);
         ready(listener.local_addr().map_err(failed)?);
         tokio::spawn(tidy(app.clone()));
+        if !settings.runs.agents.is_empty() {
+            tokio::spawn(heartbeats::watch(app.clone()));
+        }
         if !matches!(settings.store, Store::File(..)) {
             tokio::spawn(fold(app.clone()));
         }

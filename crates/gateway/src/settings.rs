@@ -6,6 +6,7 @@ use std::time::Duration;
 use siglum_domain::context::Policy;
 
 use crate::cors::Origin;
+use crate::heartbeats::HeartbeatSettings;
 use crate::ledgers::Store;
 use crate::runner::RunSettings;
 
@@ -23,6 +24,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What contexts have of the ones before them.
     pub policy: Policy,
+    /// What is run on a schedule.
+    pub heartbeats: HeartbeatSettings,
     /// Which agents may be run, and where.
     pub runs: RunSettings,
     /// Pages of these origins may ask, and no others.

@@ -11,6 +11,7 @@ pub mod cost;
 pub mod demo;
 pub mod doctor;
 pub mod forget;
+pub mod heartbeat;
 pub mod import;
 pub mod init;
 pub mod link;

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use siglum_domain::AgentName;
 use siglum_domain::context::Policy;
+use siglum_gateway::HeartbeatSettings;
 use siglum_gateway::{Limits, Origin, RunAgent, RunSettings, ServeError, Settings, Store, Written};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::heartbeats;
 use crate::platform;
 
 /// The schema of the JSON answer: one line when the gateway is ready.
@@ -78,6 +80,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             ..RunSettings::default()
         },
         policy: Policy::new(cx.config.contexts.clone()),
+        heartbeats: HeartbeatSettings {
+            configured: heartbeats::configured()?,
+            by: format!("the configuration of {}", crate::gateway::host()),
+            log: Some(cx.home.dir().join("heartbeats")),
+        },
         origins: args.allow_origin.clone(),
     };
     let ready = |address: SocketAddr| {

@@ -38,6 +38,17 @@ pub enum Isolation {
     Shared,
 }
 
+/// What is said when the agent wants to be allowed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// It is refused.
+    Refuse,
+    /// It is allowed, each time.
+    Allow,
+    /// Somebody is asked, as long as the tick may take.
+    Ask,
+}
+
 /// What the agent is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prompt {
@@ -116,6 +127,8 @@ pub struct Definition {
     pub cwd: Option<String>,
     /// Its model.
     pub model: Option<String>,
+    /// What is said when the agent wants to be allowed something.
+    pub permission: Permission,
     /// Links of each tick's session.
     pub links: Vec<Link>,
     /// Where answers go.
@@ -148,6 +161,14 @@ impl Definition {
             prompt: prompt(&form)?,
             cwd: cwd(&form)?,
             model: word("model", form.model.as_deref(), 200)?,
+            permission: match form.permissions.as_deref() {
+                None | Some("refuse") => Permission::Refuse,
+                Some("allow") => Permission::Allow,
+                Some("ask") => Permission::Ask,
+                Some(_) => {
+                    return Err(FormError::new("permissions", "one of refuse, allow, ask"));
+                }
+            },
             links: links(&form)?,
             target: target(&form)?,
             acknowledge: word("acknowledge", form.acknowledge.as_deref(), 100)?

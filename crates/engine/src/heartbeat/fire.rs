@@ -22,7 +22,7 @@ use crate::Here;
 /// How long a tick is held by whoever says that he runs it.
 pub const HOLD: Duration = Duration::from_secs(60);
 /// How many heartbeats are claimed in one transaction.
-const CLAIMS: usize = 16;
+const CLAIMS: usize = 256;
 /// How many missed times are counted one by one.
 const MISSED_MOST: u64 = 10_000;
 /// The most characters of a reason.
@@ -94,7 +94,7 @@ pub struct Used {
     pub nano_usd: u64,
 }
 
-/// Claims what is due, for a process that says who it is. What cannot be run now is told as skipped.
+/// Claims what is due and can be run here, for a process that says who it is. What cannot be run now is told as skipped.
 ///
 /// # Errors
 /// Those of the ledger; nothing was claimed then.
@@ -102,6 +102,7 @@ pub fn claim(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     by: &str,
+    can: &dyn Fn(&Definition) -> bool,
 ) -> Result<Vec<Claimed>, LedgerError> {
     let now = here.now();
     write(ledger, Durability::Disk, |tx| {
@@ -109,7 +110,8 @@ pub fn claim(
         for record in tx.due_heartbeats(now, CLAIMS)? {
             // Another machine may know its zone.
             let definition = match definition(&record) {
-                Ok(definition) => definition,
+                Ok(definition) if can(&definition) => definition,
+                Ok(_) => continue,
                 Err(error) => {
                     tracing::warn!("heartbeat {} is left out here: {error}", record.name);
                     continue;

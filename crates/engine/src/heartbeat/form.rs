@@ -43,6 +43,10 @@ pub struct Form {
     /// The model, as the agent calls it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What is said when the agent wants to be allowed something: `refuse`, `allow`, or `ask` for somebody who answers;
+    /// `refuse` if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<String>,
     /// Links of each tick's session.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, Value>,

@@ -10,23 +10,27 @@ mod deliver;
 mod error;
 mod fire;
 mod form;
+mod json;
 mod keep;
 mod overview;
 mod schedule;
+mod send;
 mod sweep;
 
 pub use answer::{is_acknowledged, read};
-pub use definition::{Definition, Isolation, Prompt, Target, TickLimits, converged};
+pub use definition::{Definition, Isolation, Permission, Prompt, Target, TickLimits, converged};
 pub use deliver::{Parcel, Undelivered, settle, take};
 pub use error::HeartbeatError;
 pub use fire::{
     Claimed, Ended, HOLD, Held, Used, ask, began, bury, claim, end, hold, is_due, tick_name,
 };
 pub use form::{Form, FormError};
+pub use json::{HeartbeatJson, TickJson, TotalJson};
 pub use keep::{Origin, Pause, definition, pause, put, remove, sync};
 pub use overview::{Overview, list, show, ticks};
 pub use schedule::Schedule;
-pub use sweep::{BY, Swept, sweep};
+pub use send::{document, to_session, to_webhook};
+pub use sweep::{BY, SWEPT_MOST, Swept, sweep};
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,9 @@ const SLICE: usize = 64;
 /// Who attaches the links of a tick's session: they pin nothing.
 pub const BY: &str = "heartbeat";
 
+/// The most ticks that go in one sweep: whoever sweeps may have others wait.
+pub const SWEPT_MOST: u64 = 1_000;
+
 /// What one sweep let go.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
@@ -37,7 +40,8 @@ const PASSING: &[&str] = &[
     "transcript",
 ];
 
-/// Lets go of the ticks that every heartbeat need not keep any more. One entry of the audit tells of all of them.
+/// Lets go of ticks that their heartbeats need not keep any more, [`SWEPT_MOST`] or a few more at most. One entry of the
+/// audit tells of all of them.
 ///
 /// # Errors
 /// Those of the ledger; what went before is gone.
@@ -49,6 +53,9 @@ pub fn sweep(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<Swept, LedgerEr
             let keep = i64::try_from(definition.keep.as_millis()).unwrap_or(i64::MAX);
             let before = here.now().plus_millis(keep.saturating_neg());
             sweep_one(ledger, &record, before, &mut swept)?;
+        }
+        if swept.ticks >= SWEPT_MOST {
+            break;
         }
     }
     if swept.ticks > 0 {
@@ -76,8 +83,8 @@ fn sweep_one(
         swept.sessions += done.sessions;
         swept.pinned += done.pinned;
         match last {
-            Some(_) => after = last,
-            None => break,
+            Some(_) if swept.ticks < SWEPT_MOST => after = last,
+            _ => break,
         }
     }
     write(ledger, Durability::Process, |tx| match record.removed_at {

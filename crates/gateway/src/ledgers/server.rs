@@ -1,5 +1,6 @@
 //! A PostgreSQL store: threads with a connection for each tenant that they met lately.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -23,6 +24,7 @@ const TENANTS: usize = 4;
 /// The threads of a server. They end when this is let go and all jobs are done.
 pub(super) struct Server {
     jobs: SyncSender<Job>,
+    url: String,
 }
 
 impl Server {
@@ -35,7 +37,22 @@ impl Server {
             let (url, taken) = (url.to_owned(), Arc::clone(&taken));
             thread::spawn(move || serve(&url, &taken));
         }
-        Ok(Self { jobs })
+        let url = url.to_owned();
+        Ok(Self { jobs, url })
+    }
+
+    /// The tenants that have heartbeats.
+    pub(super) async fn beating(&self) -> BTreeSet<Tenant> {
+        let settings = PostgresSettings::new(&self.url, Ledgers::local());
+        let listed = tokio::task::spawn_blocking(move || PostgresLedger::beating(&settings));
+        match listed.await {
+            Ok(Ok(tenants)) => tenants.into_iter().collect(),
+            Ok(Err(error)) => {
+                tracing::warn!("who has heartbeats cannot be told: {error}");
+                BTreeSet::new()
+            }
+            Err(_) => BTreeSet::new(),
+        }
     }
 
     pub(super) fn take(&self, job: Job) -> Result<(), Unavailable> {

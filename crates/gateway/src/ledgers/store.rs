@@ -1,5 +1,6 @@
 //! Where the sessions are, and the way there.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -123,6 +124,15 @@ impl Ledgers {
             Threads::File(_) => *tenant == Self::local(),
             #[cfg(feature = "postgres")]
             Threads::Server(_) => true,
+        }
+    }
+
+    /// The tenants that have heartbeats.
+    pub(crate) async fn beating(&self) -> BTreeSet<Tenant> {
+        match self.0.as_ref() {
+            Threads::File(_) => BTreeSet::from([Self::local()]),
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.beating().await,
         }
     }
 

@@ -64,6 +64,20 @@ impl PostgresLedger {
         migrate::admit(&mut link)
     }
 
+    /// The tenants that have heartbeats.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn beating(settings: &PostgresSettings) -> Result<Vec<siglum_domain::Tenant>, LedgerError> {
+        let mut link = Link::make(settings)?;
+        let listed = link
+            .client
+            .query("SELECT DISTINCT tenant FROM heartbeats", &[]);
+        let listed = listed.map_err(error::refused)?;
+        let tenant = |row: &postgres::Row| siglum_domain::Tenant::new(row.get::<_, &str>(0)).ok();
+        Ok(listed.iter().filter_map(tenant).collect())
+    }
+
     /// A connection on which a transaction was begun. One that turns out to be lost is made anew.
     fn begun(&mut self, opening: &str) -> Result<Link, LedgerError> {
         if let Some(mut link) = self.link.take().filter(|link| !link.client.is_closed()) {

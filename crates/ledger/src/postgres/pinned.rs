@@ -33,7 +33,19 @@ pub(super) const PINS: &[(&str, &str)] = &[
     ),
     (
         "fork",
-        "SELECT 1 FROM sessions WHERE tenant = $1 AND parent = $2 LIMIT 1",
+        "SELECT 1 FROM sessions WHERE tenant = $1 AND parent = $2 UNION ALL \
+         SELECT 1 FROM contexts c, contexts o WHERE c.tenant = $1 AND o.tenant = $1 AND c.session = $2 \
+         AND o.parent = c.key LIMIT 1",
+    ),
+    (
+        "route",
+        "SELECT 1 FROM contexts c, routes r WHERE c.tenant = $1 AND r.tenant = $1 AND c.session = $2 \
+         AND r.key = c.route AND r.current = c.key LIMIT 1",
+    ),
+    (
+        "route",
+        "SELECT 1 FROM contexts c, routes r WHERE c.tenant = $1 AND r.tenant = $1 AND c.session = $2 \
+         AND r.key = c.route AND r.current = c.key LIMIT 1",
     ),
     (
         "open",
@@ -59,6 +71,12 @@ pub(super) const PINS: &[(&str, &str)] = &[
 
 /// What goes with a session, in an order that leaves nothing behind that belongs to nothing.
 pub(super) const STRIPPED: &[&str] = &[
+    "DELETE FROM context_turns WHERE tenant = $1 AND context IN (SELECT key FROM contexts WHERE tenant = $1 AND session = $2)",
+    "DELETE FROM context_gaps WHERE tenant = $1 AND context IN (SELECT key FROM contexts WHERE tenant = $1 AND session = $2)",
+    "DELETE FROM context_runs WHERE tenant = $1 AND context IN (SELECT key FROM contexts WHERE tenant = $1 AND session = $2)",
+    "DELETE FROM contexts WHERE tenant = $1 AND session = $2",
+    "DELETE FROM runs WHERE tenant = $1 AND session = $2",
+    "DELETE FROM interactions WHERE tenant = $1 AND session = $2",
     "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
     "DELETE FROM documents WHERE tenant = $1 AND kind = 'session' AND document = replace($2::uuid::text, '-', '')",
     "DELETE FROM transcripts WHERE tenant = $1 AND session = $2",

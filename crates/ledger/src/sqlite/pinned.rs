@@ -28,7 +28,15 @@ pub(super) const PINS: &[(&str, &str)] = &[
         "archived",
         "SELECT 1 FROM sessions WHERE id = ?1 AND (archived_at IS NOT NULL OR quarantined IS NOT NULL)",
     ),
-    ("fork", "SELECT 1 FROM sessions WHERE parent = ?1 LIMIT 1"),
+    (
+        "fork",
+        "SELECT 1 FROM sessions WHERE parent = ?1 UNION ALL \
+         SELECT 1 FROM contexts c, contexts o WHERE c.session = ?1 AND o.parent = c.key LIMIT 1",
+    ),
+    (
+        "route",
+        "SELECT 1 FROM contexts c, routes r WHERE c.session = ?1 AND r.key = c.route AND r.current = c.key LIMIT 1",
+    ),
     (
         "open",
         "SELECT 1 FROM open_turns WHERE session = ?1 UNION ALL SELECT 1 FROM sessions WHERE id = ?1 AND head > sealed LIMIT 1",
@@ -57,6 +65,12 @@ pub(super) const PINS: &[(&str, &str)] = &[
 
 /// What goes with a session, in an order that leaves nothing behind that belongs to nothing.
 pub(super) const STRIPPED: &[&str] = &[
+    "DELETE FROM context_turns WHERE context IN (SELECT key FROM contexts WHERE session = ?1)",
+    "DELETE FROM context_gaps WHERE context IN (SELECT key FROM contexts WHERE session = ?1)",
+    "DELETE FROM context_runs WHERE context IN (SELECT key FROM contexts WHERE session = ?1)",
+    "DELETE FROM contexts WHERE session = ?1",
+    "DELETE FROM runs WHERE session = ?1",
+    "DELETE FROM interactions WHERE session = ?1",
     "DELETE FROM segments WHERE stream IN (SELECT stream FROM transcripts WHERE session = ?1)",
     "DELETE FROM documents WHERE kind = 'session' AND document = lower(hex(?1))",
     "DELETE FROM transcripts WHERE session = ?1",

@@ -76,7 +76,9 @@ impl Replica {
 
     pub(super) fn claim(&mut self, now: Timestamp) -> Vec<Claimed> {
         let by = self.name.clone();
-        self.play(now, |here, ledger| claim(here, ledger, &by).unwrap())
+        self.play(now, |here, ledger| {
+            claim(here, ledger, &by, &|_| true).unwrap()
+        })
     }
 
     /// Begins a claimed tick, with a session that is only played: one prompt, sealed.

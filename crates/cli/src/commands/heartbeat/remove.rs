@@ -1,0 +1,37 @@
+//! `siglum heartbeat remove`.
+
+use serde::Serialize;
+use siglum_domain::heartbeat::HeartbeatName;
+use siglum_engine::heartbeat;
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::store;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.heartbeat.remove/1";
+
+/// Remove a heartbeat; what became of its ticks is kept as long as it would have been
+#[derive(clap::Args)]
+pub struct Args {
+    /// The heartbeat
+    #[arg(value_name = "NAME", value_parser = super::name)]
+    name: HeartbeatName,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    heartbeat: String,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let mut ledger = store::open(cx)?;
+    heartbeat::remove(&*cx.world()?, ledger.as_mut(), &args.name, &cx.person())?;
+    let heartbeat = args.name.to_string();
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, Json { heartbeat });
+    }
+    cx.ui.status(format!("Heartbeat {heartbeat} is removed."));
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! `siglum heartbeat resume`.
+
+use serde::Serialize;
+use siglum_domain::heartbeat::HeartbeatName;
+use siglum_engine::heartbeat::{self, Pause};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::store;
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.heartbeat.resume/1";
+
+/// Let a heartbeat go on that was paused; what it missed is left out
+#[derive(clap::Args)]
+pub struct Args {
+    /// The heartbeat
+    #[arg(value_name = "NAME", value_parser = super::name)]
+    name: HeartbeatName,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    heartbeat: String,
+    /// Whether it was so before.
+    before: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let mut ledger = store::open(cx)?;
+    let world = cx.world()?;
+    let changed = heartbeat::pause(
+        &world,
+        ledger.as_mut(),
+        &args.name,
+        Pause::GoesOn,
+        &cx.person(),
+    )?;
+    if cx.ui.json {
+        let answer = Json {
+            heartbeat: args.name.to_string(),
+            before: !changed,
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    cx.ui.status(match changed {
+        true => format!("Heartbeat {} goes on.", args.name),
+        false => format!(
+            "Heartbeat {} was not paused; nothing was changed.",
+            args.name
+        ),
+    });
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! Heartbeats: what is due is claimed, run, and delivered, for as long as the gateway runs.
+//!
+//! What a tick is and what becomes of it is the engine's; here are the clock and the runner. Several gateways can look
+//! after one store: the ledger says whose a tick is.
+
+mod deliver;
+mod settings;
+mod tick;
+mod watch;
+
+pub use settings::{Configured, HeartbeatSettings};
+pub(crate) use tick::ask;
+pub(crate) use watch::watch;

@@ -1,0 +1,240 @@
+//! What is run on a schedule, and what became of it. The sign of life that a session gives is another thing.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use siglum_domain::Timestamp;
+use siglum_domain::heartbeat::HeartbeatName;
+use siglum_engine::heartbeat::{
+    self, Definition, Form, FormError, HeartbeatError, HeartbeatJson, Origin, Pause, Target,
+    TickJson,
+};
+use utoipa::ToSchema;
+
+use super::path::Path;
+use crate::app::App;
+use crate::body::Body;
+use crate::caller::Launcher;
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+
+/// Ticks of one page, and at most.
+const PAGE: usize = 50;
+const PAGE_MOST: usize = 500;
+
+impl From<HeartbeatError> for Problem {
+    fn from(error: HeartbeatError) -> Self {
+        let (code, detail) = (error.code(), error.to_string());
+        match error {
+            HeartbeatError::Unknown(_) => Self::not_found(detail),
+            HeartbeatError::Form(error) => error.into(),
+            HeartbeatError::Configured(_) => Self::conflict("heartbeat-configured", detail),
+            HeartbeatError::StillRunning { .. } => Self::conflict("heartbeat-running", detail),
+            HeartbeatError::Lost { .. } => Self::conflict(code, detail),
+            HeartbeatError::Ledger(error) => error.into(),
+        }
+    }
+}
+
+impl From<FormError> for Problem {
+    fn from(error: FormError) -> Self {
+        Self::invalid(error.field, error.rule)
+    }
+}
+
+/// A heartbeat that is to be.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewHeartbeat {
+    /// Its name: one that is there is changed.
+    #[schema(pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+    name: String,
+    /// What it is: the fields of a heartbeat in the configuration.
+    #[schema(value_type = Object)]
+    definition: Form,
+}
+
+/// All heartbeats.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Heartbeats {
+    /// By name.
+    #[schema(value_type = Vec<Object>)]
+    heartbeats: Vec<HeartbeatJson>,
+}
+
+/// What became of the ticks of a heartbeat.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Ticks {
+    /// Newest first.
+    #[schema(value_type = Vec<Object>)]
+    ticks: Vec<TickJson>,
+    /// To be given as `before` for the next page, if there is one.
+    next: Option<String>,
+}
+
+fn name(path: &Path) -> Result<HeartbeatName, Problem> {
+    HeartbeatName::new(path.text("heartbeat")?).map_err(|e| Problem::invalid(e.what, e.rule))
+}
+
+/// Lists what is run on a schedule: when it is due, how its last tick ended, what all of them came to
+#[utoipa::path(get, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "list_heartbeats",
+    security(("launcher" = [])),
+    responses((status = 200, description = "The heartbeats", body = Heartbeats), Problems))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+) -> Result<Json<Heartbeats>, Problem> {
+    let all = app
+        .ledgers()
+        .read(&caller.tenant, |_, ledger| heartbeat::list(ledger));
+    let heartbeats = all.await??.iter().map(HeartbeatJson::from).collect();
+    Ok(Json(Heartbeats { heartbeats }))
+}
+
+/// Writes down what is run on a schedule; one of this name is changed
+#[utoipa::path(post, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "put_heartbeat",
+    security(("launcher" = [])),
+    request_body = NewHeartbeat,
+    responses((status = 200, description = "The heartbeat", body = Object), Problems))]
+pub(crate) async fn put(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    Body(new): Body<NewHeartbeat>,
+) -> Result<Json<HeartbeatJson>, Problem> {
+    let name = HeartbeatName::new(new.name).map_err(|e| Problem::invalid("name", e.rule))?;
+    let definition = Definition::of(name.clone(), new.definition);
+    let definition = definition.map_err(|e| Problem::from(e).within("definition"))?;
+    if definition.target == Target::Command {
+        let rule = "a command is named in the configuration of the gateway alone";
+        return Err(Problem::invalid("definition.target", rule));
+    }
+    let by = caller.by();
+    let put = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        heartbeat::put(here, ledger, &definition, Origin::Asked, &by)?;
+        heartbeat::show(ledger, &definition.name)
+    });
+    Ok(Json(HeartbeatJson::from(&put.await??)))
+}
+
+/// Shows one thing that is run on a schedule
+#[utoipa::path(get, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "show_heartbeat",
+    security(("launcher" = [])),
+    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    responses((status = 200, description = "The heartbeat", body = Object), Problems))]
+pub(crate) async fn show(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+) -> Result<Json<HeartbeatJson>, Problem> {
+    let name = name(&path)?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        heartbeat::show(ledger, &name)
+    });
+    Ok(Json(HeartbeatJson::from(&found.await??)))
+}
+
+/// Removes what is run on a schedule; what became of its ticks is kept as long as it would have been
+#[utoipa::path(delete, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "remove_heartbeat",
+    security(("launcher" = [])),
+    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    responses((status = 204, description = "It is removed"), Problems))]
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+) -> Result<StatusCode, Problem> {
+    let (name, by) = (name(&path)?, caller.by());
+    let removed = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        heartbeat::remove(here, ledger, &name, &by)
+    });
+    removed.await??;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lists what became of each time that a heartbeat was due, newest first, page by page
+#[utoipa::path(get, path = "/v1/heartbeats/{heartbeat}/ticks", tag = "heartbeats", operation_id = "list_ticks",
+    security(("launcher" = [])),
+    params(
+        ("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$"),
+        ("before" = Option<String>, Query, description = "Before this time: what a page gives as `next`"),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
+    ),
+    responses((status = 200, description = "The ticks", body = Ticks), Problems))]
+pub(crate) async fn ticks(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+    mut query: Query,
+) -> Result<Json<Ticks>, Problem> {
+    let name = name(&path)?;
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let before: Option<Timestamp> =
+        query.parsed("before", "a time such as 2026-01-31T23:59:59Z")?;
+    query.end()?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        heartbeat::ticks(ledger, &name, before, limit)
+    });
+    let found = found.await??;
+    let next = found.last().filter(|_| found.len() == limit);
+    Ok(Json(Ticks {
+        next: next.map(|tick| tick.due.to_string()),
+        ticks: found.iter().map(TickJson::from).collect(),
+    }))
+}
+
+/// Runs a heartbeat now, whatever its schedule says
+#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/run", tag = "heartbeats", operation_id = "run_heartbeat",
+    security(("launcher" = [])),
+    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    responses((status = 202, description = "The tick, which runs", body = Object), Problems))]
+pub(crate) async fn run(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    path: Path,
+) -> Result<(StatusCode, Json<TickJson>), Problem> {
+    let name = name(&path)?;
+    let tick = crate::heartbeats::ask(&app, &caller.tenant, &name, &caller.by()).await?;
+    Ok((StatusCode::ACCEPTED, Json(TickJson::from(&tick))))
+}
+
+/// Pauses a heartbeat
+#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/pause", tag = "heartbeats", operation_id = "pause_heartbeat",
+    security(("launcher" = [])),
+    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    responses((status = 200, description = "The heartbeat", body = Object), Problems))]
+pub(crate) async fn pause(
+    State(app): State<App>,
+    caller: Launcher,
+    path: Path,
+) -> Result<Json<HeartbeatJson>, Problem> {
+    set(&app, caller, &path, Pause::Paused).await
+}
+
+/// Lets a heartbeat go on that was paused
+#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/resume", tag = "heartbeats", operation_id = "resume_heartbeat",
+    security(("launcher" = [])),
+    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    responses((status = 200, description = "The heartbeat", body = Object), Problems))]
+pub(crate) async fn resume(
+    State(app): State<App>,
+    caller: Launcher,
+    path: Path,
+) -> Result<Json<HeartbeatJson>, Problem> {
+    set(&app, caller, &path, Pause::GoesOn).await
+}
+
+async fn set(
+    app: &App,
+    Launcher(caller): Launcher,
+    path: &Path,
+    to: Pause,
+) -> Result<Json<HeartbeatJson>, Problem> {
+    let (name, by) = (name(path)?, caller.by());
+    let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        heartbeat::pause(here, ledger, &name, to, &by)?;
+        heartbeat::show(ledger, &name)
+    });
+    Ok(Json(HeartbeatJson::from(&done.await??)))
+}
