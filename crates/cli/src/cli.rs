@@ -56,6 +56,8 @@ enum Command {
     #[command(subcommand)]
     Session(commands::session::Command),
     #[command(subcommand)]
+    Context(commands::context::Command),
+    #[command(subcommand)]
     Checkpoint(commands::checkpoint::Command),
     #[command(subcommand)]
     Link(commands::link::Command),
@@ -149,6 +151,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Session(command) => commands::session::run(&command, cx),
         Command::Checkpoint(command) => commands::checkpoint::run(&command, cx),
         Command::Link(command) => commands::link::run(&command, cx),
+        Command::Context(command) => commands::context::run(&command, cx),
         Command::Token(command) => commands::token::run(&command, cx),
         Command::Audit(command) => commands::audit::run(&command, cx),
         Command::Projection(command) => commands::projection::run(&command, cx),
