@@ -59,6 +59,8 @@ enum Command {
     #[command(subcommand)]
     Session(commands::session::Command),
     #[command(subcommand)]
+    Context(commands::context::Command),
+    #[command(subcommand)]
     Checkpoint(commands::checkpoint::Command),
     #[command(subcommand)]
     Link(commands::link::Command),
@@ -158,6 +160,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Checkpoint(command) => commands::checkpoint::run(&command, cx),
         Command::Link(command) => commands::link::run(&command, cx),
         Command::Heartbeat(command) => commands::heartbeat::run(&command, cx),
+        Command::Context(command) => commands::context::run(&command, cx),
         Command::Token(command) => commands::token::run(&command, cx),
         Command::Audit(command) => commands::audit::run(&command, cx),
         Command::Projection(command) => commands::projection::run(&command, cx),

@@ -30,6 +30,9 @@ const SCHEMAS: &[Row] = &[
     (config::set::SCHEMA, of::<config::set::Json>),
     (config::unset::SCHEMA, of::<config::unset::Json>),
     (config::path::SCHEMA, of::<config::path::Json>),
+    (context::list::SCHEMA, of::<context::list::Json>),
+    (context::show::SCHEMA, of::<context::show::Json>),
+    (context::explain::SCHEMA, of::<context::explain::Json>),
     (cost::SCHEMA, of::<cost::Json>),
     (demo::wire::SCHEMA, of::<demo::wire::Json>),
     (doctor::SCHEMA, of::<doctor::Json>),
@@ -108,7 +111,7 @@ fn enveloped(name: &str, data: Schema) -> String {
     let part = |data: &mut Value, key: &str| data.as_object_mut().and_then(|o| o.remove(key));
     let (dialect, defs) = (part(&mut data, "$schema"), part(&mut data, "$defs"));
     part(&mut data, "title");
-    let whole = json!({
+    let mut whole = json!({
         "$schema": dialect,
         "title": name,
         "type": "object",
@@ -116,6 +119,8 @@ fn enveloped(name: &str, data: Schema) -> String {
         "properties": { "schema": { "const": name }, "data": data },
         "$defs": defs.unwrap_or_else(|| json!({})),
     });
+    // Which order keys have in memory depends on what else is built.
+    whole.sort_all_objects();
     serde_json::to_string_pretty(&whole).unwrap() + "\n"
 }
 

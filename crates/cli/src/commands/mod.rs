@@ -7,6 +7,7 @@ pub mod check;
 pub mod checkpoint;
 pub mod completions;
 pub mod config;
+pub mod context;
 pub mod cost;
 pub mod demo;
 pub mod doctor;

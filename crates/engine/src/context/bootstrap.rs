@@ -118,6 +118,10 @@ pub fn after_turn(here: &Here<'_>, ledger: &mut dyn Ledger, keys: &Keys, ran: &R
             known_for(here, tx, &context, key, ran.kind)?;
         }
         let at = here.now();
+        // A run that had a context to itself leaves nothing that goes on.
+        if matches!(context.cause, Cause::Tick | Cause::CronRun) {
+            tx.set_ended(context.session, Some(at))?;
+        }
         tx.put_context(&ContextRecord {
             seen_at: at,
             ..context.clone()

@@ -322,7 +322,6 @@ fn store(
     said.push(stop(&ask.key, now));
     let traced = ask
         .traced
-        .clone()
         .map(|parent| turn::Event::traced(ask.key.as_str(), parent));
     said.extend(traced.map(|event| event.observed(now)));
     write(here, ledger, keys, by, ask, &said, into)

@@ -328,6 +328,7 @@ fn ended(tx: &mut dyn Transaction, key: Option<&ContextKey>, at: Timestamp) -> O
     let Some(key) = key else { return Ok(()) };
     if let Some(before) = tx.context(key)? {
         let ended_at = Some(before.ended_at.unwrap_or(at));
+        tx.set_ended(before.session, ended_at)?;
         tx.put_context(&ContextRecord { ended_at, ..before })?;
     }
     Ok(())

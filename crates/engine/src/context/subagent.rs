@@ -207,6 +207,9 @@ pub fn subagent_ended(
             })?;
         }
         let ended_at = Some(context.ended_at.unwrap_or(at));
+        if context.prepared.is_none() {
+            tx.set_ended(context.session, ended_at)?;
+        }
         tx.put_context(&ContextRecord {
             ended_at,
             ..context

@@ -13,8 +13,9 @@ use crate::turn::between;
 
 /// How many contexts are followed, from one to the one that it came from.
 const DEEP: usize = 64;
-/// How many entries are read at once, from the end.
-const PAGE: u64 = 512;
+/// How many entries are read first, from the end, and at once at most: each page is twice as large as the one before.
+const FIRST_PAGE: u64 = 32;
+const PAGE_MOST: u64 = 512;
 /// The kind of the fact that the context was compacted.
 const COMPACTED: &str = "compacted";
 
@@ -324,8 +325,12 @@ fn own(
     let mut turns: Vec<ContextTurn> = Vec::new();
     let mut last = until;
     let mut most = look.most;
+    let mut page_size = match look.most {
+        Most::All => PAGE_MOST,
+        _ => FIRST_PAGE,
+    };
     while last >= first && last > 0 && !most.reached(&[]) {
-        let from = last.saturating_sub(PAGE - 1).max(first);
+        let from = last.saturating_sub(page_size - 1).max(first);
         let entries = between(tx, context.session, from, last)?;
         let of: Vec<ContextTurn> = tx
             .context_turns(&context.key, from - 1)?
@@ -337,6 +342,7 @@ fn own(
         pages.push(page);
         turns.extend(of);
         last = from - 1;
+        page_size = (page_size * 2).min(PAGE_MOST);
     }
     let seen: Vec<Seen> = pages.into_iter().rev().flatten().collect();
     Ok(ordered(seen, &turns))

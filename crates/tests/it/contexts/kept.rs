@@ -308,7 +308,7 @@ fn s23_a_run_is_found_by_issue_and_pull_request_and_names_its_context() {
             json!({ "cause": "tick", "links": { "issue_number": 43 } }),
         );
         for by in ["issue_number=42", "pr_number=7"] {
-            let found = host.client.get(&format!("/v1/sessions?link={by}"));
+            let found = host.client.get(&format!("/v1/sessions?{by}"));
             let found = found.is(200)["sessions"].clone();
             assert_eq!(found.as_array().unwrap().len(), 1, "{by}: {found}");
             assert_eq!(found[0]["id"], keys["session"]);

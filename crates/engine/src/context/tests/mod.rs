@@ -1,5 +1,6 @@
 //! Contexts on a real ledger.
 
+mod apart;
 mod gaps;
 mod isolation;
 mod runs;

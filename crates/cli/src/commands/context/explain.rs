@@ -1,0 +1,138 @@
+//! `siglum context explain`.
+
+use serde::Serialize;
+use siglum_domain::context::{ContextKey, Keys};
+use siglum_engine::context::{self, Origin};
+use siglum_engine::find;
+use siglum_ledger::{ContextRecord, Ledger, read};
+
+use super::{ContextJson, failed};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::store;
+use crate::ui::{Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.context.explain/1";
+
+/// Explain why a run of a context sees what it sees: its own messages, what it inherits and from where, what is missing
+#[derive(clap::Args)]
+pub struct Args {
+    /// The key of the context, or the session that it is kept in
+    #[arg(value_name = "CONTEXT")]
+    context: String,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    context: ContextJson,
+    /// What is seen, in order.
+    parts: Vec<PartJson>,
+    /// The turns that heartbeats had in it.
+    heartbeats: usize,
+    gaps: Vec<GapJson>,
+}
+
+/// Messages that are seen for one reason.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct PartJson {
+    /// `own`, `inherited`, `summary` or `open`.
+    origin: &'static str,
+    session: String,
+    first: u64,
+    last: u64,
+    messages: usize,
+    why: String,
+}
+
+/// Turns that nobody handed over.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct GapJson {
+    first: u64,
+    last: u64,
+    reason: String,
+    filled_at: Option<String>,
+    accepted_by: Option<String>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let mut ledger = store::open(cx)?;
+    let found = found(ledger.as_mut(), &args.context)?;
+    let keys = Keys {
+        route: found.route,
+        context: found.key,
+    };
+    let explained = context::explain(ledger.as_mut(), &keys).map_err(failed)?;
+    if cx.ui.json {
+        let parts = explained.parts.iter().map(|part| PartJson {
+            origin: origin(&part.origin),
+            session: part.session.to_string(),
+            first: part.first,
+            last: part.last,
+            messages: part.messages,
+            why: part.why.clone(),
+        });
+        let gaps = explained.gaps.iter().map(|gap| GapJson {
+            first: gap.first,
+            last: gap.last,
+            reason: gap.reason.clone(),
+            filled_at: gap.filled_at.map(|at| at.to_string()),
+            accepted_by: gap.accepted.as_ref().map(|(_, by)| by.clone()),
+        });
+        let json = Json {
+            context: ContextJson::from(&explained.context),
+            parts: parts.collect(),
+            heartbeats: explained.heartbeats,
+            gaps: gaps.collect(),
+        };
+        return cx.ui.json(SCHEMA, json);
+    }
+    let mut table = Table::new(vec!["SESSION", "ENTRIES", "MESSAGES", "WHY"]);
+    for part in &explained.parts {
+        table.row(vec![
+            Cell::styled(Style::Id, part.session.short()),
+            Cell::plain(format!("{}-{}", part.first, part.last)),
+            Cell::plain(part.messages.to_string()),
+            Cell::plain(&part.why),
+        ]);
+    }
+    match explained.parts.is_empty() {
+        true => cx
+            .ui
+            .status("A run of this context sees nothing of before."),
+        false => cx.ui.table(&table)?,
+    }
+    for gap in explained.gaps.iter().filter(|gap| gap.is_open()) {
+        let (first, last) = (gap.first, gap.last);
+        cx.ui.status(format!(
+            "Positions {first} to {last} are missing: {}.",
+            gap.reason
+        ));
+    }
+    Ok(())
+}
+
+const fn origin(origin: &Origin) -> &'static str {
+    match origin {
+        Origin::Own => "own",
+        Origin::Inherited { .. } => "inherited",
+        Origin::Summary { .. } => "summary",
+        Origin::Open => "open",
+    }
+}
+
+/// The context of a key, or the one that is kept in a session.
+fn found(ledger: &mut dyn Ledger, text: &str) -> Result<ContextRecord, CommandError> {
+    if let Ok(key) = ContextKey::new(text)
+        && let Some(context) = read(ledger, |tx| tx.context(&key))?
+    {
+        return Ok(context);
+    }
+    let session = find::session(ledger, text)?;
+    let context = read(ledger, |tx| tx.context_of_session(session))?;
+    context.ok_or_else(|| {
+        CommandError::not_found(format!("session {} keeps no context", session.short()))
+            .hint("`siglum context list` lists the routes.")
+    })
+}

@@ -1,0 +1,73 @@
+//! `siglum context list`.
+
+use serde::Serialize;
+use siglum_domain::Timestamp;
+use siglum_engine::context;
+use siglum_ledger::RouteRecord;
+
+use super::{RouteJson, failed};
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::store;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.context.list/1";
+
+/// List routes: how many runs each had, when it was last heard of, how its last run ended
+#[derive(clap::Args)]
+pub struct Args {
+    /// At most this many; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    routes: Vec<RouteJson>,
+    /// Whether there are more than were asked for.
+    more: bool,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let mut ledger = store::open(cx)?;
+    let limit = match args.limit {
+        0 => u32::MAX as usize,
+        n => n,
+    };
+    let found = context::routes(ledger.as_mut(), None, limit.saturating_add(1));
+    let mut routes = found.map_err(failed)?;
+    let more = routes.len() > limit;
+    routes.truncate(limit);
+    if cx.ui.json {
+        let routes = routes.iter().map(RouteJson::from).collect();
+        return cx.ui.json(SCHEMA, Json { routes, more });
+    }
+    if routes.is_empty() {
+        cx.ui.status("No run of an agent was given a context yet.");
+        return Ok(());
+    }
+    cx.ui.table(&table(&routes, clock::now()))?;
+    if more {
+        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+    }
+    Ok(())
+}
+
+fn table(routes: &[RouteRecord], now: Timestamp) -> Table {
+    let mut table = Table::new(vec!["RUNS", "HEARD", "LAST", "AGENT", "ROUTE"]);
+    for route in routes {
+        let last = route.last.as_ref();
+        let outcome = last.and_then(|last| last.outcome.as_deref());
+        table.row(vec![
+            Cell::plain(route.runs.to_string()),
+            Cell::styled(Style::Time, ui::ago(route.seen_at, now)),
+            Cell::plain(outcome.unwrap_or("-")),
+            Cell::styled(Style::Agent, route.agent.to_string()),
+            Cell::plain(route.key.to_string()),
+        ]);
+    }
+    table
+}

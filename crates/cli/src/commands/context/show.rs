@@ -1,0 +1,81 @@
+//! `siglum context show`.
+
+use serde::Serialize;
+use siglum_domain::context::RouteKey;
+use siglum_engine::context;
+
+use super::{ContextJson, RouteJson, failed};
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::store;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.context.show/1";
+
+/// Show a route: the last of its contexts, newest first, and which one its ordinary runs see
+#[derive(clap::Args)]
+pub struct Args {
+    /// The key of the route
+    #[arg(value_name = "ROUTE", value_parser = key)]
+    route: RouteKey,
+}
+
+fn key(text: &str) -> Result<RouteKey, String> {
+    RouteKey::new(text).map_err(|e| e.rule.to_owned())
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    route: RouteJson,
+    /// The last hundred, newest first.
+    contexts: Vec<ContextJson>,
+    /// When it went over to another context, newest first; the last hundred.
+    moves: Vec<MoveJson>,
+}
+
+/// A route went over to another context.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct MoveJson {
+    at: String,
+    by: String,
+    from: Option<String>,
+    to: String,
+    cause: String,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let mut ledger = store::open(cx)?;
+    let shown = context::route(ledger.as_mut(), &args.route).map_err(failed)?;
+    if cx.ui.json {
+        let moves = shown.moves.iter().map(|moved| MoveJson {
+            at: moved.at.to_string(),
+            by: moved.by.clone(),
+            from: moved.from.as_ref().map(ToString::to_string),
+            to: moved.to.to_string(),
+            cause: moved.cause.to_string(),
+        });
+        let json = Json {
+            route: RouteJson::from(&shown.route),
+            contexts: shown.contexts.iter().map(ContextJson::from).collect(),
+            moves: moves.collect(),
+        };
+        return cx.ui.json(SCHEMA, json);
+    }
+    let now = clock::now();
+    let mut table = Table::new(vec!["SESSION", "CAUSE", "INHERITS", "HEARD", "CONTEXT"]);
+    for context in &shown.contexts {
+        let current = shown.route.current.as_ref() == Some(&context.key);
+        let mark = if current { " (current)" } else { "" };
+        table.row(vec![
+            Cell::styled(Style::Id, context.session.short()),
+            Cell::plain(context.cause.to_string()),
+            Cell::plain(context.inherit.to_string()),
+            Cell::styled(Style::Time, ui::ago(context.seen_at, now)),
+            Cell::plain(format!("{}{mark}", context.key)),
+        ]);
+    }
+    cx.ui.table(&table)
+}
