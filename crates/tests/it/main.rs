@@ -33,6 +33,7 @@ mod history_forms;
 mod integrity;
 mod kills;
 mod launching;
+mod mcp;
 mod otel;
 mod people;
 mod pipelines;
