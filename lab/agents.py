@@ -33,7 +33,23 @@ def hooks_of(run, events, timeout):
             for event in events}
 
 
+def program(name):
+    """A program of the lab's, from its variable."""
+    found = os.environ.get("LAB_" + name)
+    if not found:
+        raise SystemExit(f"set LAB_{name}; `cargo xtask lab path` prints it")
+    return found
+
+
 class Agent:
+    def acp(self, run):
+        """The command that speaks the Agent Client Protocol on its pipes."""
+        raise SystemExit(f"{self.folder} is not driven over the Agent Client Protocol here")
+
+    def acp_env(self, run):
+        """What its adapter reads besides."""
+        return {}
+
     def session_id(self, run):
         """The session of the last hook call."""
         for event in reversed(run.events()):
@@ -74,6 +90,12 @@ class Claude(Agent):
                    "resume": ["--resume", session], "prompt": ["--resume", session],
                    "fork": ["--resume", session, "--fork-session"]}
         return command + options[kind]
+
+    def acp(self, run):
+        return ["node", program("CLAUDE_ACP")]
+
+    def acp_env(self, run):
+        return {"CLAUDE_CODE_EXECUTABLE": run.program}
 
     def transcripts(self, run):
         return sorted((Path(run.home) / ".claude" / "projects").rglob("*.jsonl"))
@@ -132,6 +154,12 @@ trust_level = "trusted"
                    "prompt": ["resume", session], "fork": ["fork", session]}
         return command + options[kind] + [prompt]
 
+    def acp(self, run):
+        return ["node", program("CODEX_ACP")]
+
+    def acp_env(self, run):
+        return {"CODEX_PATH": run.program, "NO_BROWSER": "1"}
+
     def transcripts(self, run):
         return sorted((run.home / ".codex" / "sessions").rglob("*.jsonl"))
 
@@ -164,6 +192,9 @@ class Gemini(Agent):
         options = {"new": [], "id": ["--session-id", session], "continue": ["--resume", "latest"],
                    "resume": ["--resume", session], "prompt": ["--resume", session]}
         return command + options[kind] + ["-p", prompt]
+
+    def acp(self, run):
+        return ["node", run.program, "--acp", "--skip-trust", "-m", "gemini-2.5-flash"]
 
     def transcripts(self, run):
         return sorted((run.home / ".gemini" / "tmp").rglob("*.jsonl"))
@@ -254,6 +285,9 @@ class OpenCode(Agent):
                    "prompt": ["--session", session], "fork": ["--session", session, "--fork"]}
         return command + options[kind] + [prompt]
 
+    def acp(self, run):
+        return [run.program, "acp"]
+
     def session_id(self, run):
         said = "\n".join(path.read_text("utf-8", "replace") for path in sorted(run.dir.glob("step*.out")))
         found = re.findall(r'"sessionID":"(ses_\w+)"', said)
@@ -263,5 +297,40 @@ class OpenCode(Agent):
         return sorted((run.home / ".local" / "share" / "opencode").glob("*.db"))
 
 
+class Pi(Agent):
+    """Has extensions in TypeScript in place of hooks; its session is read from its files."""
+    folder = "pi"
+
+    def configure(self, run, server):
+        home = run.home / ".pi" / "agent"
+        lab = {"baseUrl": server.url("/v1"), "api": "openai-completions", "apiKey": "dummy",
+               "models": [{"id": "fake-model"}]}
+        write_json(home / "models.json", {"providers": {"lab": lab}})
+        write_json(home / "settings.json", {"defaultProvider": "lab", "defaultModel": "fake-model",
+                                            "enableInstallTelemetry": False})
+
+    def env(self, run, server):
+        return {"PI_OFFLINE": "1", "PI_TELEMETRY": "0"}
+
+    def command(self, run, kind, prompt, session):
+        command = ["node", run.program, "-p", "--mode", "json", "--model", "lab/fake-model"]
+        options = {"new": [], "id": ["--session-id", session], "continue": ["--continue"],
+                   "resume": ["--session", session], "prompt": ["--session", session], "fork": ["--fork", session]}
+        return command + options[kind] + [prompt]
+
+    def acp(self, run):
+        return ["node", program("PI_ACP")]
+
+    def acp_env(self, run):
+        return {"PI_ACP_PI_COMMAND": run.program}
+
+    def session_id(self, run):
+        found = self.transcripts(run)
+        return json.loads(found[-1].read_text().splitlines()[0])["id"] if found else None
+
+    def transcripts(self, run):
+        return sorted((run.home / ".pi" / "agent" / "sessions").rglob("*.jsonl"))
+
+
 AGENTS = {"claude": Claude, "codex": Codex, "gemini": Gemini, "qwen": Qwen, "copilot": Copilot,
-          "opencode": OpenCode}
+          "opencode": OpenCode, "pi": Pi}

@@ -145,6 +145,10 @@ id!(
     ObservationId, "evt", "event"
 );
 id!(
+    /// One question of an agent to whoever it works for.
+    InteractionId, "int", "interaction"
+);
+id!(
     /// One credential of the gateway, without its secret.
     TokenId, "tok", "token"
 );

@@ -10,9 +10,11 @@ pub mod audit;
 pub mod commit;
 pub mod context;
 pub mod digest;
+pub mod envelope;
 pub mod evidence;
 pub mod fold;
 pub mod grammar;
+pub mod heartbeat;
 pub mod id;
 pub mod intake;
 pub mod link;
@@ -33,7 +35,8 @@ pub use grammar::{
     AgentName, ConversationId, GrammarError, NativeId, Oid, Tenant, TokenName, TurnKey,
 };
 pub use id::{
-    CheckpointId, IdSource, LedgerId, ObservationId, RepositoryId, SessionId, TokenId, TurnId,
+    CheckpointId, IdSource, InteractionId, LedgerId, ObservationId, RepositoryId, SessionId,
+    TokenId, TurnId,
 };
 pub use redact::Redacted;
 pub use time::Timestamp;

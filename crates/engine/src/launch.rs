@@ -67,7 +67,13 @@ pub fn standing(
     for record in tx.statements_of_session(session)? {
         match record.statement {
             Statement::Launched { launch, .. } => {
-                launched.get_or_insert((launch, record.by));
+                // A driven session is launched again for each process that its agent runs in. What another machine
+                // launched proves nothing here, and takes nothing back.
+                let own = !launch.digest.is_empty();
+                if own || launched.is_none() {
+                    launched = Some((launch, record.by));
+                    (claimed, ended) = (None, None);
+                }
             }
             Statement::Claimed { claim, .. } => {
                 claimed.get_or_insert(claim);
@@ -303,6 +309,9 @@ pub fn end(
         let Some(standing) = standing(tx, session)?.filter(|s| s.end.is_none()) else {
             return Ok(());
         };
+        if tx.session(session)?.is_some_and(|s| s.mode == Mode::Driven) {
+            return stop(tx, at, session, &standing.by, end);
+        }
         let (end, worktree) = (end.clone(), worktree.cloned());
         let reason = words(&end);
         let actor = match end {
@@ -328,6 +337,23 @@ pub fn end(
         audit::record(tx, here, &entry)?;
         Ok(())
     })
+}
+
+/// The process of a driven session is over, and the session is not.
+fn stop(
+    tx: &mut dyn Transaction,
+    at: Timestamp,
+    session: SessionId,
+    by: &str,
+    end: &LaunchEnd,
+) -> Result<(), LedgerError> {
+    let ended = Statement::LaunchEnded {
+        session,
+        end: end.clone(),
+        worktree: None,
+    };
+    tx.end_calls(session)?;
+    tx.state(at, by, "runner", &ended).map(drop)
 }
 
 /// Writes down which of these launches are lost: their launcher is dead and said nothing. Returns

@@ -14,7 +14,7 @@ use siglum_ledger::{
 
 use crate::launch::{self, Taken};
 use crate::world::salt;
-use crate::{calls, ingest, landing, late, moves};
+use crate::{calls, evidence, ingest, landing, late, moves};
 
 /// Within which time several ends of a session are one, in milliseconds.
 const ENDS_TOGETHER_MS: i64 = 5_000;
@@ -52,6 +52,12 @@ pub(crate) fn record_from(
     origin: SessionOrigin,
 ) -> Result<SessionId, LedgerError> {
     let identity = resolve(tx, home, ids, at, matter, origin)?;
+    if let Some(record) = tx.session(identity.session)?
+        && record.mode == Mode::Driven
+    {
+        evidence::take(tx, ids, at, identity, matter)?;
+        return Ok(identity.session);
+    }
     want_transcript(tx, identity.session, matter)?;
     let matter = &*calls::named(tx, identity.session, matter)?;
     for observation in &matter.observations {
@@ -391,6 +397,10 @@ fn turn_of(
         observation.fact,
         Fact::SessionStarted { .. } | Fact::SessionEnded { .. }
     );
+    // The names of turns are the driver's in a session that has one.
+    if let Some(open) = tx.open_turn(session)? {
+        return Ok(Some(open.id).filter(|_| !outside));
+    }
     match (&observation.turn, &observation.fact) {
         _ if outside => Ok(None),
         (Some(native), _) => tx

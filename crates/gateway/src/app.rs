@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use siglum_domain::context::Policy;
@@ -13,12 +13,17 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::caller::Remembered;
+use crate::cors::{self, Origin};
 use crate::ledgers::Ledgers;
 use crate::limits::Rates;
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::problem::Problem;
-use crate::settings::Limits;
+use crate::runner::Runs;
+use crate::settings::{Limits, Settings};
+
+/// What answers when a run has ended.
+const RUNS: [&str; 2] = ["/v1/messages", "/v1/sessions/{session}/messages"];
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -31,6 +36,8 @@ struct Inner {
     metrics: Metrics,
     remembered: Remembered,
     policy: Policy,
+    runs: Runs,
+    origins: Vec<Origin>,
     /// Room for bodies that are being unpacked.
     unpacking: Semaphore,
     /// Turned to true when the gateway is told to stop.
@@ -40,7 +47,8 @@ struct Inner {
 }
 
 impl App {
-    pub(crate) fn new(ledgers: Ledgers, limits: Limits, policy: Policy) -> Self {
+    pub(crate) fn new(ledgers: Ledgers, settings: &Settings) -> Self {
+        let limits = settings.limits;
         Self(Arc::new(Inner {
             rates: Rates::new(&limits),
             unpacking: Semaphore::new(limits.unpackers.max(1)),
@@ -48,7 +56,9 @@ impl App {
             limits,
             metrics: Metrics::default(),
             remembered: Remembered::default(),
-            policy,
+            policy: settings.policy.clone(),
+            runs: Runs::new(settings.runs.clone()),
+            origins: settings.origins.clone(),
             stopping: watch::Sender::new(false),
             sealed: watch::Sender::new(0),
         }))
@@ -77,6 +87,11 @@ impl App {
     /// What contexts have of the ones before them.
     pub(crate) fn policy(&self) -> &Policy {
         &self.0.policy
+    }
+
+    /// The runs of agents that go on here.
+    pub(crate) fn runs(&self) -> &Runs {
+        &self.0.runs
     }
 
     /// Waits for room to unpack a body in.
@@ -108,7 +123,7 @@ impl App {
         let (router, _) = openapi::routes().split_for_parts();
         #[cfg(feature = "grpc")]
         let router = router.merge(crate::telemetry::grpc::routes());
-        router
+        let router = router
             .fallback(|| async {
                 Problem::not_found("there is no such route; see /v1/openapi.json")
             })
@@ -117,8 +132,13 @@ impl App {
                 tracing::error!("a handler panicked");
                 Problem::internal().into_response()
             }))
-            .layer(from_fn_with_state(self.clone(), watched))
-            .with_state(self.clone())
+            .layer(from_fn_with_state(self.clone(), watched));
+        // Outermost, so that a page is told of each refusal, and a browser's question needs no token.
+        let router = match cors::layer(&self.0.origins) {
+            Some(layer) => router.layer(layer),
+            None => router,
+        };
+        router.with_state(self.clone())
     }
 }
 
@@ -139,7 +159,11 @@ async fn watched(State(app): State<App>, request: Request, next: Next) -> Respon
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("none", MatchedPath::as_str).to_owned();
     let wait = app.limits().request_wait;
-    let answered = tokio::time::timeout(wait, next.run(request)).await;
+    let answered = match method == Method::POST && RUNS.contains(&route.as_str()) {
+        // The body has its own time, and a run its own limits.
+        true => Ok(next.run(request).await),
+        false => tokio::time::timeout(wait, next.run(request)).await,
+    };
     let mut response = answered.unwrap_or_else(|_| Problem::too_slow().into_response());
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

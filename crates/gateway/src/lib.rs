@@ -5,26 +5,34 @@
 //! ask of the engine runs on threads that have a ledger each.
 #![warn(missing_docs)]
 
+mod addressed;
 mod app;
 mod body;
 mod caller;
 mod connection;
+mod cors;
 mod ledgers;
 mod limits;
 mod listen;
+mod messages;
 mod mcp;
 mod metrics;
+mod naming;
 mod openapi;
 mod problem;
 mod query;
 mod routes;
+mod run_answer;
+mod runner;
 mod settings;
 mod stream;
 mod telemetry;
 mod wire;
 
+pub use cors::{NotAnOrigin, Origin};
 pub use ledgers::{Store, Written};
 pub use listen::{ServeError, serve};
 pub use mcp::{Desk, Effect, McpError, McpTool, serve_mcp};
 pub use openapi::document;
+pub use runner::{Handed, Handing, Over, RunAgent, RunSettings};
 pub use settings::{Limits, Settings};

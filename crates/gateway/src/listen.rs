@@ -72,7 +72,7 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         let listener = TcpListener::bind(settings.listen).await;
         let failed = |error| ServeError::Listen(settings.listen, error);
         let listener = listener.map_err(failed)?;
-        let app = App::new(ledgers, settings.limits, settings.policy.clone());
+        let app = App::new(ledgers, settings);
         ready(listener.local_addr().map_err(failed)?);
         tokio::spawn(tidy(app.clone()));
         if !matches!(settings.store, Store::File(..)) {
@@ -126,7 +126,11 @@ async fn accept_all(app: &App, listener: TcpListener, stop: impl Future<Output =
     // Whoever comes now is refused, and goes to another gateway, instead of waiting in the queue of this one.
     drop(listener);
     app.stop();
-    let finished = tokio::time::timeout(app.limits().grace, open.shutdown()).await;
+    let ended = async {
+        // Those who follow a run are told how it ended.
+        tokio::join!(open.shutdown(), app.runs().end());
+    };
+    let finished = tokio::time::timeout(app.limits().grace, ended).await;
     if finished.is_err() {
         tracing::warn!("connections were cut off that did not end in time");
     }

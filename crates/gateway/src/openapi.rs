@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::problem::Told;
 use crate::routes::*;
-use crate::wire::LabelAsked;
+use crate::wire::{LabelAsked, RunEventTold};
 
 /// Why a request may be refused, or fail: the same for all routes.
 pub(crate) struct Problems;
@@ -78,7 +78,7 @@ fn response(text: &str) -> Response {
         description = "Sessions, turns, checkpoints and audit of coding agents. Identity is resolved once, carried everywhere, and never guessed.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
-    components(schemas(Told, LabelAsked)),
+    components(schemas(Told, LabelAsked, RunEventTold)),
     modifiers(&Credentials)
 )]
 struct Document;
@@ -127,6 +127,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(log::read_log))
         .routes(routes!(log::receipts))
         .routes(routes!(log::stream))
+        .routes(routes!(messages::send))
+        .routes(routes!(messages::send_to, running::history))
+        .routes(routes!(running::stream))
+        .routes(routes!(running::cancel))
+        .routes(routes!(interactions::list))
+        .routes(routes!(interactions::answer))
         .routes(routes!(turns::lease))
         .routes(routes!(turns::renew))
         .routes(routes!(turns::release))

@@ -163,6 +163,17 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, code, title, detail.into())
     }
 
+    /// An agent does not do what it should.
+    pub(crate) fn agent(code: &'static str, detail: impl Into<String>) -> Self {
+        let title = "the agent does not do what it should";
+        Self::new(StatusCode::BAD_GATEWAY, code, title, detail.into())
+    }
+
+    /// Something that goes on is in the way.
+    pub(crate) fn stopping() -> Self {
+        Self::unavailable("stopping", "this gateway is about to stop".to_owned())
+    }
+
     pub(crate) fn rate_limited(what: &str, seconds: u64) -> Self {
         let mut problem = Self::new(
             StatusCode::TOO_MANY_REQUESTS,

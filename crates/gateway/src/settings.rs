@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use siglum_domain::context::Policy;
 
+use crate::cors::Origin;
 use crate::ledgers::Store;
+use crate::runner::RunSettings;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -21,6 +23,10 @@ pub struct Settings {
     pub limits: Limits,
     /// What contexts have of the ones before them.
     pub policy: Policy,
+    /// Which agents may be run, and where.
+    pub runs: RunSettings,
+    /// Pages of these origins may ask, and no others.
+    pub origins: Vec<Origin>,
 }
 
 /// How much the gateway takes and does at once. What is above is refused with a word about it.

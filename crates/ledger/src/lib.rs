@@ -4,7 +4,7 @@
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
 //! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`],
-//! [`Contexts`].
+//! [`Contexts`], [`Heartbeats`], [`Runs`].
 //! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
@@ -16,6 +16,7 @@ pub mod conformance;
 mod contexts;
 mod error;
 mod forgetting;
+mod heartbeats;
 mod integrity;
 mod launch;
 mod pipelines;
@@ -26,6 +27,7 @@ mod record;
 mod replicas;
 mod requests;
 mod row;
+mod runs;
 mod schema;
 mod spool;
 pub mod sqlite;
@@ -43,6 +45,7 @@ pub use contexts::{
 };
 pub use error::LedgerError;
 pub use forgetting::Forgetting;
+pub use heartbeats::{HeartbeatRecord, Heartbeats, TickRecord, TickTotal};
 pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
 pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]
@@ -55,6 +58,7 @@ pub use replicas::{
 };
 pub use requests::{RequestRecord, Requests};
 pub use row::LogRow;
+pub use runs::{InteractionOption, InteractionRecord, RunEnd, RunRecord, Runs, Settlement};
 pub use spool::{Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
 pub use telemetry::{Depth, ForwardRecord, Telemetry, TelemetryBatch, UnassignedRecord};

@@ -8,8 +8,8 @@ use siglum_domain::observation::{Observation, Source};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{
-    AgentName, CheckpointId, LedgerId, NativeId, ObservationId, Oid, RepositoryId, SessionId,
-    Timestamp, TurnId,
+    AgentName, CheckpointId, ConversationId, LedgerId, NativeId, ObservationId, Oid, RepositoryId,
+    SessionId, Timestamp, TurnId,
 };
 
 use crate::LedgerError;
@@ -17,12 +17,14 @@ use crate::access::Access;
 use crate::audit::Audit;
 use crate::contexts::Contexts;
 use crate::forgetting::Forgetting;
+use crate::heartbeats::Heartbeats;
 use crate::integrity::Integrity;
 use crate::pipelines::Pipelines;
 use crate::projections::Projections;
 use crate::record::*;
 use crate::replicas::Replicas;
 use crate::requests::Requests;
+use crate::runs::Runs;
 use crate::telemetry::Telemetry;
 use crate::turns::Turns;
 use crate::usage::Usages;
@@ -137,7 +139,9 @@ pub trait Transaction:
     + Requests
     + Usages
     + Telemetry
+    + Heartbeats
     + Contexts
+    + Runs
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.
@@ -269,6 +273,9 @@ pub trait Sessions {
     ) -> Result<()>;
     /// Says which agent runs a session that was launched without a word about it.
     fn set_agent(&mut self, session: SessionId, agent: &AgentName) -> Result<()>;
+    /// Says what the outside world calls a session of which nobody could say that when it was made.
+    fn set_conversation(&mut self, session: SessionId, conversation: &ConversationId)
+    -> Result<()>;
     /// Says when a session ended, or that it goes on.
     fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()>;
     /// Says that nobody can tell from here whether a session runs, and that it has been silent for

@@ -7,6 +7,7 @@
 pub mod clock;
 mod procfs;
 mod ps;
+pub mod tree;
 
 use std::sync::OnceLock;
 
@@ -91,11 +92,16 @@ pub struct ProcessPaths {
 /// This process; nothing where the system does not tell.
 #[must_use]
 pub fn own() -> Option<ProcessIdentity> {
+    process(std::process::id())
+}
+
+/// A process by its number; nothing where the system does not tell, or there is none.
+#[must_use]
+pub fn process(pid: u32) -> Option<ProcessIdentity> {
     let here = machine();
     if !procfs::available() {
         return None;
     }
-    let pid = std::process::id();
     Some(ProcessIdentity {
         host: here.host.clone(),
         boot: here.boot.clone(),

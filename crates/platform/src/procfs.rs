@@ -67,6 +67,30 @@ pub(super) fn start_time(pid: u32) -> Option<u64> {
     stat(pid).filter(|s| !s.ended).map(|s| s.start)
 }
 
+/// The processes below one, with when each started; at most so many.
+pub(super) fn below(top: u32, most: usize) -> Vec<(u32, u64)> {
+    let Ok(all) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let number = |name: &str| name.parse::<u32>().ok();
+    let all: Vec<(u32, Stat)> = all
+        .flatten()
+        .filter_map(|e| number(&e.file_name().to_string_lossy()))
+        .filter_map(|pid| Some((pid, stat(pid)?)))
+        .collect();
+    let mut found: Vec<(u32, u64)> = Vec::new();
+    let mut above = vec![top];
+    while let Some(parent) = above.pop() {
+        for (pid, stat) in all.iter().filter(|(_, stat)| stat.parent == parent) {
+            if found.len() < most && *pid != top && found.iter().all(|(known, _)| known != pid) {
+                found.push((*pid, stat.start));
+                above.push(*pid);
+            }
+        }
+    }
+    found
+}
+
 /// Walks from a process up to the first one, bounded, and safe against loops and parents that vanish
 /// meanwhile.
 pub(super) fn chain(machine: &Machine, from: u32) -> (Chain, Vec<ProcessPaths>) {

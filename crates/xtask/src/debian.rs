@@ -18,6 +18,9 @@ pub(crate) const BLACKBOX: &[Need] = &[
 /// What real agents need besides.
 pub(crate) const AGENTS: &[Need] = &[("npm", "npm"), ("ip", "iproute2")];
 
+/// What drives a page.
+pub(crate) const BROWSER: &[Need] = &[("npm", "npm"), ("chromium", "chromium")];
+
 /// Makes sure that all programs are there; installs the missing ones when run as root.
 pub(crate) fn ensure(needs: &[Need]) -> Result<(), Failure> {
     let mut packages: Vec<&str> = needs

@@ -5,65 +5,20 @@ use std::process::Command;
 
 use crate::{Failure, debian, programs, workspace};
 
+/// The packages, and their programs.
+mod packages;
+
+use packages::{AGENTS, OPENCODE, Package};
+
 const NODE: &str = "26.10.0";
 /// What checks and builds the client in TypeScript: as its `package.json` says.
 const TYPESCRIPT: [(&str, &str); 2] = [("typescript", "5.9.3"), ("@types/node", "24.10.1")];
-
-/// An agent as npm knows it.
-struct Package {
-    /// The name of its folder and of its variable.
-    agent: &'static str,
-    name: &'static str,
-    version: &'static str,
-    /// Its program below `node_modules`; `{arch}` and `{triple}` stand for this machine.
-    program: &'static str,
-}
 
 /// The release of OpenClaw that the plug-in is shown with.
 const OPENCLAW: &str = "2026.9.6";
 
 /// What OpenCode would install by npm at its start, where there is no network then.
 const PLUGIN: &str = "@opencode-ai/plugin";
-
-const AGENTS: [Package; 6] = [
-    Package {
-        agent: "claude",
-        name: "@anthropic-ai/claude-code",
-        version: "2.1.329",
-        program: "@anthropic-ai/claude-code-linux-{arch}/claude",
-    },
-    Package {
-        agent: "codex",
-        name: "@openai/codex",
-        version: "0.169.0",
-        program: "@openai/codex-linux-{arch}/vendor/{triple}-unknown-linux-musl/bin/codex",
-    },
-    Package {
-        agent: "gemini",
-        name: "@google/gemini-cli",
-        version: "0.61.0",
-        program: "@google/gemini-cli/bundle/gemini.js",
-    },
-    Package {
-        agent: "qwen",
-        name: "@qwen-code/qwen-code",
-        version: "0.24.4",
-        program: "@qwen-code/qwen-code/cli-entry.js",
-    },
-    Package {
-        agent: "copilot",
-        name: "@github/copilot",
-        version: "1.0.102",
-        program: "@github/copilot-linux-{arch}/copilot",
-    },
-    Package {
-        agent: OPENCODE,
-        name: "opencode-ai",
-        version: "1.18.33",
-        program: "opencode-linux-{arch}/bin/opencode",
-    },
-];
-const OPENCODE: &str = "opencode";
 
 /// Where the lab's parts are.
 pub(crate) struct Lab {
@@ -84,8 +39,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         (Some("path"), []) => Lab::at(&cache()?).map(|lab| lab.print()),
         (Some("run"), [_, _, ..]) => script("lab.py", &[&["run".to_owned()], rest].concat()),
         (Some("record"), [_]) => script("record.py", rest),
+        (Some("acp"), [_, _, ..]) => script("acp_client.py", rest),
+        (Some("record-acp"), [_]) => script("record_acp.py", rest),
         _ => Err(Failure::Usage(
-            "lab install, path, run AGENT STEP… or record DIR".to_owned(),
+            "lab install, path, run AGENT STEP…, record DIR, acp AGENT STEP… or record-acp DIR"
+                .to_owned(),
         )),
     }
 }
@@ -124,11 +82,10 @@ fn install_node(lab: &Lab) -> Result<(), Failure> {
 }
 
 fn install_plugin(lab: &Lab) -> Result<(), Failure> {
-    let opencode = lab.agents.iter().find(|(p, _)| p.agent == OPENCODE);
-    let Some((opencode, _)) = opencode.filter(|_| !lab.plugin.join("node_modules").is_dir()) else {
+    if lab.plugin.join("node_modules").is_dir() {
         return Ok(());
-    };
-    let wanted = format!("{PLUGIN}@{}", opencode.version);
+    }
+    let wanted = format!("{PLUGIN}@{}", OPENCODE.version);
     npm(&lab.plugin, &[wanted], Some(&lab.node))
 }
 
@@ -163,6 +120,35 @@ pub(crate) fn openclaw() -> Result<[(&'static str, PathBuf); 2], Failure> {
     Ok([("LAB_OPENCLAW", program), ("LAB_NODE", lab.node)])
 }
 
+/// Installs what the page of the front-end tests is made of, at the versions of its lock file, and gives the directory
+/// with it and that of `node`.
+pub(crate) fn front_end() -> Result<(PathBuf, PathBuf), Failure> {
+    let lab = Lab::at(&cache()?)?;
+    install_node(&lab)?;
+    let sources = workspace::root().join("lab/front_end");
+    let lock = sources.join("package-lock.json");
+    let unread = |e: std::io::Error| Failure::new(format!("{}: {e}", lock.display()));
+    let wanted = std::fs::read(&lock).map_err(unread)?;
+    let folder = lab.cache.join("front-end");
+    // What was installed last, whole, says so.
+    let done = folder.join("installed.json");
+    if std::fs::read(&done).is_ok_and(|installed| installed == wanted) {
+        return Ok((folder.join("node_modules"), lab.node));
+    }
+    let fail = |e: std::io::Error| Failure::new(format!("{}: {e}", folder.display()));
+    std::fs::create_dir_all(&folder).map_err(fail)?;
+    for file in ["package.json", "package-lock.json"] {
+        std::fs::copy(sources.join(file), folder.join(file)).map_err(fail)?;
+    }
+    let mut npm = programs::program("npm");
+    npm.current_dir(&folder)
+        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .arg("--loglevel=error");
+    programs::run(with_node(&mut npm, &lab.node)?)?;
+    std::fs::write(done, wanted).map_err(fail)?;
+    Ok((folder.join("node_modules"), lab.node))
+}
+
 /// The programs in `lab/`, with the environment they expect.
 pub(crate) fn python(lab: &Lab, file: &str) -> Command {
     let mut command = programs::program("python3");
@@ -171,15 +157,9 @@ pub(crate) fn python(lab: &Lab, file: &str) -> Command {
         .env("LAB_NODE", &lab.node)
         .env("LAB_OPENCODE_PLUGIN", &lab.plugin);
     for (package, program) in &lab.agents {
-        command.env(format!("LAB_{}", package.agent.to_uppercase()), program);
+        command.env(format!("LAB_{}", package.variable()), program);
     }
     command
-}
-
-impl Package {
-    fn folder(&self, cache: &Path) -> PathBuf {
-        cache.join(format!("{}-{}", self.agent, self.version))
-    }
 }
 
 impl Lab {
@@ -199,9 +179,9 @@ impl Lab {
             (package, modules.join(below.replace("{triple}", triple)))
         };
         Ok(Self {
-            agents: AGENTS.iter().map(program).collect(),
+            agents: AGENTS.iter().copied().map(program).collect(),
             node: cache.join(format!("node-{NODE}/node_modules/node/bin")),
-            plugin: cache.join(format!("opencode-plugin-{}", AGENTS[5].version)),
+            plugin: cache.join(format!("opencode-plugin-{}", OPENCODE.version)),
             cache: cache.to_owned(),
         })
     }
@@ -209,7 +189,7 @@ impl Lab {
     /// The variables that the tests of real agents read.
     pub(crate) fn variables(&self) -> Vec<(String, PathBuf)> {
         let programs = self.agents.iter().map(|(package, program)| {
-            let name = format!("SIGLUM_LAB_{}", package.agent.to_uppercase());
+            let name = format!("SIGLUM_LAB_{}", package.variable());
             (name, program.clone())
         });
         let rest = [
@@ -249,10 +229,15 @@ fn npm(folder: &Path, packages: &[String], node: Option<&Path>) -> Result<(), Fa
     npm.current_dir(folder)
         .args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
     if let Some(node) = node {
-        let old = std::env::var_os("PATH").unwrap_or_default();
-        let dirs = std::iter::once(node.to_owned()).chain(std::env::split_paths(&old));
-        let path = std::env::join_paths(dirs).map_err(|e| Failure::new(e.to_string()))?;
-        npm.env("PATH", path).arg("--ignore-scripts");
+        with_node(&mut npm, node)?.arg("--ignore-scripts");
     }
     programs::run(npm.args(packages))
+}
+
+/// Puts the lab's `node` before others.
+fn with_node<'a>(command: &'a mut Command, node: &Path) -> Result<&'a mut Command, Failure> {
+    let old = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::iter::once(node.to_owned()).chain(std::env::split_paths(&old));
+    let path = std::env::join_paths(dirs).map_err(|e| Failure::new(e.to_string()))?;
+    Ok(command.env("PATH", path))
 }

@@ -56,6 +56,11 @@ const LANES: &[Lane] = &[
         has_tests: HasTests::Yes,
     },
     Lane {
+        name: "front-end",
+        run: tests_lane::front_end,
+        has_tests: HasTests::Yes,
+    },
+    Lane {
         name: "agents",
         run: tests_lane::agents,
         has_tests: HasTests::Yes,
@@ -229,7 +234,15 @@ mod tests {
         check(&["--only", "nonsense"], &[]);
         check(
             &["--skip", "agents", "--skip", "blackbox"],
-            &["fmt", "layering", "clippy", "docs", "unit", "sinks"],
+            &[
+                "fmt",
+                "layering",
+                "clippy",
+                "docs",
+                "unit",
+                "sinks",
+                "front-end",
+            ],
         );
     }
 

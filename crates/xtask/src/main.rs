@@ -11,6 +11,7 @@
 mod bench;
 mod compat;
 mod debian;
+mod front_end;
 mod fuzz;
 mod lab;
 mod lanes;
@@ -32,8 +33,8 @@ cargo xtask COMMAND
 Commands
   test [--only LANE]... [--skip LANE]...
                       run every check, or some: fmt, layering, clippy, docs, unit, blackbox, sinks,
-                      agents. Missing programs are installed by apt-get (as root), agents by npm,
-                      Schemathesis, Phoenix and MLflow by pip
+                      front-end, agents. Missing programs are installed by apt-get (as root), agents
+                      and the parts of the page by npm, Schemathesis, Phoenix and MLflow by pip
   bench [ARGS]        build the release program and run siglum-bench with ARGS
   fuzz [TARGET [SECONDS]]
                       look for inputs that break a fuzz target, or all, a minute each; needs nightly
@@ -49,6 +50,8 @@ Commands
   lab record DIR      record the fixtures of the transcript reader again
   postgres            start a PostgreSQL server for tests by hand, and print how to use it
   schemathesis        install Schemathesis by pip, and print where it is: for tests by hand
+  front-end           install what the page of the front-end tests is made of and a browser, and print
+                      how to use them: for tests by hand
   sinks               start Phoenix and MLflow for tests by hand, and print how to use them
   layering            check who imports whom against the table in DESIGN, and file sizes
   size                list the largest source files
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Some("schemathesis") => {
             python::install(&python::SCHEMATHESIS).map(|program| println!("{}", program.display()))
         }
+        Some("front-end") => front_end::run(rest),
         Some("sinks") => sinks::run(rest),
         Some("size") => size::print_largest(),
         Some("help" | "-h" | "--help") => {

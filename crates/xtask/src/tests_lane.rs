@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::lanes::Ended;
 use crate::summary::{self, Runner};
-use crate::{Failure, debian, lab, postgres, programs, python, sinks, workspace};
+use crate::{Failure, debian, front_end, lab, postgres, programs, python, sinks, workspace};
 
 /// The module of the black-box tests that drive real agents.
 const REAL_AGENTS: &str = "real_agents::";
@@ -13,11 +13,15 @@ const REAL_AGENTS: &str = "real_agents::";
 /// The module of those that ask real tools what they show of exported traces.
 const REAL_SINKS: &str = "real_sinks::";
 
+/// The module of those that drive a page in a browser.
+const FRONT_END: &str = "front_end::";
+
 /// Which of the black-box tests to run.
 #[derive(Clone, Copy)]
 enum Part {
     RealAgents,
     RealSinks,
+    FrontEnd,
     AllOthers,
 }
 
@@ -80,14 +84,27 @@ pub(crate) fn sinks() -> Result<Ended, Failure> {
     run_all([(runner(), &mut tests)])
 }
 
+/// The black-box tests that drive a page, made of what others publish, in a browser.
+pub(crate) fn front_end() -> Result<Ended, Failure> {
+    debian::ensure(debian::BLACKBOX)?;
+    let installed = front_end::install()?;
+    let program = build_program()?;
+    let mut tests = black_box(Part::FrontEnd);
+    tests.env("SIGLUM_BIN", program);
+    run_all([(runner(), tests.envs(installed.variables()))])
+}
+
 /// The black-box tests that drive real agents against the fake model.
 pub(crate) fn agents() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let lab = lab::install()?;
     programs::run(&mut lab::python(&lab, "selftest.py"))?;
     let program = build_program()?;
+    // What is exported of runs is looked at where people look at it.
+    let sinks = sinks::start()?;
     let mut tests = black_box(Part::RealAgents);
     tests.env("SIGLUM_BIN", program).env("SIGLUM_LAB", "1");
+    sinks.tell(&mut tests);
     run_all([(runner(), tests.envs(lab.variables()))])
 }
 
@@ -115,7 +132,10 @@ fn black_box(part: Part) -> Command {
         let filter = match part {
             Part::RealAgents => format!("test(/^{REAL_AGENTS}/)"),
             Part::RealSinks => format!("test(/^{REAL_SINKS}/)"),
-            Part::AllOthers => format!("not test(/^({REAL_AGENTS}|{REAL_SINKS})/)"),
+            Part::FrontEnd => format!("test(/^{FRONT_END}/)"),
+            Part::AllOthers => {
+                format!("not test(/^({REAL_AGENTS}|{REAL_SINKS}|{FRONT_END})/)")
+            }
         };
         return nextest(&["-p", "siglum-tests", "-E", &filter]);
     }
@@ -131,7 +151,11 @@ fn black_box(part: Part) -> Command {
     match part {
         Part::RealAgents => cargo.arg(REAL_AGENTS),
         Part::RealSinks => cargo.arg(REAL_SINKS),
-        Part::AllOthers => cargo.args(["--skip", REAL_AGENTS, "--skip", REAL_SINKS]),
+        Part::FrontEnd => cargo.arg(FRONT_END),
+        Part::AllOthers => {
+            let skipped = [REAL_AGENTS, REAL_SINKS, FRONT_END];
+            cargo.args(skipped.iter().flat_map(|module| ["--skip", module]))
+        }
     };
     cargo
 }

@@ -1,11 +1,16 @@
 //! `siglum serve`: the gateway.
 
+mod handing;
+
+use std::fs;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
+use siglum_domain::AgentName;
 use siglum_domain::context::Policy;
-use siglum_gateway::{Limits, ServeError, Settings, Store, Written};
+use siglum_gateway::{Limits, Origin, RunAgent, RunSettings, ServeError, Settings, Store, Written};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -37,6 +42,15 @@ pub struct Args {
     /// Sessions that one token may create in a minute
     #[arg(long, value_name = "N", default_value_t = Limits::default().creations)]
     creations: u32,
+    /// Run this agent for those who send messages; its program is looked up, unless it is given
+    #[arg(long = "run", value_name = "AGENT[=PROGRAM]", value_parser = agent, requires = "workdir")]
+    run: Vec<RunAgent>,
+    /// A directory in which, or within which, agents that are run may work
+    #[arg(long, value_name = "DIR", value_parser = directory)]
+    workdir: Vec<PathBuf>,
+    /// Let pages of this origin ask, such as http://localhost:5173
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<Origin>,
 }
 
 /// The JSON form of the answer.
@@ -57,7 +71,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             ..Limits::default()
         },
         store,
+        runs: RunSettings {
+            agents: args.run.clone(),
+            workdirs: args.workdir.clone(),
+            handing: handing::of(cx),
+            ..RunSettings::default()
+        },
         policy: Policy::new(cx.config.contexts.clone()),
+        origins: args.allow_origin.clone(),
     };
     let ready = |address: SocketAddr| {
         let address = format!("http://{address}");
@@ -75,6 +96,24 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         ServeError::Store(error) => error.into(),
         other => CommandError::failed(format!("{:#}", anyhow::Error::new(other))),
     })
+}
+
+fn agent(text: &str) -> Result<RunAgent, String> {
+    let (name, program) = match text.split_once('=') {
+        Some((_, "")) => return Err("a program behind `=`".to_owned()),
+        Some((name, program)) => (name, Some(PathBuf::from(program))),
+        None => (text, None),
+    };
+    let name = AgentName::new(name).map_err(|error| error.to_string())?;
+    Ok(RunAgent { name, program })
+}
+
+fn directory(text: &str) -> Result<PathBuf, String> {
+    let real = fs::canonicalize(text).map_err(|error| error.to_string())?;
+    match real.is_dir() {
+        true => Ok(real),
+        false => Err("not a directory".to_owned()),
+    }
 }
 
 fn store(cx: &Cx) -> Result<Store, CommandError> {

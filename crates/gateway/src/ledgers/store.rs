@@ -126,6 +126,11 @@ impl Ledgers {
         }
     }
 
+    /// Whether the store is a file of this machine.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.0.as_ref(), Threads::File(_))
+    }
+
     /// Does something that only reads.
     pub(crate) async fn read<T: Send + 'static>(
         &self,

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
-use siglum_domain::{ConversationId, SessionId, Timestamp, TokenId, TokenName};
+use siglum_domain::{SessionId, Timestamp, TokenId, TokenName};
 use siglum_engine::access::{self, NewToken};
 use siglum_engine::remote;
 use siglum_engine::{Here, turn::TurnError};
@@ -21,12 +21,11 @@ use super::told;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::{Caller, Launcher, refused};
+use crate::naming::{Name, one};
 use crate::openapi::Problems;
 use crate::problem::Problem;
-use crate::wire::{Created, Ignored, NamedBy, NewSession, SessionTold, TokenTold, conversation};
+use crate::wire::{Created, Ignored, NamedBy, NewSession, SessionTold, TokenTold};
 
-/// The header that names the conversation.
-const CONVERSATION: &str = "siglum-conversation-id";
 /// The header with the key of a request that may be made twice.
 const KEY: &str = "idempotency-key";
 /// How long a session's token holds, in seconds.
@@ -112,7 +111,11 @@ struct Wanted {
 
 impl Wanted {
     fn of(caller: &Caller, headers: &HeaderMap, new: &NewSession) -> Result<Self, Problem> {
-        let (named, named_by, ignored) = name(headers, new)?;
+        let name = Name::of(headers, "conversation_id", new.conversation_id.as_deref())?;
+        let named_by = match (&name.named, &new.native_id) {
+            (None, Some(_)) => NamedBy::Agent,
+            _ => name.by,
+        };
         let links = new.links.as_ref().map(|l| l.checked());
         let links = links
             .transpose()
@@ -145,7 +148,7 @@ impl Wanted {
                 id: new.id,
                 home: new.home,
                 agent: new.agent.clone(),
-                conversation: named,
+                conversation: name.named,
                 native: new.native_id.clone(),
                 mode,
                 cwd: new.cwd.as_deref().map(directory).transpose()?,
@@ -154,7 +157,7 @@ impl Wanted {
                 by: caller.by(),
             },
             named_by,
-            ignored,
+            ignored: name.ignored,
             token_seconds,
             from: caller.from.to_string(),
         })
@@ -225,67 +228,6 @@ impl Wanted {
         })?;
         Ok(())
     }
-}
-
-/// The name of the conversation: the body's comes first, then the header's, then the baggage's.
-fn name(
-    headers: &HeaderMap,
-    new: &NewSession,
-) -> Result<(Option<ConversationId>, NamedBy, Vec<Ignored>), Problem> {
-    let header = one(headers, CONVERSATION)?;
-    let baggage = baggage(headers);
-    let named = [
-        (
-            NamedBy::Body,
-            conversation("conversation_id", new.conversation_id.as_deref())?,
-        ),
-        (
-            NamedBy::Header,
-            conversation(CONVERSATION, header.as_deref())?,
-        ),
-        (
-            NamedBy::Baggage,
-            conversation("baggage", baggage.as_deref())?,
-        ),
-    ];
-    let mut present = named.into_iter().filter_map(|(by, name)| Some((by, name?)));
-    let first = present.next();
-    let ignored = |(named_by, name): (NamedBy, ConversationId)| Ignored {
-        named_by,
-        value: name.to_string(),
-    };
-    let ignored = present.map(ignored).collect();
-    Ok(match (first, &new.native_id) {
-        (Some((by, name)), _) => (Some(name), by, ignored),
-        (None, Some(_)) => (None, NamedBy::Agent, ignored),
-        (None, None) => (None, NamedBy::Nobody, ignored),
-    })
-}
-
-/// The value of a header that is there once at most.
-fn one(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Problem> {
-    let mut values = headers.get_all(name).iter();
-    let (first, second) = (values.next(), values.next());
-    if second.is_some() {
-        return Err(Problem::invalid(name, "a header that is given once"));
-    }
-    let text = first.map(|value| value.to_str().map(str::to_owned));
-    text.transpose()
-        .map_err(|_| Problem::invalid(name, "printable ASCII characters"))
-}
-
-/// The member `session.id` of the baggage of a trace (W3C Baggage). What is no baggage names nothing.
-fn baggage(headers: &HeaderMap) -> Option<String> {
-    let values = headers.get_all("baggage").iter();
-    let members = values
-        .filter_map(|v| v.to_str().ok())
-        .flat_map(|v| v.split(','));
-    let member = |member: &str| {
-        let pair = member.split(';').next().unwrap_or_default();
-        let (key, value) = pair.split_once('=')?;
-        (key.trim() == "session.id").then(|| value.trim().to_owned())
-    };
-    members.filter_map(member).next()
 }
 
 fn key(

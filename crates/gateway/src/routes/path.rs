@@ -4,9 +4,10 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use siglum_domain::{CheckpointId, SessionId};
+use siglum_domain::{CheckpointId, InteractionId, SessionId};
 use utoipa::IntoParams;
 
+use crate::addressed::Address;
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -20,6 +21,19 @@ use crate::problem::Problem;
 pub(crate) struct OfSession {
     /// The session
     #[param(pattern = r"^ses_[0-9a-f]{32}$")]
+    session: String,
+}
+
+/// The session in a path that may be said in two ways, for the document.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(
+    dead_code,
+    reason = "the document alone reads it; `Path` gives the address"
+)]
+pub(crate) struct OfConversation {
+    /// The session, or what the outside world calls its conversation
+    #[param(pattern = r"^(?!.*\.\.)[A-Za-z0-9._:-]{1,128}$")]
     session: String,
 }
 
@@ -53,6 +67,16 @@ impl Path {
     /// The session.
     pub(crate) fn session(&self) -> Result<SessionId, Problem> {
         self.id("session", "`ses_` and 32 hexadecimal digits")
+    }
+
+    /// The session, by its id or by the name of its conversation.
+    pub(crate) fn address(&self) -> Result<Address, Problem> {
+        Address::parse(self.text("session")?)
+    }
+
+    /// The interaction.
+    pub(crate) fn interaction(&self) -> Result<InteractionId, Problem> {
+        self.id("interaction", "`int_` and 32 hexadecimal digits")
     }
 
     /// The checkpoint.

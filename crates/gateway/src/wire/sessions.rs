@@ -100,6 +100,8 @@ impl RepositoryName {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NamedBy {
+    /// The path of the request.
+    Path,
     /// The body of the request.
     Body,
     /// The header `siglum-conversation-id`.

@@ -8,8 +8,8 @@ use siglum_domain::observation::{Body, Fact, FileVersion, Observation, Source};
 use siglum_domain::process::{Ancestor, Chain, ProcessIdentity, Terminal};
 use siglum_domain::receipt::{Receipt, seal};
 use siglum_domain::{
-    AgentName, CheckpointId, ConversationId, LedgerId, NativeId, ObservationId, Oid, Redacted,
-    RepositoryId, SessionId, Timestamp, TokenId, TurnId,
+    AgentName, CheckpointId, ConversationId, InteractionId, LedgerId, NativeId, ObservationId, Oid,
+    Redacted, RepositoryId, SessionId, Timestamp, TokenId, TurnId,
 };
 use uuid::Uuid;
 
@@ -42,6 +42,10 @@ pub(super) const fn entry_id(n: u128) -> ObservationId {
 
 pub(super) const fn token_id(n: u128) -> TokenId {
     TokenId::from_uuid(uuid(6, n))
+}
+
+pub(super) const fn interaction_id(n: u128) -> InteractionId {
+    InteractionId::from_uuid(uuid(7, n))
 }
 
 pub(super) const fn at(seconds: i64) -> Timestamp {

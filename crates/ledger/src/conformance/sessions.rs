@@ -1,5 +1,7 @@
 //! Sessions, their names, their parents, their summaries.
 
+use siglum_domain::ConversationId;
+
 use super::check::{Check, Desk, Outcome, Shelf, Wrong, holds, same};
 use super::sample::*;
 use crate::record::*;
@@ -11,6 +13,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("aliases belong to one agent", alias_of_agent),
     Check::new("touching widens the time and fills what is empty", touched),
     Check::new("a launched session is told its agent later", named_agent),
+    Check::new(
+        "a session that nobody named is named later",
+        named_conversation,
+    ),
     Check::new("an end can be set, moved and taken back", ended),
     Check::new("a session is unseen until it is heard of", unseen),
     Check::new("a parent is set once, and never to itself", parents),
@@ -163,6 +169,21 @@ fn named_agent(shelf: &dyn Shelf) -> Outcome {
         let found = desk.read(|tx| Ok((tx.session(session_id(1))?, tx.session(session_id(2))?)))?;
         let named = found.0.map(|s| s.agent);
         same!(named, Some(agent(name)), "the agent of a session");
+        same!(found.1, others, "another session");
+    }
+    Ok(())
+}
+
+fn named_conversation(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let others = desk.read(|tx| tx.session(session_id(2)))?;
+    for name in ["first", "second"] {
+        let name = ConversationId::new(name).expect("because it keeps to the grammar");
+        desk.write(|tx| tx.set_conversation(session_id(1), &name))?;
+        let found = desk.read(|tx| Ok((tx.session(session_id(1))?, tx.session(session_id(2))?)))?;
+        let named = found.0.map(|s| s.conversation);
+        same!(named, Some(name), "the conversation of a session");
         same!(found.1, others, "another session");
     }
     Ok(())

@@ -79,6 +79,8 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM usages WHERE tenant = $1 AND session = $2",
             "UPDATE edits SET before_object = NULL, after_object = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
+            "UPDATE runs SET error = NULL WHERE tenant = $1 AND session = $2",
+            "UPDATE interactions SET title = '', options = '[]' WHERE tenant = $1 AND session = $2",
         ];
         self.run_all(&statements, session)?;
         self.session_changed(session)

@@ -3,7 +3,9 @@
 use postgres::Row;
 use siglum_domain::intake::{AgentVariable, Place};
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
+use siglum_domain::{
+    AgentName, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
+};
 
 use super::columns::{Col, count, get, int, opt, raw};
 use super::tx::{Tx, Value};
@@ -252,6 +254,16 @@ impl Sessions for Tx<'_> {
     fn set_agent(&mut self, session: SessionId, agent: &AgentName) -> Result<()> {
         let sql = "UPDATE sessions SET agent = $3 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &agent.as_str()])?;
+        self.session_changed(session)
+    }
+
+    fn set_conversation(
+        &mut self,
+        session: SessionId,
+        conversation: &ConversationId,
+    ) -> Result<()> {
+        let sql = "UPDATE sessions SET conversation_id = $3 WHERE tenant = $1 AND id = $2";
+        self.run(sql, &[&Col(session), &conversation.as_str()])?;
         self.session_changed(session)
     }
 

@@ -48,7 +48,7 @@ impl Tx<'_> {
     }
 
     /// Bytes of rows that go are overwritten at once, not only when their page is used again.
-    fn erase_securely(&self) -> Result<()> {
+    pub(super) fn erase_securely(&self) -> Result<()> {
         Ok(self.db.pragma_update(None, "secure_delete", true)?)
     }
 }
@@ -89,6 +89,8 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM usages WHERE session = ?1",
             "UPDATE edits SET before_object = NULL, after_object = NULL WHERE session = ?1",
             "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
+            "UPDATE runs SET error = NULL WHERE session = ?1",
+            "UPDATE interactions SET title = '', options = '[]' WHERE session = ?1",
         ] {
             self.db.prepare_cached(sql)?.execute([&id])?;
         }

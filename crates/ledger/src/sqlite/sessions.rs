@@ -4,7 +4,9 @@ use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::intake::{AgentVariable, Place};
 use siglum_domain::link::Link;
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
+use siglum_domain::{
+    AgentName, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
+};
 
 use super::columns::{Col, count, get, int, opt};
 use super::listing::{SESSION, readable_session};
@@ -288,6 +290,17 @@ impl Sessions for Tx<'_> {
         self.db
             .prepare_cached("UPDATE sessions SET agent = ?2 WHERE id = ?1")?
             .execute((Col(session), agent.as_str()))?;
+        Ok(())
+    }
+
+    fn set_conversation(
+        &mut self,
+        session: SessionId,
+        conversation: &ConversationId,
+    ) -> Result<()> {
+        self.db
+            .prepare_cached("UPDATE sessions SET conversation_id = ?2 WHERE id = ?1")?
+            .execute((Col(session), conversation.as_str()))?;
         Ok(())
     }
 

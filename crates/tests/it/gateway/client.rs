@@ -98,7 +98,7 @@ impl Client {
     }
 
     /// The lines of an answer that does not end; nothing where there is none.
-    pub(crate) fn lines(&self, path: &str) -> Option<BufReader<impl std::io::Read + 'static>> {
+    pub(crate) fn lines(&self, path: &str) -> Option<BufReader<impl std::io::Read + use<>>> {
         let request = self.request("GET", path).body(()).unwrap();
         let answer = self.agent.run(request).ok()?;
         (answer.status() == 200).then(|| BufReader::new(answer.into_body().into_reader()))

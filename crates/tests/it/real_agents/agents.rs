@@ -33,9 +33,10 @@ pub(super) enum Agent {
     Qwen,
     Copilot,
     OpenCode,
+    Pi,
 }
 
-use Agent::{Claude, Codex, Copilot, Gemini, OpenCode, Qwen};
+use Agent::{Claude, Codex, Copilot, Gemini, OpenCode, Pi, Qwen};
 
 /// An agent that runs; it is killed with this value.
 pub(super) struct Running {
@@ -84,6 +85,7 @@ impl Agent {
                 ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
                 ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
             ],
+            Pi => &[("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")],
         };
         let own = |(name, value): &(&'static str, &str)| (*name, (*value).to_owned());
         told.iter().map(own).collect()
@@ -105,6 +107,7 @@ impl Agent {
                 .to_string(),
             ),
             OpenCode => (".config/opencode/opencode.json", opencode(lab)),
+            Pi => return pi(lab),
             Codex => (
                 ".codex/config.toml",
                 format!(
@@ -138,7 +141,7 @@ impl Agent {
     /// It with a prompt, not started yet.
     pub(super) fn command(self, lab: &Lab, start: Start<'_>, prompt: &str) -> Command {
         let mut command = match self {
-            Gemini | Qwen => lab.command("node"),
+            Gemini | Qwen | Pi => lab.command("node"),
             Claude | Codex | Copilot | OpenCode => lab.command(self.program()),
         };
         command.envs(self.environment(&lab.model.url()));
@@ -204,6 +207,12 @@ impl Agent {
                 resumed(&mut command, start, "--session");
                 command.arg(prompt);
             }
+            Pi => {
+                command.arg(self.program());
+                command.args(["-p", "--mode", "json", "--model", "lab/fake-model"]);
+                resumed(&mut command, start, "--session");
+                command.arg(prompt);
+            }
         }
         command
     }
@@ -217,6 +226,7 @@ impl Agent {
             Qwen => "SIGLUM_LAB_QWEN",
             Copilot => "SIGLUM_LAB_COPILOT",
             OpenCode => "SIGLUM_LAB_OPENCODE",
+            Pi => "SIGLUM_LAB_PI",
         })
     }
 
@@ -228,6 +238,7 @@ impl Agent {
             Codex => "thread_id",
             Copilot => "sessionId",
             OpenCode => "sessionID",
+            Pi => "id",
         };
         let mut answers = answers.into_iter::<Value>().map_while(Result::ok);
         answers.find_map(|a| Some(a[key].as_str()?.to_owned()))
@@ -243,6 +254,23 @@ fn resumed(command: &mut Command, start: Start<'_>, flag: &str) {
             command.args([flag, id]);
         }
         other => panic!("nothing starts this agent so: {other:?}"),
+    }
+}
+
+/// Writes Pi's settings.
+fn pi(lab: &Lab) {
+    let home = lab.home().join(".pi/agent");
+    fs::create_dir_all(&home).expect("a directory");
+    let provider = serde_json::json!({
+        "baseUrl": format!("{}/v1", lab.model.url()), "api": "openai-completions", "apiKey": "dummy",
+        "models": [{"id": "fake-model"}],
+    });
+    let models = serde_json::json!({ "providers": { "lab": provider } });
+    let settings = serde_json::json!({
+        "defaultProvider": "lab", "defaultModel": "fake-model", "enableInstallTelemetry": false,
+    });
+    for (file, value) in [("models.json", models), ("settings.json", settings)] {
+        fs::write(home.join(file), value.to_string()).expect("settings");
     }
 }
 

@@ -34,6 +34,7 @@ mod continued;
 mod gateway;
 mod gemini;
 mod launched;
+mod runs;
 mod several;
 mod telemetry;
 mod together;

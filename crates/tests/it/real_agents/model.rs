@@ -88,15 +88,19 @@ impl Model {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// All answers so far that reached a session, refused requests left out.
-    pub(super) fn answers(&self) -> Vec<Answer> {
+    /// The log so far, refused requests left out.
+    pub(super) fn requests(&self) -> Vec<Value> {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines = log.lines().map(serde_json::from_str::<Value>);
         lines
             .map(|line| line.expect("the log is JSON"))
             .filter(|line| line["status"] == 200)
-            .map(|line| answer(&line))
             .collect()
+    }
+
+    /// All answers so far that reached a session, refused requests left out.
+    pub(super) fn answers(&self) -> Vec<Answer> {
+        self.requests().iter().map(answer).collect()
     }
 
     /// The agent's ids of all sessions that asked.

@@ -45,7 +45,7 @@ impl Drop for Server {
     }
 }
 
-const fn name(agent: Agent) -> &'static str {
+pub(super) const fn name(agent: Agent) -> &'static str {
     match agent {
         Agent::Claude => "claude-code",
         Agent::Codex => "codex",
@@ -53,6 +53,7 @@ const fn name(agent: Agent) -> &'static str {
         Agent::Qwen => "qwen",
         Agent::Copilot => "copilot",
         Agent::OpenCode => "opencode",
+        Agent::Pi => "pi",
     }
 }
 

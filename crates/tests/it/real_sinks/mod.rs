@@ -7,6 +7,6 @@
 
 mod faults;
 mod mlflow;
-mod phoenix;
+pub(crate) mod phoenix;
 mod shown;
-mod sinks;
+pub(crate) mod sinks;

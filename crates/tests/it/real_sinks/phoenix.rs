@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::sinks::{Seen, Totals, address, ask};
 
 /// One project of it.
-pub(super) struct Phoenix {
+pub(crate) struct Phoenix {
     base: String,
     project: String,
 }
 
 impl Phoenix {
-    pub(super) fn new(project: &str) -> Self {
+    pub(crate) fn new(project: &str) -> Self {
         Self {
             base: address("SIGLUM_TEST_PHOENIX"),
             project: project.to_owned(),
@@ -21,12 +21,12 @@ impl Phoenix {
     }
 
     /// `host:port` of its HTTP.
-    pub(super) fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         self.base.trim_start_matches("http://")
     }
 
     /// All sessions that it shows, by id.
-    pub(super) fn sessions(&self) -> BTreeMap<String, Seen> {
+    pub(crate) fn sessions(&self) -> BTreeMap<String, Seen> {
         let listed = self.get("sessions?limit=1000");
         let seen = |session: &Value| {
             let number = |field: &str| session[field].as_u64().unwrap();
@@ -48,12 +48,12 @@ impl Phoenix {
     }
 
     /// All spans that it has, with their attributes.
-    pub(super) fn spans(&self) -> Vec<Value> {
+    pub(crate) fn spans(&self) -> Vec<Value> {
         self.get("spans?limit=1000")
     }
 
     /// The traces that have a span without a parent, which is what its lists of turns show.
-    pub(super) fn rooted(&self) -> BTreeSet<String> {
+    pub(crate) fn rooted(&self) -> BTreeSet<String> {
         let spans = self.spans();
         let roots = spans.iter().filter(|s| s["parent_id"].is_null());
         roots

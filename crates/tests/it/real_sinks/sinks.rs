@@ -16,17 +16,17 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What a tool shows of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) traces: BTreeSet<String>,
-    pub(super) totals: Totals,
+pub(crate) struct Seen {
+    pub(crate) traces: BTreeSet<String>,
+    pub(crate) totals: Totals,
 }
 
 /// Tokens as tools add them up: what came from a cache, or went into one, is a part of the input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Totals {
-    pub(super) input: u64,
-    pub(super) output: u64,
-    pub(super) total: u64,
+pub(crate) struct Totals {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+    pub(crate) total: u64,
 }
 
 impl From<Tokens> for Totals {
@@ -115,7 +115,7 @@ impl Sinks {
 }
 
 /// A name that no earlier run has used: tools run on, and Phoenix knows a session over all of its projects.
-pub(super) fn fresh(name: &str) -> String {
+pub(crate) fn fresh(name: &str) -> String {
     format!("{name}-{}", siglum_platform::clock::now().nanos())
 }
 
@@ -161,14 +161,14 @@ fn wait(
 
 /// Where a tool is.
 #[track_caller]
-pub(super) fn address(variable: &str) -> String {
+pub(crate) fn address(variable: &str) -> String {
     let told = std::env::var(variable).ok().filter(|url| !url.is_empty());
     told.unwrap_or_else(|| panic!("{variable} is not set: see `cargo xtask sinks`"))
 }
 
 /// Asks a tool, which answers in JSON.
 #[track_caller]
-pub(super) fn ask(method: &str, url: &str, body: Option<&Value>) -> (u16, Value) {
+pub(crate) fn ask(method: &str, url: &str, body: Option<&Value>) -> (u16, Value) {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .timeout_global(Some(Duration::from_secs(60)))

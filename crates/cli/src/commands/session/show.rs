@@ -301,6 +301,7 @@ struct Commit {
 pub const fn relation(relation: Relation) -> &'static str {
     match relation {
         Relation::Fork => "fork",
+        Relation::Rewind => "rewind",
         Relation::Clear => "clear",
         Relation::Nested => "nested",
     }

@@ -2,7 +2,9 @@
 
 use siglum_domain::intake::{AgentVariable, Place};
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{AgentName, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
+use siglum_domain::{
+    AgentName, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
+};
 
 use super::verbs::broken;
 use super::{BrokenTx, Kind};
@@ -24,6 +26,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     List aliases(session: SessionId) -> Vec<NativeId>;
     Write touch(session: SessionId, at: Timestamp, place: Option<(RepositoryId, &str)>, cwd: Option<&str>) -> ();
     Write set_agent(session: SessionId, agent: &AgentName) -> ();
+    Write set_conversation(session: SessionId, conversation: &ConversationId) -> ();
     Write set_ended(session: SessionId, at: Option<Timestamp>) -> ();
     Write set_unseen(session: SessionId) -> ();
     Write set_parent(session: SessionId, parent: SessionId, relation: Relation) -> ();

@@ -1,8 +1,9 @@
 //! The suite on broken stores.
 
 use super::{
-    Broken, Fault, Kind, access, audit, commits, contexts, forgetting, integrity, log, own,
-    pipelines, projections, queue, replicas, requests, sessions, telemetry, turns, usage,
+    Broken, Fault, Kind, access, audit, commits, contexts, forgetting, heartbeats, integrity, log,
+    own, pipelines, projections, queue, replicas, requests, runs, sessions, telemetry, turns,
+    usage,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -143,6 +144,21 @@ fn broken_telemetry_is_caught() {
     let lists = telemetry::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     all_caught(own.chain(lists).chain(verbs));
+}
+
+#[test]
+fn broken_heartbeats_are_caught() {
+    let verbs = faults(heartbeats::HEARTBEATS, heartbeats::LIMITED);
+    let own = heartbeats::FAULTS.iter().copied();
+    let lists = heartbeats::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(own.chain(lists).chain(verbs));
+}
+
+#[test]
+fn broken_runs_are_caught() {
+    let own = runs::FAULTS.iter().copied();
+    all_caught(own.chain(faults(runs::RUNS, runs::LIMITED)));
 }
 
 #[test]

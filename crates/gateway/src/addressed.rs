@@ -1,0 +1,83 @@
+//! The session that a request speaks of: one rule for all requests about messages.
+//!
+//! What begins with `ses_` and goes on with 32 hexadecimal digits is the id of a session. Everything else is what the
+//! outside world calls the conversation; where several agents have one of that name, the agent must be said.
+
+use siglum_domain::{AgentName, ConversationId, NativeId, SessionId, Tenant};
+use siglum_engine::turn::TurnError;
+use siglum_ledger::{LedgerError, SessionRecord, Transaction, read};
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// What stands in a path in place of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// The id of a session.
+    Session(SessionId),
+    /// The name of a conversation.
+    Conversation(ConversationId),
+}
+
+impl Address {
+    /// Reads what stands in a path.
+    pub(crate) fn parse(text: &str) -> Result<Self, Problem> {
+        if let Ok(session) = text.parse() {
+            return Ok(Self::Session(session));
+        }
+        let named = ConversationId::new(text).map(Self::Conversation);
+        named.map_err(|error| Problem::invalid("session", error.rule))
+    }
+}
+
+/// The session of an address, if it is there.
+pub(crate) async fn known(
+    app: &App,
+    tenant: &Tenant,
+    address: Address,
+    agent: Option<AgentName>,
+) -> Result<Option<SessionRecord>, Problem> {
+    let found = app.ledgers().read(tenant, move |_, ledger| {
+        read(ledger, |tx| match &address {
+            Address::Session(id) => Ok(tx.session(*id)?.into_iter().collect()),
+            Address::Conversation(name) => called(tx, name, agent.as_ref()),
+        })
+    });
+    let mut found: Vec<SessionRecord> = found.await??;
+    match found.len() {
+        0 | 1 => Ok(found.pop()),
+        _ => {
+            let agents: Vec<_> = found.iter().map(|s| s.agent.to_string()).collect();
+            let detail = format!("several agents have one: {}", agents.join(", "));
+            Err(Problem::conflict("ambiguous", detail))
+        }
+    }
+}
+
+/// There is no session of this address.
+pub(crate) fn missing(address: &Address) -> Problem {
+    match address {
+        Address::Session(id) => TurnError::NoSession(*id).into(),
+        Address::Conversation(name) => {
+            Problem::not_found(format!("there is no session of the conversation {name}"))
+        }
+    }
+}
+
+fn called(
+    tx: &mut dyn Transaction,
+    name: &ConversationId,
+    agent: Option<&AgentName>,
+) -> Result<Vec<SessionRecord>, LedgerError> {
+    // What is called so is among the aliases, too; those have more than the names of conversations.
+    let Ok(native) = NativeId::new(name.as_str()) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for (of, id) in tx.sessions_by_native(&native)? {
+        let wanted = agent.is_none_or(|agent| *agent == of);
+        let record = tx.session(id)?;
+        found.extend(record.filter(|record| wanted && record.conversation == *name));
+    }
+    Ok(found)
+}

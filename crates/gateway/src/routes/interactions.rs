@@ -1,0 +1,189 @@
+//! What agents ask people while they run, and the answers.
+
+use axum::Json;
+use axum::extract::State;
+use siglum_domain::SessionId;
+use siglum_ledger::{InteractionRecord, read};
+use utoipa::IntoParams;
+
+use super::path::{OfConversation, Path};
+use super::running::of;
+use crate::app::App;
+use crate::body::Body;
+use crate::caller::{self, Caller};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::wire::{InteractionTold, Interactions, NewAnswer};
+
+/// The most that are listed.
+const MOST: usize = 200;
+
+/// Which of them, for the document.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "the document alone reads it; `Path` gives the id")]
+pub(crate) struct OfInteraction {
+    /// The interaction
+    #[param(pattern = r"^int_[0-9a-f]{32}$")]
+    interaction: String,
+}
+
+/// Lists what the agent of a session asked people, newest first
+#[utoipa::path(get, path = "/v1/sessions/{session}/interactions", tag = "messages", operation_id = "list_interactions",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        OfConversation,
+        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("state" = Option<String>, Query, description = "`open`: those that wait for an answer. `all` where nothing is said", pattern = "^(open|all)$"),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 200),
+    ),
+    responses((status = 200, description = "The interactions", body = Interactions), Problems))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    mut query: Query,
+) -> Result<Json<Interactions>, Problem> {
+    let open = match query.take("state")?.as_deref() {
+        None | Some("all") => false,
+        Some("open") => true,
+        Some(_) => return Err(Problem::invalid("state", "`open` or `all`")),
+    };
+    let limit = query.limit(MOST, MOST)?;
+    let session = of(&app, &caller, &path, &mut query).await?.id;
+    query.end()?;
+    caller::read(&app, &caller, session);
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| tx.interactions_of(session, MOST))
+    });
+    let mut found = found.await??;
+    found.retain(|record| !open || record.settled.is_none());
+    found.truncate(limit);
+    let interactions = found.iter().map(InteractionTold::from).collect();
+    Ok(Json(Interactions { interactions }))
+}
+
+/// Answers what an agent asks: with one of the options, or with whether it is allowed
+#[utoipa::path(post, path = "/v1/sessions/{session}/interactions/{interaction}", tag = "messages", operation_id = "answer_interaction",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        OfConversation,
+        OfInteraction,
+        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
+    ),
+    request_body = NewAnswer,
+    responses((status = 200, description = "It is answered", body = InteractionTold), Problems))]
+pub(crate) async fn answer(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    mut query: Query,
+    Body(new): Body<NewAnswer>,
+) -> Result<Json<InteractionTold>, Problem> {
+    let id = path.interaction()?;
+    let session = of(&app, &caller, &path, &mut query).await?.id;
+    query.end()?;
+    let asked = async || {
+        let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+            read(ledger, |tx| tx.interaction(id))
+        });
+        of_session(found.await??, session)
+    };
+    let option = chosen(&asked().await?, &new)?;
+    let (runs, by) = (app.runs(), caller.by());
+    runs.answer(&app, &caller.tenant, session, id, &option, &by)
+        .await?;
+    Ok(Json(InteractionTold::from(&asked().await?)))
+}
+
+fn of_session(
+    found: Option<InteractionRecord>,
+    session: SessionId,
+) -> Result<InteractionRecord, Problem> {
+    let found = found.filter(|record| record.session == session);
+    found.ok_or_else(|| Problem::not_found("the session has no interaction of this id"))
+}
+
+/// The option that an answer means.
+fn chosen(asked: &InteractionRecord, new: &NewAnswer) -> Result<String, Problem> {
+    let kinds = match (&new.option, new.approved) {
+        (Some(option), None) => {
+            let known = asked.options.iter().any(|o| o.id == *option);
+            let rule = "the id of one of the options of the interaction";
+            return match known {
+                true => Ok(option.clone()),
+                false => Err(Problem::invalid("option", rule)),
+            };
+        }
+        (None, Some(true)) => ["allow-once", "allow-always"],
+        (None, Some(false)) => ["refuse-once", "refuse-always"],
+        _ => {
+            let rule = "either `option` or `approved`";
+            return Err(Problem::invalid("option", rule));
+        }
+    };
+    let of = |kind: &&str| asked.options.iter().find(|o| o.kind == **kind);
+    let found = kinds.iter().find_map(of);
+    let rule = "the interaction has no such option; say which with `option`";
+    let found = found.ok_or_else(|| Problem::invalid("approved", rule))?;
+    Ok(found.id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use siglum_domain::{Redacted, Timestamp};
+    use siglum_ledger::InteractionOption;
+
+    use super::*;
+
+    fn asked(kinds: &[&str]) -> InteractionRecord {
+        let option = |kind: &&str| InteractionOption {
+            id: format!("id-{kind}"),
+            name: siglum_domain::redact::Redactor::shared().redact(kind),
+            kind: (*kind).to_owned(),
+        };
+        InteractionRecord {
+            id: format!("int_{:032x}", 1).parse().unwrap(),
+            session: format!("ses_{:032x}", 2).parse().unwrap(),
+            turn: format!("trn_{:032x}", 3).parse().unwrap(),
+            kind: "permission".to_owned(),
+            title: Redacted::from_stored(String::new()),
+            call: None,
+            options: kinds.iter().map(option).collect(),
+            raised_at: Timestamp::from_nanos(0),
+            settled: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(
+        kinds: &[&str],
+        option: Option<&str>,
+        approved: Option<bool>,
+        expected: Result<&str, &str>,
+    ) {
+        let new = NewAnswer {
+            option: option.map(str::to_owned),
+            approved,
+        };
+        let found = chosen(&asked(kinds), &new);
+        let found = found.map_err(|problem| problem.field().unwrap_or_default().to_owned());
+        let expected = expected.map(str::to_owned).map_err(str::to_owned);
+        assert_eq!(found, expected, "{kinds:?} {option:?} {approved:?}");
+    }
+
+    #[test]
+    fn an_answer_is_an_option_and_once_comes_before_always() {
+        let all = ["allow-always", "allow-once", "refuse-always", "refuse-once"];
+        check(&all, None, Some(true), Ok("id-allow-once"));
+        check(&all, None, Some(false), Ok("id-refuse-once"));
+        check(&all, Some("id-allow-always"), None, Ok("id-allow-always"));
+        check(&["allow-always"], None, Some(true), Ok("id-allow-always"));
+        check(&["allow-once"], None, Some(false), Err("approved"));
+        check(&["other"], None, Some(true), Err("approved"));
+        check(&all, Some("allow-once"), None, Err("option"));
+        check(&all, Some("id-allow-once"), Some(true), Err("option"));
+        check(&all, None, None, Err("option"));
+    }
+}

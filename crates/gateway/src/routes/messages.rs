@@ -1,0 +1,305 @@
+//! Messages: sent to an agent, followed while it answers, and read afterwards.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use siglum_domain::audit::Action;
+use siglum_domain::context::{Keys, RouteKey};
+use siglum_domain::{AgentName, TurnId, TurnKey};
+use siglum_ledger::SessionRecord;
+use siglum_platform::clock;
+
+use super::path::{OfConversation, Path};
+use super::traced::{InTrace, Traced};
+use crate::addressed::{self, Address};
+use crate::app::App;
+use crate::body::Body;
+use crate::caller::{Caller, Launcher, refused};
+use crate::messages::prompt;
+use crate::naming::{Name, one};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::run_answer::{Form, answer};
+use crate::runner::{self, Ask, Owned, Resume, RunLimits, Target};
+use crate::wire::{Ignored, LimitsTold, NewMessages, RunTold};
+
+/// The header with the key of a request that may be made twice.
+const KEY: &str = "idempotency-key";
+const KEY_RULE: &str = "1 to 200 of the characters A-Z a-z 0-9 . _ : -";
+
+/// Sends messages to an agent
+///
+/// The answer is the result of the run, when it ended; or, where `format` or the header `accept` ask for it, a stream of
+/// what happens. All of the request is checked before anything is started. A run whose conversation has a name belongs to
+/// its session and goes on when the client leaves; one of a conversation that nobody named is cancelled then.
+#[utoipa::path(post, path = "/v1/messages", tag = "messages", operation_id = "send_messages",
+    security(("launcher" = [])),
+    params(
+        ("siglum-conversation-id" = Option<String>, Header, description = "What the outside world calls the conversation, where the body does not say it",
+            pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"),
+        ("idempotency-key" = Option<String>, Header, description = "What the turn is called, where the body does not say it",
+            pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("format" = Option<String>, Query, description = "`json`: one result. `events`: server-sent events of this gateway. `ui-messages`: a UI message stream of the AI SDK, version 1. Without it: `events` where `accept` names `text/event-stream`, else `json`",
+            pattern = "^(json|events|ui-messages)$"),
+        InTrace,
+    ),
+    request_body = NewMessages,
+    responses(
+        (status = 200, description = "The result, or a stream. The headers `siglum-conversation-id`, `siglum-session-id`, `siglum-trace-id` and `traceparent` say what it is known by", content(
+            (RunTold = "application/json"),
+            (String = "text/event-stream"),
+        )),
+        Problems))]
+pub(crate) async fn send(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    traced: Traced,
+    query: Query,
+    headers: HeaderMap,
+    new: Result<Body<NewMessages>, Problem>,
+) -> Result<Response, Problem> {
+    let sent = sent(&app, &caller, None, traced, query, &headers, new).await;
+    sent.inspect_err(|problem| refused(&app, &caller, Action::SessionRefused, problem))
+}
+
+/// Sends messages to an agent in a session: the short form, where the path names the conversation
+///
+/// Otherwise as `POST /v1/messages`. A session's token may send to its own session.
+#[utoipa::path(post, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "send_messages_to",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        OfConversation,
+        ("siglum-conversation-id" = Option<String>, Header, description = "Comes behind the path, and is told as ignored",
+            pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"),
+        ("idempotency-key" = Option<String>, Header, description = "What the turn is called, where the body does not say it",
+            pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("format" = Option<String>, Query, description = "As in `POST /v1/messages`", pattern = "^(json|events|ui-messages)$"),
+        InTrace,
+    ),
+    request_body = NewMessages,
+    responses(
+        (status = 200, description = "As of `POST /v1/messages`", content(
+            (RunTold = "application/json"),
+            (String = "text/event-stream"),
+        )),
+        Problems))]
+pub(crate) async fn send_to(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    traced: Traced,
+    query: Query,
+    headers: HeaderMap,
+    new: Result<Body<NewMessages>, Problem>,
+) -> Result<Response, Problem> {
+    let address = path.address()?;
+    let sent = sent(&app, &caller, Some(address), traced, query, &headers, new).await;
+    sent.inspect_err(|problem| refused(&app, &caller, Action::SessionRefused, problem))
+}
+
+async fn sent(
+    app: &App,
+    caller: &Caller,
+    address: Option<Address>,
+    traced: Traced,
+    mut query: Query,
+    headers: &HeaderMap,
+    new: Result<Body<NewMessages>, Problem>,
+) -> Result<Response, Problem> {
+    let form = Form::of(&mut query, headers)?;
+    query.end()?;
+    let Body(new) = new?;
+    let asked = Asked::of(caller, headers, address, traced, &new)?;
+    let (ask, ignored) = asked.resolved(app, caller).await?;
+    let running = runner::start(app, ask).await?;
+    Ok(answer(app, &running, ignored, form, 0).await)
+}
+
+/// A request, checked as far as that goes without a ledger.
+struct Asked {
+    address: Option<Address>,
+    name: Name,
+    agent: Option<AgentName>,
+    /// The rest of what is asked; its session and agent are found next.
+    ask: Ask,
+}
+
+impl Asked {
+    fn of(
+        caller: &Caller,
+        headers: &HeaderMap,
+        address: Option<Address>,
+        traced: Traced,
+        new: &NewMessages,
+    ) -> Result<Self, Problem> {
+        let path = match &address {
+            Some(Address::Conversation(name)) => Some(name.clone()),
+            _ => None,
+        };
+        let name = Name::behind(path, headers, "session_id", new.session_id.as_deref())?;
+        let links = new.links.as_ref().map(|links| links.checked());
+        let links = links
+            .transpose()
+            .map_err(|problem| problem.within("links"))?;
+        let model = new.parameters.as_ref().and_then(|p| p.model.as_deref());
+        let agent = new.agent.clone();
+        let ask = Ask {
+            tenant: caller.tenant.clone(),
+            session: Target::Unnamed,
+            keys: keys(new)?,
+            // Until it is found, this is never read.
+            agent: agent.clone().unwrap_or_else(nobody),
+            prompt: prompt(&new.messages, new.inputs.as_ref())?,
+            cwd: new.cwd.as_deref().map(directory).transpose()?,
+            links: links.unwrap_or_default(),
+            model: model.map(model_name).transpose()?,
+            resume: match new.resume {
+                Some(true) => Resume::Native,
+                _ => Resume::Fresh,
+            },
+            if_busy: new.if_busy.map(Into::into).unwrap_or_default(),
+            limits: limits(new.limits.unwrap_or_default())?,
+            permissions: new.permissions.map(Into::into).unwrap_or_default(),
+            traced: traced.0,
+            key: key(headers, new)?,
+            by: caller.by(),
+            owned: Owned::BySession,
+            environment: Vec::new(),
+        };
+        Ok(Self {
+            address,
+            name,
+            agent,
+            ask,
+        })
+    }
+
+    /// What is asked of the runner, once it is known which session is meant.
+    async fn resolved(self, app: &App, caller: &Caller) -> Result<(Ask, Vec<Ignored>), Problem> {
+        let Self {
+            address,
+            name,
+            agent,
+            mut ask,
+        } = self;
+        let ignored = match &address {
+            // The path named the session itself, so that each name of the conversation lost.
+            Some(Address::Session(_)) => name.lost(),
+            _ => name.ignored.clone(),
+        };
+        let named = name.named.clone().map(Address::Conversation);
+        let wanted = address.or(named);
+        let known = match wanted.clone() {
+            Some(wanted) => addressed::known(app, &caller.tenant, wanted, agent.clone()).await?,
+            None => None,
+        };
+        owned(app, caller, known.as_ref())?;
+        ask.agent = match (agent, &known) {
+            (Some(agent), None) => agent,
+            (Some(agent), Some(known)) if agent == known.agent => agent,
+            (Some(_), Some(known)) => {
+                let detail = format!("session {} is of {}", known.id, known.agent);
+                return Err(Problem::conflict("taken", detail));
+            }
+            (None, Some(known)) => known.agent.clone(),
+            (None, None) => {
+                let rule = "the agent that is to answer, where no session of the name is there";
+                return Err(Problem::invalid("agent", rule));
+            }
+        };
+        ask.session = match (wanted, known) {
+            (Some(address @ Address::Session(_)), None) => {
+                return Err(addressed::missing(&address));
+            }
+            (Some(Address::Session(_)), Some(known)) => Target::Session(known.id),
+            (Some(Address::Conversation(named)), _) => Target::Named(named, name.by),
+            (None, _) => Target::Unnamed,
+        };
+        if ask.session == Target::Unnamed {
+            ask.owned = Owned::ByClient;
+        }
+        Ok((ask, ignored))
+    }
+}
+
+/// A session's token sends to that session and to no other, whether or not there is another.
+fn owned(app: &App, caller: &Caller, known: Option<&SessionRecord>) -> Result<(), Problem> {
+    match (caller.own(), known) {
+        (None, _) => Ok(()),
+        (Some(_), Some(known)) => caller.for_session(app, known.id),
+        (Some(_), None) => Err(Problem::forbidden(
+            "a session's token acts for that session alone",
+        )),
+    }
+}
+
+fn nobody() -> AgentName {
+    AgentName::new("none").expect("because it keeps to the grammar")
+}
+
+fn keys(new: &NewMessages) -> Result<Option<Keys>, Problem> {
+    let isolated = new.isolated.unwrap_or_default();
+    let Some(route) = &new.route_key else {
+        return match isolated {
+            true => Err(Problem::invalid("isolated", "only with `route_key`")),
+            false => Ok(None),
+        };
+    };
+    let route = RouteKey::new(route).map_err(|e| Problem::invalid("route_key", e.rule))?;
+    Ok(Some(Keys::shared(route)))
+}
+
+fn directory(text: &str) -> Result<PathBuf, Problem> {
+    let length = text.chars().count();
+    match (1..=4096).contains(&length) && !text.chars().any(char::is_control) {
+        true => Ok(PathBuf::from(text)),
+        false => Err(Problem::invalid(
+            "cwd",
+            "1 to 4096 characters, no control characters",
+        )),
+    }
+}
+
+fn model_name(text: &str) -> Result<String, Problem> {
+    let plain = (1..=200).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    match plain {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::invalid(
+            "parameters.model",
+            "1 to 200 printable ASCII characters without blanks",
+        )),
+    }
+}
+
+fn limits(told: LimitsTold) -> Result<RunLimits, Problem> {
+    let fields = [
+        ("limits.wall_ms", told.wall_ms),
+        ("limits.silent_ms", told.silent_ms),
+        ("limits.tokens", told.tokens),
+        ("limits.nano_usd", told.nano_usd),
+    ];
+    match fields.iter().find(|(_, value)| *value == Some(0)) {
+        Some((field, _)) => Err(Problem::invalid(*field, "a whole number from 1")),
+        None => Ok(RunLimits {
+            wall: told.wall_ms.map(Duration::from_millis),
+            silent: told.silent_ms.map(Duration::from_millis),
+            tokens: told.tokens,
+            nano_usd: told.nano_usd,
+        }),
+    }
+}
+
+/// What the turn is called: by the body, a header, or by nobody, so that it is called by an id.
+fn key(headers: &HeaderMap, new: &NewMessages) -> Result<TurnKey, Problem> {
+    let header = one(headers, KEY)?;
+    let (field, text) = match (&new.key, header) {
+        (Some(key), _) => ("key", key.clone()),
+        (None, Some(key)) => (KEY, key),
+        (None, None) => ("key", TurnId::mint(&clock::Ids).to_string()),
+    };
+    TurnKey::new(text).map_err(|_| Problem::invalid(field, KEY_RULE))
+}

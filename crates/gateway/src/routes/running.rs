@@ -1,0 +1,217 @@
+//! Runs that go on: followed, cancelled; and what was said in those that ended.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use siglum_domain::fold::Entry;
+use siglum_domain::observation::Fact;
+use siglum_domain::{AgentName, SessionId};
+use siglum_ledger::{LedgerError, SessionRecord, Transaction, read};
+
+use super::path::{OfConversation, Path};
+use crate::addressed::{self, Address};
+use crate::app::App;
+use crate::caller::{self, Caller};
+use crate::messages::{Talk, plain, ui_messages};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::run_answer::{Form, answer, last_event};
+use crate::wire::{CancelledTold, PastMessages};
+
+/// Entries of the log that a page of messages is made of.
+const PAGE: usize = 1_000;
+const PAGE_MOST: usize = 10_000;
+
+/// The session of a path, if it is there and the caller may act for it.
+pub(super) async fn of(
+    app: &App,
+    caller: &Caller,
+    path: &Path,
+    query: &mut Query,
+) -> Result<SessionRecord, Problem> {
+    let address = path.address()?;
+    let found = maybe(app, caller, path, query).await?;
+    found.ok_or_else(|| addressed::missing(&address))
+}
+
+/// The same, where a conversation of which nobody knows is one in which nothing was said yet: a page may have made up
+/// its name a moment ago.
+async fn maybe(
+    app: &App,
+    caller: &Caller,
+    path: &Path,
+    query: &mut Query,
+) -> Result<Option<SessionRecord>, Problem> {
+    let address = path.address()?;
+    let rule = "1 to 64 of the characters a-z 0-9 -";
+    let agent = query.named("agent", |text| AgentName::new(text).ok(), rule)?;
+    let found = addressed::known(app, &caller.tenant, address.clone(), agent).await?;
+    match (found, caller.own()) {
+        (Some(record), _) => {
+            caller.for_session(app, record.id)?;
+            Ok(Some(record))
+        }
+        (None, None) => match address {
+            Address::Session(_) => Err(addressed::missing(&address)),
+            Address::Conversation(_) => Ok(None),
+        },
+        // Whether it is there is nothing that a session's token is told of others.
+        (None, Some(_)) => Err(Problem::forbidden(
+            "a session's token acts for that session alone",
+        )),
+    }
+}
+
+/// Follows the run of a session that goes on: what happened in it so far, then what happens; 204 where none does
+///
+/// A page that was loaded anew goes on with it. In the form `events`, a client that lost the connection goes on behind
+/// `last-event-id`; in the form `ui-messages` it is all told again, since a page builds its message from the beginning.
+#[utoipa::path(get, path = "/v1/sessions/{session}/messages/stream", tag = "messages", operation_id = "stream_messages",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        OfConversation,
+        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("format" = Option<String>, Query, description = "`events`, or `ui-messages`; `events` where nothing is said", pattern = "^(events|ui-messages)$"),
+        ("last-event-id" = Option<String>, Header, description = "Behind this event", pattern = r"^[0-9]{1,15}$"),
+    ),
+    responses(
+        (status = 200, description = "The stream; the data of each event is a `RunEventTold`, or a chunk of a UI message stream", body = String, content_type = "text/event-stream"),
+        (status = 204, description = "No run of the session goes on here"),
+        Problems))]
+pub(crate) async fn stream(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    mut query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let form = match query.take("format")?.as_deref() {
+        None | Some("events") => Form::Events,
+        Some("ui-messages") => Form::UiMessages,
+        Some(_) => return Err(Problem::invalid("format", "`events` or `ui-messages`")),
+    };
+    let after = last_event(&headers)?;
+    let session = maybe(&app, &caller, &path, &mut query).await?;
+    query.end()?;
+    let running = session.and_then(|session| app.runs().find(&caller.tenant, session.id));
+    let Some(running) = running else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    caller::read(&app, &caller, running.session());
+    Ok(answer(&app, &running, Vec::new(), form, after).await)
+}
+
+/// Cancels the run of a session that goes on; what it did is kept, and marked
+#[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancel_messages",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        OfConversation,
+        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
+    ),
+    responses((status = 200, description = "It is being cancelled", body = CancelledTold), Problems))]
+pub(crate) async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    mut query: Query,
+) -> Result<Json<CancelledTold>, Problem> {
+    let session = of(&app, &caller, &path, &mut query).await?;
+    query.end()?;
+    let cancelled = app
+        .runs()
+        .cancel(&caller.tenant, session.id, &caller.by())?;
+    let run = cancelled.started().into();
+    Ok(Json(CancelledTold { run }))
+}
+
+/// Reads what was said in a session, as messages: of its committed turns
+///
+/// The newest page first. A page is whole turns, unless one turn is longer than it.
+#[utoipa::path(get, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "read_messages",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        OfConversation,
+        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("format" = Option<String>, Query, description = "`plain`: role and text. `ui-messages`: UI messages of the AI SDK, with tool calls. `plain` where nothing is said", pattern = "^(plain|ui-messages)$"),
+        ("before" = Option<i64>, Query, description = "What was said before this: what a page gives as `next`", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "Made of at most so many entries of the log", minimum = 1, maximum = 10000),
+    ),
+    responses((status = 200, description = "The messages, in order", body = PastMessages), Problems))]
+pub(crate) async fn history(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+    mut query: Query,
+) -> Result<Json<PastMessages>, Problem> {
+    let ui = match query.take("format")?.as_deref() {
+        None | Some("plain") => false,
+        Some("ui-messages") => true,
+        Some(_) => return Err(Problem::invalid("format", "`plain` or `ui-messages`")),
+    };
+    let rule = "a whole number from 1 to 9007199254740991";
+    let before: Option<u64> = query.parsed("before", rule)?;
+    if before.is_some_and(|b| !(1..=siglum_domain::link::NUMBER_MAX).contains(&b)) {
+        return Err(Problem::invalid("before", rule));
+    }
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let session = maybe(&app, &caller, &path, &mut query).await?;
+    query.end()?;
+    let Some(session) = session else {
+        return Ok(Json(PastMessages::default()));
+    };
+    caller::read(&app, &caller, session.id);
+    let id = session.id;
+    let entries = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| page(tx, id, before, limit))
+    });
+    let entries = entries.await??;
+    let (entries, next) = whole_turns(&entries);
+    let talk = Talk::of(entries);
+    let messages = match ui {
+        true => ui_messages(&talk),
+        false => plain(&talk)
+            .iter()
+            .map(|m| serde_json::to_value(m).unwrap_or(Value::Null))
+            .collect(),
+    };
+    let running = app.runs().find(&caller.tenant, id);
+    Ok(Json(PastMessages {
+        messages,
+        next,
+        running: running.map(|r| r.turn().to_string()),
+    }))
+}
+
+/// The last entries of the sealed log before a place.
+fn page(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    before: Option<u64>,
+    limit: usize,
+) -> Result<Vec<Entry>, LedgerError> {
+    let sealed = tx.session(session)?.map_or(0, |record| record.sealed);
+    let last = before.map_or(sealed, |before| sealed.min(before - 1));
+    let after = last.saturating_sub(limit as u64);
+    match usize::try_from(last - after) {
+        // No limit would mean all.
+        Ok(0) | Err(_) => Ok(Vec::new()),
+        Ok(most) => tx.entries(session, after, most),
+    }
+}
+
+/// The entries from the first prompt on, if they do not begin at the beginning; and where the page before ends.
+fn whole_turns(entries: &[Entry]) -> (&[Entry], Option<u64>) {
+    let is_prompt = |entry: &Entry| matches!(entry.observation.fact, Fact::Prompt { .. });
+    match entries.first() {
+        None => (entries, None),
+        Some(first) if first.sequence == 1 => (entries, None),
+        Some(first) => {
+            let begin = entries.iter().position(is_prompt).unwrap_or(0);
+            let next = entries.get(begin).map_or(first.sequence, |e| e.sequence);
+            (&entries[begin..], Some(next))
+        }
+    }
+}

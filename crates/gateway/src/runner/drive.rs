@@ -1,0 +1,587 @@
+//! A run goes on: what the agent says is written down and told, what others say to it is heard, and it comes to its end.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use siglum_domain::observation::Observation;
+use siglum_domain::redact::Redactor;
+use siglum_domain::{InteractionId, Timestamp};
+use siglum_engine::run;
+use siglum_engine::turn::{self, Event, Hold, TurnError};
+use siglum_ledger::{LaunchEnd, RunEnd, RunRecord};
+use siglum_platform::clock::{self, Ids};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use super::agent::{Agent, AgentError, Heard};
+use super::interactions::{Asked, settlement};
+use super::runs::{Control, Place, Slot};
+use super::scribe::Scribe;
+use super::start::{TERM, parent, process_over, prompt_key, release};
+use super::{Ask, Finished, Owned, Permissions, RunError, RunEvent, Running, Status};
+use crate::app::App;
+use crate::problem::Problem;
+
+/// How often what was said is stored.
+const STORE: Duration = Duration::from_millis(200);
+/// How often the lease is prolonged.
+const RENEW: Duration = Duration::from_secs(10);
+/// How long an agent may take to stop when it is told to.
+const STOP: Duration = Duration::from_secs(10);
+/// How long a run that belongs to whoever asked waits for somebody to follow it.
+const ALONE: Duration = Duration::from_secs(10);
+
+/// A run that goes on.
+pub(super) struct Drive {
+    pub(super) app: App,
+    pub(super) ask: Ask,
+    pub(super) blocks: Vec<String>,
+    pub(super) slot: std::sync::Arc<Slot>,
+    pub(super) place: Place,
+    pub(super) running: Running,
+    pub(super) agent: Agent,
+    pub(super) scribe: Scribe,
+    pub(super) hold: Hold,
+    /// Where the log ended when the lease was taken.
+    pub(super) head: u64,
+    pub(super) record: RunRecord,
+    pub(super) controls: mpsc::Receiver<Control>,
+    /// Whether the agent is kept for the next message.
+    pub(super) keep: bool,
+    /// What the agent waits for.
+    pub(super) asked: Vec<Asked>,
+    /// Why nothing can be stored any more.
+    pub(super) broken: Option<RunError>,
+}
+
+/// Why a run comes to its end.
+#[derive(Debug, Clone)]
+struct Ending {
+    status: Status,
+    error: Option<RunError>,
+    /// Whether the agent can be asked again.
+    sound: bool,
+}
+
+impl Ending {
+    fn of(status: Status, code: &'static str, text: impl Into<String>) -> Self {
+        let text = Redactor::shared().redact(&text.into()).into_string();
+        Self {
+            status,
+            error: Some(RunError { code, text }),
+            sound: true,
+        }
+    }
+
+    const fn done() -> Self {
+        Self {
+            status: Status::Done,
+            error: None,
+            sound: true,
+        }
+    }
+}
+
+/// What a run waits for beside its agent.
+struct Watch {
+    wall: Instant,
+    wall_told: Duration,
+    silent: Duration,
+    heard: Instant,
+    /// Since when nobody follows.
+    alone: Option<Instant>,
+    /// The end that the agent was told, and until when it may take.
+    ending: Option<(Ending, Instant)>,
+}
+
+impl Drive {
+    /// Runs to the end.
+    pub(super) async fn run(mut self) {
+        let ending = self.converse().await;
+        self.finish(ending).await;
+    }
+
+    fn watch(&self) -> Watch {
+        let settings = self.app.runs().settings();
+        let limits = self.ask.limits;
+        let wall = limits.wall.unwrap_or(settings.wall).min(settings.wall);
+        let now = Instant::now();
+        Watch {
+            wall: now + wall,
+            wall_told: wall,
+            silent: limits
+                .silent
+                .unwrap_or(settings.silent)
+                .min(settings.silent),
+            heard: now,
+            alone: Some(now),
+            ending: None,
+        }
+    }
+
+    async fn converse(&mut self) -> Ending {
+        let started = &self.running.started;
+        let blocks: Vec<Value> = self
+            .blocks
+            .iter()
+            .map(|text| json!({ "type": "text", "text": text }))
+            .collect();
+        let params = json!({
+            "sessionId": started.native.as_ref().map(|native| native.as_str()),
+            "prompt": blocks,
+            "_meta": { "traceparent": parent(&self.ask, started).to_string() },
+        });
+        let answer = match self.agent.ask("session/prompt", &params) {
+            Ok(answer) => answer,
+            Err(error) => return self.failed(&error),
+        };
+        self.agent.turns += 1;
+        let mut answer = Box::pin(answer);
+        let mut watch = self.watch();
+        let (mut store, mut renew) = (interval(STORE), interval(RENEW));
+        store.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        renew.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut stopping = self.app.stopping();
+        loop {
+            let patience = watch
+                .ending
+                .as_ref()
+                .map_or(watch.wall, |(_, until)| *until);
+            tokio::select! {
+                biased;
+                answer = &mut answer => {
+                    while let Ok(heard) = self.agent.heard.try_recv() {
+                        self.hear(heard).await;
+                    }
+                    return self.answered(answer, watch.ending).await;
+                }
+                Some(heard) = self.agent.heard.recv() => {
+                    watch.heard = Instant::now();
+                    self.hear(heard).await;
+                    self.tell_events();
+                }
+                Some(control) = self.controls.recv() => self.control(control, &mut watch).await,
+                () = sleep_until(patience) => {
+                    if let Some((mut ending, _)) = watch.ending.take() {
+                        ending.sound = false;
+                        return ending;
+                    }
+                    let text = format!("it took longer than {} s", watch.wall_told.as_secs());
+                    self.stop(&mut watch, Ending::of(Status::Limit, "limit-wall", text)).await;
+                }
+                _ = store.tick() => {
+                    self.scribe.look();
+                    self.store().await;
+                    self.look(&mut watch).await;
+                }
+                _ = renew.tick() => self.renew().await,
+                _ = stopping.changed() => {
+                    let text = "the gateway is about to stop";
+                    self.stop(&mut watch, Ending::of(Status::Cancelled, "gateway-stopped", text)).await;
+                }
+            }
+        }
+    }
+
+    /// Looks whether anything is a reason to end.
+    async fn look(&mut self, watch: &mut Watch) {
+        if watch.ending.is_some() {
+            return;
+        }
+        self.expire().await;
+        if !self.asked.is_empty() {
+            // It is others who are silent.
+            watch.heard = Instant::now();
+        }
+        let is_followed = self.running.log.readers() > 0 || self.ask.owned == Owned::BySession;
+        watch.alone = match (is_followed, watch.alone) {
+            (true, _) => None,
+            (false, since) => since.or_else(|| Some(Instant::now())),
+        };
+        let ending = if let Some(broken) = &self.broken {
+            let mut ending = Ending::of(Status::Failed, broken.code, broken.text.clone());
+            ending.sound = false;
+            Some(ending)
+        } else if watch.heard.elapsed() > watch.silent {
+            let text = format!("it said nothing for {} s", watch.silent.as_secs());
+            Some(Ending::of(Status::Limit, "limit-silent", text))
+        } else if watch.alone.is_some_and(|since| since.elapsed() > ALONE) {
+            let text = "whoever asked left";
+            Some(Ending::of(Status::Cancelled, "client-left", text))
+        } else {
+            self.spent()
+        };
+        if let Some(ending) = ending {
+            self.stop(watch, ending).await;
+        }
+    }
+
+    /// Whether it used more than it may, as far as that is told while it runs.
+    fn spent(&self) -> Option<Ending> {
+        let usage = self.scribe.usage(clock::now());
+        let t = usage.tokens;
+        let tokens = (t.input + t.output + t.cache_read + t.cache_write).max(self.scribe.context);
+        let limits = self.ask.limits;
+        if limits.tokens.is_some_and(|most| tokens > most) {
+            let text = format!("it used {tokens} tokens");
+            return Some(Ending::of(Status::Limit, "limit-tokens", text));
+        }
+        let cost = usage.nano_usd.unwrap_or(0);
+        if limits.nano_usd.is_some_and(|most| cost > most) {
+            let text = format!("it cost {cost} billionths of a dollar");
+            return Some(Ending::of(Status::Limit, "limit-cost", text));
+        }
+        None
+    }
+
+    /// Has the agent stop, for this reason.
+    async fn stop(&mut self, watch: &mut Watch, ending: Ending) {
+        if watch.ending.is_some() {
+            return;
+        }
+        let native = self.record.native.as_ref().map(|native| native.as_str());
+        self.agent
+            .tell("session/cancel", &json!({ "sessionId": native }));
+        self.let_go("cancelled").await;
+        watch.ending = Some((ending, Instant::now() + STOP));
+    }
+
+    async fn control(&mut self, control: Control, watch: &mut Watch) {
+        match control {
+            Control::Cancel(by) => {
+                let text = format!("cancelled by {by}");
+                self.stop(watch, Ending::of(Status::Cancelled, "cancelled", text))
+                    .await;
+            }
+            Control::Answer {
+                id,
+                option,
+                by,
+                told,
+            } => {
+                watch.heard = Instant::now();
+                let answered = self.answer(id, Some(&option), "answered", &by).await;
+                // Whoever answered may have gone.
+                let _ = told.send(answered);
+            }
+        }
+    }
+
+    async fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Update(params) => self.scribe.hear(&params),
+            Heard::Permission(params, responder) => {
+                let call = self.scribe.asked_about(&params["toolCall"]);
+                let id = InteractionId::mint(&Ids);
+                let asked = Asked::new(id, call, &params, responder);
+                let title = params["toolCall"]["title"]
+                    .as_str()
+                    .unwrap_or("a tool call");
+                self.ask_somebody(asked, title).await;
+            }
+        }
+    }
+
+    async fn ask_somebody(&mut self, asked: Asked, title: &str) {
+        let title: String = title.chars().take(2_000).collect();
+        let (session, turn) = (self.record.session, self.record.turn);
+        let record = asked.record(session, turn, &title, clock::now());
+        let (id, title) = (asked.id, record.title.as_str().to_owned());
+        let (call, options) = (asked.call.clone(), asked.options.clone());
+        let chosen = match self.ask.permissions {
+            Permissions::Ask => None,
+            Permissions::Allow => Some(asked.allows().cloned()),
+            Permissions::Refuse => Some(asked.refuses().cloned()),
+        };
+        let noted = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |_, ledger| {
+                run::asked(ledger, &record)
+            });
+        if !matches!(noted.await, Ok(Ok(()))) {
+            tracing::warn!("what an agent of session {session} asks could not be stored");
+        }
+        self.asked.push(asked);
+        // What led to it is stored and told before it.
+        self.store().await;
+        self.running.log.push(RunEvent::Interaction {
+            id,
+            title,
+            call,
+            options,
+        });
+        if let Some(chosen) = chosen {
+            let option = chosen.map(|choice| choice.id);
+            let answered = self.answer(id, option.as_deref(), "policy", "policy").await;
+            if answered.is_err() {
+                self.let_go("lost").await;
+            }
+        }
+    }
+
+    /// Somebody, or a rule, says something to what the agent asked.
+    async fn answer(
+        &mut self,
+        id: InteractionId,
+        option: Option<&str>,
+        how: &str,
+        by: &str,
+    ) -> Result<(), Problem> {
+        let at = self.asked.iter().position(|asked| asked.id == id);
+        let Some(at) = at else {
+            let detail = format!("interaction {id} was settled meanwhile");
+            return Err(Problem::conflict("interaction-settled", detail));
+        };
+        let settled = settlement(how, option, by, clock::now());
+        let noted = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |_, ledger| {
+                run::settle(ledger, id, &settled)
+            });
+        noted.await??;
+        let asked = self.asked.remove(at);
+        let refused = asked
+            .refuses()
+            .is_some_and(|choice| Some(choice.id.as_str()) == option);
+        if let Some(call) = asked.call.as_deref().filter(|_| refused) {
+            self.scribe.refused(call);
+        }
+        asked.answer(option);
+        self.running.log.push(RunEvent::Answered {
+            id,
+            option: option.map(str::to_owned),
+            by: by.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// Nobody answers any more.
+    async fn let_go(&mut self, how: &'static str) {
+        while let Some(asked) = self.asked.first() {
+            let id = asked.id;
+            if self.answer(id, None, how, "siglum").await.is_err() {
+                self.asked.remove(0).answer(None);
+            }
+        }
+    }
+
+    /// What nobody answered in time is refused.
+    async fn expire(&mut self) {
+        let most = self.app.runs().settings().answer;
+        let late = self.asked.iter().find(|asked| asked.since.elapsed() > most);
+        if let Some(asked) = late {
+            let (id, option) = (asked.id, asked.refuses().map(|choice| choice.id.clone()));
+            if self
+                .answer(id, option.as_deref(), "expired", "siglum")
+                .await
+                .is_err()
+            {
+                self.let_go("lost").await;
+            }
+        }
+    }
+
+    async fn answered(
+        &mut self,
+        answer: Result<Value, agent_client_protocol::Error>,
+        told: Option<(Ending, Instant)>,
+    ) -> Ending {
+        let told = told.map(|(ending, _)| ending);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.agent.hear_out().await;
+                let failed = self.agent.failed("session/prompt", &error);
+                let mut ending = told.unwrap_or_else(|| self.failed(&failed));
+                ending.sound = false;
+                return ending;
+            }
+        };
+        self.scribe.answered(&answer);
+        let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
+        match (reason, told) {
+            ("cancelled", Some(ending)) => ending,
+            ("cancelled", None) => Ending::of(
+                Status::Cancelled,
+                "agent-cancelled",
+                "the agent cancelled it",
+            ),
+            ("max_tokens" | "max_turn_requests", _) => {
+                let text = format!("the agent stopped at a limit of its own: {reason}");
+                Ending::of(Status::Limit, "limit-agent", text)
+            }
+            ("refusal", _) => Ending::of(
+                Status::Failed,
+                "agent-refused",
+                "the agent refused to go on",
+            ),
+            // It was done before it heard that it should stop.
+            _ => Ending::done(),
+        }
+    }
+
+    fn failed(&self, error: &AgentError) -> Ending {
+        let mut ending = Ending::of(Status::Failed, error.code, error.text.clone());
+        ending.sound = false;
+        ending
+    }
+
+    async fn renew(&mut self) {
+        let hold = self.hold;
+        let renewed = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |here, ledger| {
+                turn::renew(here, ledger, hold, TERM)
+            });
+        match renewed.await {
+            Ok(Ok(hold)) => self.hold = hold,
+            Ok(Err(error @ TurnError::Fenced { .. })) => self.broken("lease-lost", &error),
+            // The store may be back before the lease runs out.
+            Ok(Err(error)) => tracing::warn!("a lease could not be prolonged: {error}"),
+            Err(error) => tracing::warn!("a lease could not be prolonged: {error}"),
+        }
+    }
+
+    fn broken(&mut self, code: &'static str, error: &dyn std::fmt::Display) {
+        let text = error.to_string();
+        self.broken.get_or_insert(RunError { code, text });
+    }
+
+    fn tell_events(&mut self) {
+        for event in self.scribe.events() {
+            self.running.log.push(event);
+        }
+    }
+
+    /// Stores what was said since, and tells it.
+    async fn store(&mut self) {
+        self.tell_events();
+        let said = self.scribe.said(clock::now());
+        if said.is_empty() || self.broken.is_some() {
+            return;
+        }
+        let (hold, key, turn) = (self.hold, self.record.key.clone(), self.record.turn);
+        let stored = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |here, ledger| {
+                let mut said: Vec<Observation> = said.clone();
+                run::rename(ledger, hold.session, turn, &mut said)?;
+                turn::append(here, ledger, hold, &key, &said)
+            });
+        match stored.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.broken("not-stored", &error),
+            Err(error) => self.broken("not-stored", &error),
+        }
+    }
+
+    /// The turn is committed, and everybody is told.
+    async fn finish(mut self, mut ending: Ending) {
+        self.let_go("lost").await;
+        self.scribe.end();
+        self.tell_events();
+        let now = clock::now();
+        let usage = self.scribe.usage(now);
+        let committed = self.commit(&ending, now).await;
+        if let Err(error) = committed {
+            ending = Ending::of(Status::Failed, "not-committed", error.detail());
+            ending.sound = false;
+        }
+        self.note_end(&ending, now).await;
+        // A command that nobody told the end of may run on; it ends with the agent.
+        let is_sound = ending.sound && self.scribe.open_calls() == 0 && self.agent.lives();
+        let keep = self.keep && is_sound && !*self.app.stopping().borrow();
+        self.running.log.push(RunEvent::Usage(usage.clone()));
+        let finished = Finished {
+            status: ending.status,
+            text: self.scribe.last_words().to_owned(),
+            usage,
+            error: ending.error,
+        };
+        self.leave(keep, finished).await;
+    }
+
+    /// Gives back all that the run had; the last that is told is how it ended.
+    async fn leave(self, keep: bool, finished: Finished) {
+        let Self {
+            app,
+            ask,
+            slot,
+            place,
+            running,
+            mut agent,
+            scribe,
+            hold,
+            ..
+        } = self;
+        release(&app, &ask.tenant, hold).await;
+        slot.set_active(None);
+        agent.cost = scribe.cost_now();
+        if keep {
+            let warm = app.runs().settings().warm;
+            slot.keep(agent, warm);
+        } else {
+            drop(agent);
+            let end = LaunchEnd::Completed;
+            process_over(&app, &ask.tenant, running.started.session, end).await;
+        }
+        drop(place);
+        running.log.push(RunEvent::Finished(finished));
+    }
+
+    async fn commit(&mut self, ending: &Ending, now: Timestamp) -> Result<(), Problem> {
+        let mut said = self.scribe.said(now);
+        if let Some(error) = &ending.error {
+            let name = format!("run.{}: {}", ending.status.as_str(), error.text);
+            let mark = Event::other(&format!("{}.end", self.record.turn), &name);
+            said.push(mark.observed(now));
+        }
+        if ending.status != Status::Failed {
+            let mut stop = Event::stop(&prompt_key(&self.record.key));
+            let last = self.scribe.last_words();
+            if !last.is_empty() {
+                stop = stop.last_words(last);
+            }
+            said.push(stop.observed(now));
+        }
+        let (hold, head, key) = (self.hold, self.head, self.record.key.clone());
+        let turn = self.record.turn;
+        let done = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |here, ledger| {
+                let mut said = said.clone();
+                run::rename(ledger, hold.session, turn, &mut said)?;
+                turn::commit(here, ledger, hold, head, &key, &said)
+            });
+        done.await??;
+        self.app.metrics().turns.inc();
+        self.app.sealed();
+        Ok(())
+    }
+
+    async fn note_end(&mut self, ending: &Ending, at: Timestamp) {
+        let error = ending.error.as_ref();
+        let record = RunRecord {
+            end: Some(RunEnd {
+                at,
+                status: ending.status.as_str().to_owned(),
+                error: error.map(|error| Redactor::shared().redact(&error.text)),
+            }),
+            ..self.record.clone()
+        };
+        let noted = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |_, ledger| {
+                run::note(ledger, &record)
+            });
+        if !matches!(noted.await, Ok(Ok(()))) {
+            tracing::warn!("the end of a run could not be written down");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What happens in a run, as it is told to those who follow it.
+
+use serde_json::Value;
+use siglum_domain::context::Keys;
+use siglum_domain::observation::{Outcome, Tokens, ToolClass};
+use siglum_domain::trace::TraceId;
+use siglum_domain::{ConversationId, InteractionId, NativeId, SessionId, Timestamp, TurnId};
+
+use crate::wire::NamedBy;
+
+/// One thing that happened in a run. Texts are redacted.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RunEvent {
+    /// It began: the first one, always.
+    Started(Started),
+    /// More of a message of the agent.
+    Text {
+        /// The message.
+        id: String,
+        /// What comes behind what there was of it.
+        delta: String,
+    },
+    /// More of what the agent thinks.
+    Reasoning {
+        /// The thought.
+        id: String,
+        /// What comes behind what there was of it.
+        delta: String,
+    },
+    /// A tool is about to be called.
+    ToolCall {
+        /// The agent's own name for the call.
+        id: String,
+        /// The tool's.
+        name: String,
+        /// For people.
+        title: String,
+        /// What it does.
+        class: ToolClass,
+        /// What it is given.
+        input: Value,
+    },
+    /// A tool returned.
+    ToolResult {
+        /// The call.
+        id: String,
+        /// What it said.
+        output: String,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// The agent waits for somebody.
+    Interaction {
+        /// To be answered by.
+        id: InteractionId,
+        /// What it wants.
+        title: String,
+        /// The call that it is about.
+        call: Option<String>,
+        /// What can be said to it.
+        options: Vec<Choice>,
+    },
+    /// It waits no more.
+    Answered {
+        /// Which.
+        id: InteractionId,
+        /// What was chosen; nothing where nobody said anything and the run went on or ended without.
+        option: Option<String>,
+        /// Who.
+        by: String,
+    },
+    /// What was used so far in this run.
+    Usage(Usage),
+    /// It ended: the last one, always.
+    Finished(Finished),
+}
+
+/// A run began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Started {
+    /// The session.
+    pub(crate) session: SessionId,
+    /// What the outside world calls it.
+    pub(crate) conversation: ConversationId,
+    /// Where that name came from.
+    pub(crate) named_by: NamedBy,
+    /// What the agent calls it.
+    pub(crate) native: Option<NativeId>,
+    /// The turn.
+    pub(crate) turn: TurnId,
+    /// The trace of the turn: that of whoever asked, where they were traced.
+    pub(crate) trace: TraceId,
+    /// Both keys, where there are some.
+    pub(crate) keys: Option<Keys>,
+    /// When.
+    pub(crate) at: Timestamp,
+}
+
+/// One answer that an interaction can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// To be chosen by.
+    pub(crate) id: String,
+    /// For people.
+    pub(crate) name: String,
+    /// What it does.
+    pub(crate) kind: ChoiceKind,
+}
+
+/// What an answer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChoiceKind {
+    /// Allows it this once.
+    AllowOnce,
+    /// Allows it from now on.
+    AllowAlways,
+    /// Refuses it this once.
+    RefuseOnce,
+    /// Refuses it from now on.
+    RefuseAlways,
+    /// Neither.
+    Other,
+}
+
+impl ChoiceKind {
+    /// Its word.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::AllowOnce => "allow-once",
+            Self::AllowAlways => "allow-always",
+            Self::RefuseOnce => "refuse-once",
+            Self::RefuseAlways => "refuse-always",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What was used in a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// The tokens.
+    pub(crate) tokens: Tokens,
+    /// The model, where it is told.
+    pub(crate) model: Option<String>,
+    /// What that costs in billionths of a dollar, where the price is known.
+    pub(crate) nano_usd: Option<u64>,
+}
+
+/// A run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finished {
+    /// How.
+    pub(crate) status: Status,
+    /// What the agent said last: its answer.
+    pub(crate) text: String,
+    /// What was used.
+    pub(crate) usage: Usage,
+    /// What went wrong.
+    pub(crate) error: Option<RunError>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// The agent came to its stop.
+    Done,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// A limit was reached.
+    Limit,
+    /// It failed.
+    Failed,
+}
+
+impl Status {
+    /// Its word.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Cancelled => "cancelled",
+            Self::Limit => "limit",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What went wrong in a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunError {
+    /// A word for programs, which never changes.
+    pub(crate) code: &'static str,
+    /// For people, redacted.
+    pub(crate) text: String,
+}

@@ -1,0 +1,228 @@
+//! The events of a run: kept for those who come late, and told while they happen.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::RunEvent;
+
+/// The most events that are kept of one run.
+const EVENTS_MOST: usize = 20_000;
+/// The most bytes of texts that are kept of one run.
+const BYTES_MOST: usize = 8 << 20;
+
+/// One event, with its place in the run from 1.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Numbered {
+    /// Its place.
+    pub(crate) number: u64,
+    /// What happened.
+    pub(crate) event: Arc<RunEvent>,
+}
+
+/// What somebody who follows a run is told next.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Next {
+    /// An event.
+    Event(Numbered),
+    /// So many events are kept no more: the ledger has what they said.
+    Cut(u64),
+}
+
+/// The events of one run. One side writes, all others follow.
+#[derive(Debug)]
+pub(super) struct Log {
+    kept: Mutex<Kept>,
+    /// The number of the last event, and whether more will come.
+    grown: watch::Sender<(u64, bool)>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    events: VecDeque<Arc<RunEvent>>,
+    /// How many are kept no more.
+    cut: u64,
+    bytes: usize,
+    /// How many follow.
+    readers: usize,
+}
+
+impl Log {
+    pub(super) fn new() -> Arc<Self> {
+        let (grown, _) = watch::channel((0, true));
+        Arc::new(Self {
+            kept: Mutex::default(),
+            grown,
+        })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an event. Behind [`RunEvent::Finished`] there is none.
+    pub(super) fn push(&self, event: RunEvent) {
+        let more = !matches!(event, RunEvent::Finished(_));
+        let mut kept = self.kept();
+        kept.bytes += size(&event);
+        kept.events.push_back(Arc::new(event));
+        while kept.events.len() > EVENTS_MOST || (kept.bytes > BYTES_MOST && kept.events.len() > 2)
+        {
+            // The first one says which run it is, so that it stays.
+            let Some(gone) = kept.events.remove(1) else {
+                break;
+            };
+            kept.bytes -= size(&gone);
+            kept.cut += 1;
+        }
+        let last = kept.cut + kept.events.len() as u64;
+        drop(kept);
+        self.grown.send_replace((last, more));
+    }
+
+    /// Follows the events behind this number.
+    pub(super) fn follow(self: &Arc<Self>, after: u64) -> Events {
+        self.kept().readers += 1;
+        Events {
+            log: Arc::clone(self),
+            grown: self.grown.subscribe(),
+            after,
+        }
+    }
+
+    /// How many follow.
+    pub(super) fn readers(&self) -> usize {
+        self.kept().readers
+    }
+
+    /// Whether it ended.
+    pub(super) fn is_over(&self) -> bool {
+        !self.grown.borrow().1
+    }
+
+    fn next(&self, after: u64) -> Option<Next> {
+        let kept = self.kept();
+        if after == 0 {
+            let event = Arc::clone(kept.events.front()?);
+            return Some(Next::Event(Numbered { number: 1, event }));
+        }
+        // The first one stays, and those that are kept no more come behind it.
+        let first = kept.cut + 1;
+        if after < first {
+            return Some(Next::Cut(first - after));
+        }
+        let place = usize::try_from(after - kept.cut).ok()?;
+        let event = Arc::clone(kept.events.get(place)?);
+        let number = after + 1;
+        Some(Next::Event(Numbered { number, event }))
+    }
+}
+
+fn size(event: &RunEvent) -> usize {
+    const OTHERS: usize = 256;
+    OTHERS
+        + match event {
+            RunEvent::Text { delta, .. } | RunEvent::Reasoning { delta, .. } => delta.len(),
+            RunEvent::ToolCall { input, .. } => input.to_string().len(),
+            RunEvent::ToolResult { output, .. } => output.len(),
+            RunEvent::Finished(finished) => finished.text.len(),
+            _ => 0,
+        }
+}
+
+/// The events of a run from one place on.
+#[derive(Debug)]
+pub(crate) struct Events {
+    log: Arc<Log>,
+    grown: watch::Receiver<(u64, bool)>,
+    after: u64,
+}
+
+impl Events {
+    /// Gives the next one, when there is one; nothing behind the last one.
+    pub(crate) async fn next(&mut self) -> Option<Next> {
+        loop {
+            let more = self.grown.borrow_and_update().1;
+            if let Some(next) = self.log.next(self.after) {
+                self.after += match &next {
+                    Next::Event(_) => 1,
+                    Next::Cut(events) => *events,
+                };
+                return Some(next);
+            }
+            if !more || self.grown.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.log.kept().readers -= 1;
+        // Whoever waits for the last one to leave looks again.
+        self.log.grown.send_modify(|_| {});
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::{Finished, Status, Usage};
+
+    fn text(delta: &str) -> RunEvent {
+        RunEvent::Text {
+            id: "m".to_owned(),
+            delta: delta.to_owned(),
+        }
+    }
+
+    fn finished() -> RunEvent {
+        RunEvent::Finished(Finished {
+            status: Status::Done,
+            text: String::new(),
+            usage: Usage::default(),
+            error: None,
+        })
+    }
+
+    async fn all(mut events: Events) -> Vec<Next> {
+        let mut all = Vec::new();
+        while let Some(next) = events.next().await {
+            all.push(next);
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn whoever_comes_late_is_told_everything_in_order() {
+        let log = Log::new();
+        log.push(text("a"));
+        let early = tokio::spawn(all(log.follow(0)));
+        log.push(text("b"));
+        log.push(finished());
+        let early = early.await.unwrap();
+        assert_eq!(early, all(log.follow(0)).await);
+        let numbers = early.iter().map(|next| match next {
+            Next::Event(event) => event.number,
+            Next::Cut(_) => 0,
+        });
+        assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(all(log.follow(2)).await.len(), 1);
+        assert_eq!(log.readers(), 0);
+        assert!(log.is_over());
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_bounded_and_the_gap_is_told() {
+        let log = Log::new();
+        (0..EVENTS_MOST + 10).for_each(|n| log.push(text(&n.to_string())));
+        log.push(finished());
+        let told = all(log.follow(0)).await;
+        assert!(matches!(&told[0], Next::Event(first) if *first.event == text("0")));
+        assert_eq!(told[1], Next::Cut(11));
+        assert!(matches!(&told[2], Next::Event(e) if e.number == 13 && *e.event == text("12")));
+        assert_eq!(told.len(), EVENTS_MOST + 1);
+    }
+}

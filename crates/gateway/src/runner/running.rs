@@ -1,0 +1,91 @@
+//! A run that goes on, or that ended a short while ago.
+
+use std::sync::Arc;
+
+use siglum_domain::context::Keys;
+use siglum_domain::trace::TraceId;
+use siglum_domain::{AgentName, ConversationId, SessionId, TurnId};
+
+use super::log::{Events, Log};
+use super::{Finished, Next, RunEvent, Started};
+use crate::wire::NamedBy;
+
+/// A run. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Running {
+    pub(super) started: Arc<Started>,
+    pub(super) agent: AgentName,
+    pub(super) by: String,
+    pub(super) log: Arc<Log>,
+}
+
+impl Running {
+    /// What is told when it begins.
+    pub(crate) fn started(&self) -> &Started {
+        &self.started
+    }
+
+    /// The session.
+    pub(crate) fn session(&self) -> SessionId {
+        self.started.session
+    }
+
+    /// What the outside world calls the session.
+    pub(crate) fn conversation(&self) -> &ConversationId {
+        &self.started.conversation
+    }
+
+    /// Where that name came from.
+    pub(crate) fn named_by(&self) -> NamedBy {
+        self.started.named_by
+    }
+
+    /// The turn.
+    pub(crate) fn turn(&self) -> TurnId {
+        self.started.turn
+    }
+
+    /// The trace of the turn.
+    pub(crate) fn trace(&self) -> TraceId {
+        self.started.trace
+    }
+
+    /// Both keys, where the run has some.
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        self.started.keys.as_ref()
+    }
+
+    /// The agent.
+    pub(crate) const fn agent(&self) -> &AgentName {
+        &self.agent
+    }
+
+    /// Who asked for it.
+    pub(crate) fn by(&self) -> &str {
+        &self.by
+    }
+
+    /// Whether it ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.log.is_over()
+    }
+
+    /// The events behind a number (0: from the start), then those to come.
+    pub(crate) fn events(&self, after: u64) -> Events {
+        self.log.follow(after)
+    }
+
+    /// How it ended, when it did.
+    pub(crate) async fn finished(&self) -> Option<Finished> {
+        let mut events = self.events(0);
+        let mut last = None;
+        while let Some(next) = events.next().await {
+            if let Next::Event(event) = next
+                && let RunEvent::Finished(finished) = &*event.event
+            {
+                last = Some(finished.clone());
+            }
+        }
+        last
+    }
+}

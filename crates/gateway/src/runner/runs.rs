@@ -1,0 +1,288 @@
+//! The runs of this gateway: which go on, who waits, and which agents are kept for the next message.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnKey};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use super::agent::Agent;
+use super::interactions;
+use super::{Ask, IfBusy, RunSettings, Running};
+use crate::app::App;
+use crate::problem::Problem;
+
+/// Messages that wait for one session.
+const WAITING_MOST: usize = 32;
+
+/// The runs of this gateway, by tenant and session.
+pub(crate) struct Runs {
+    settings: RunSettings,
+    slots: Mutex<HashMap<(Tenant, SessionId), Arc<Slot>>>,
+    /// How many go on.
+    going: Arc<Semaphore>,
+}
+
+/// Runs that go on at once in one gateway.
+const GOING_MOST: usize = 256;
+
+/// What a session has here.
+pub(super) struct Slot {
+    /// One run at a time, in the order in which they came.
+    gate: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    active: Option<Active>,
+    warm: Option<(u64, Agent)>,
+    parked: u64,
+}
+
+/// A run that goes on.
+#[derive(Clone)]
+pub(super) struct Active {
+    pub(super) running: Running,
+    pub(super) key: TurnKey,
+    pub(super) control: mpsc::Sender<Control>,
+    pub(super) since: Timestamp,
+}
+
+/// What a run is told from outside.
+pub(super) enum Control {
+    /// Somebody cancels it.
+    Cancel(String),
+    /// Somebody says something to what the agent asked.
+    Answer {
+        id: InteractionId,
+        option: String,
+        by: String,
+        told: oneshot::Sender<Result<(), Problem>>,
+    },
+}
+
+/// Whoever has it runs the session here; the other one is a place among all runs.
+pub(super) struct Place {
+    _session: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
+}
+
+/// What comes of asking for a place.
+pub(super) enum Admitted {
+    /// It is this one's turn.
+    Mine(Place),
+    /// The same ask is being answered.
+    Same(Running),
+}
+
+impl Runs {
+    pub(crate) fn new(settings: RunSettings) -> Self {
+        Self {
+            settings,
+            slots: Mutex::default(),
+            going: Arc::new(Semaphore::new(GOING_MOST)),
+        }
+    }
+
+    /// What may be run.
+    pub(crate) const fn settings(&self) -> &RunSettings {
+        &self.settings
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<(Tenant, SessionId), Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn slot(&self, tenant: &Tenant, session: SessionId) -> Arc<Slot> {
+        let mut slots = self.slots();
+        // Those that nobody needs any more go.
+        slots.retain(|_, slot| Arc::strong_count(slot) > 1 || !slot.is_idle());
+        let slot = slots.entry((tenant.clone(), session));
+        Arc::clone(slot.or_insert_with(|| Arc::new(Slot::new())))
+    }
+
+    fn active(&self, tenant: &Tenant, session: SessionId) -> Option<Active> {
+        let slot = self.slots().get(&(tenant.clone(), session)).cloned();
+        slot.and_then(|slot| slot.active())
+    }
+
+    /// The run of a session that goes on here.
+    pub(crate) fn find(&self, tenant: &Tenant, session: SessionId) -> Option<Running> {
+        self.active(tenant, session).map(|active| active.running)
+    }
+
+    /// Cancels the run of a session that goes on here; what it did is committed, and marked. Gives it.
+    ///
+    /// # Errors
+    /// Where none goes on here.
+    pub(crate) fn cancel(
+        &self,
+        tenant: &Tenant,
+        session: SessionId,
+        by: &str,
+    ) -> Result<Running, Problem> {
+        let none = || Problem::not_found(format!("no run of session {session} goes on here"));
+        let active = self.active(tenant, session).ok_or_else(none)?;
+        // One that is full of these was cancelled by another one.
+        let _ = active.control.try_send(Control::Cancel(by.to_owned()));
+        Ok(active.running)
+    }
+
+    /// Answers an interaction.
+    ///
+    /// # Errors
+    /// Where there is none of this id in this session, where it was answered or lost, and for an option that it does not
+    /// have.
+    pub(crate) async fn answer(
+        &self,
+        app: &App,
+        tenant: &Tenant,
+        session: SessionId,
+        interaction: InteractionId,
+        option: &str,
+        by: &str,
+    ) -> Result<(), Problem> {
+        let asked = interactions::find(app, tenant, session, interaction).await?;
+        interactions::check(&asked, option)?;
+        let gone = || {
+            let detail = format!("the run that asked {interaction} does not go on here");
+            Problem::conflict("interaction-lost", detail)
+        };
+        let active = self.active(tenant, session).ok_or_else(gone)?;
+        let (told, answer) = oneshot::channel();
+        let control = Control::Answer {
+            id: interaction,
+            option: option.to_owned(),
+            by: by.to_owned(),
+            told,
+        };
+        active.control.send(control).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// Lets go of agents that wait for another message, and waits until no run goes on.
+    pub(crate) async fn end(&self) {
+        for slot in self.slots().values() {
+            drop(slot.state().warm.take());
+        }
+        let all = u32::try_from(GOING_MOST).unwrap_or(u32::MAX);
+        drop(self.going.acquire_many(all).await);
+        for slot in self.slots().values() {
+            drop(slot.state().warm.take());
+        }
+    }
+
+    /// Waits for a place for this ask.
+    pub(super) async fn admit(&self, slot: &Arc<Slot>, ask: &Ask) -> Result<Admitted, Problem> {
+        if let Some(active) = slot.active()
+            && active.key == ask.key
+        {
+            return Ok(Admitted::Same(active.running));
+        }
+        let all = Arc::clone(&self.going).try_acquire_owned();
+        let all = all.map_err(|_| Problem::rate_limited("too many runs go on here", 5))?;
+        let session = match ask.if_busy {
+            IfBusy::Refuse => {
+                let place = Arc::clone(&slot.gate).try_acquire_owned();
+                place.map_err(|_| slot.busy())?
+            }
+            IfBusy::Queue => slot.wait().await?,
+            IfBusy::Steer | IfBusy::Cancel => {
+                if let Some(active) = slot.active() {
+                    let _ = active.control.try_send(Control::Cancel(ask.by.clone()));
+                }
+                slot.wait().await?
+            }
+        };
+        Ok(Admitted::Mine(Place {
+            _session: session,
+            _all: all,
+        }))
+    }
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            gate: Arc::new(Semaphore::new(1)),
+            waiting: AtomicUsize::new(0),
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_idle(&self) -> bool {
+        let state = self.state();
+        let is_free = self.gate.available_permits() == 1;
+        is_free && state.active.is_none() && state.warm.is_none()
+    }
+
+    pub(super) fn active(&self) -> Option<Active> {
+        self.state().active.clone()
+    }
+
+    /// A run goes on, or none does any more.
+    pub(super) fn set_active(&self, active: Option<Active>) {
+        self.state().active = active;
+    }
+
+    async fn wait(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        if self.waiting.fetch_add(1, Ordering::AcqRel) >= WAITING_MOST {
+            self.waiting.fetch_sub(1, Ordering::AcqRel);
+            let detail = format!("{WAITING_MOST} messages wait for this session");
+            return Err(Problem::conflict("queue-full", detail));
+        }
+        // Also where whoever waits goes.
+        let _waits = Waits(&self.waiting);
+        let place = Arc::clone(&self.gate).acquire_owned().await;
+        Ok(place.expect("because nobody closes it"))
+    }
+
+    fn busy(&self) -> Problem {
+        let detail = match self.active() {
+            Some(active) => format!(
+                "a run of this session, which {} asked for, goes on since {}; `if_busy` says what to do then",
+                active.running.by(),
+                active.since
+            ),
+            None => {
+                "a run of this session begins or ends; `if_busy` says what to do then".to_owned()
+            }
+        };
+        Problem::conflict("session-busy", detail)
+    }
+
+    /// The agent that was kept, if there is one.
+    pub(super) fn warm(&self) -> Option<Agent> {
+        self.state().warm.take().map(|(_, agent)| agent)
+    }
+
+    /// Keeps an agent for the next message, for a while.
+    pub(super) fn keep(self: &Arc<Self>, agent: Agent, until: std::time::Duration) {
+        let mut state = self.state();
+        state.parked += 1;
+        let number = state.parked;
+        state.warm = Some((number, agent));
+        drop(state);
+        let slot = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(until).await;
+            let cold = slot.state().warm.take_if(|(parked, _)| *parked == number);
+            drop(cold);
+        });
+    }
+}
+
+struct Waits<'a>(&'a AtomicUsize);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

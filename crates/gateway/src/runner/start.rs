@@ -1,0 +1,520 @@
+//! A run begins: its session, its place, its lease, its agent, its turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use siglum_domain::observation::Observation;
+use siglum_domain::trace::{SpanId, TraceId, TraceParent};
+use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
+use siglum_engine::run::{self, Choosing, Found, Wanted, Which};
+use siglum_engine::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
+use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
+use siglum_platform::clock::Ids;
+use tokio::sync::mpsc;
+
+use super::agent::{Agent, AgentError};
+use super::drive::Drive;
+use super::log::Log;
+use super::past;
+use super::plan::{self, Plan};
+use super::process;
+use super::runs::{Active, Admitted, Place, Slot};
+use super::scribe::Scribe;
+use super::{Ask, IfBusy, Owned, Permissions, Resume, Running, Started, Target};
+use crate::app::App;
+use crate::problem::Problem;
+use crate::wire::NamedBy;
+
+/// For how long the lease of a session is taken, from each renewal on.
+pub(super) const TERM: Duration = Duration::from_secs(30);
+/// Things that somebody outside says to a run and that it did not hear yet.
+const CONTROLS: usize = 16;
+
+/// Begins a run. Gives it once its conversation has its name and its turn is open.
+///
+/// # Errors
+/// Where the agent may not be run here or cannot be started, where another run of the session goes on, and those of the
+/// store. Nothing was told to the agent then.
+pub(crate) async fn start(app: &App, ask: Ask) -> Result<Running, Problem> {
+    let plan = Plan::of(app.runs().settings(), &ask)?;
+    if *app.stopping().borrow() {
+        return Err(Problem::stopping());
+    }
+    let app = app.clone();
+    // Whoever asked may leave meanwhile: what has begun is brought to its end all the same.
+    let begun = tokio::spawn(async move { admit(app, ask, plan).await });
+    begun.await.unwrap_or_else(|_| Err(Problem::internal()))
+}
+
+async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
+    let found = find(&app, &ask, &plan).await?;
+    let slot = app.runs().slot(&ask.tenant, found.session);
+    match app.runs().admit(&slot, &ask).await? {
+        Admitted::Same(running) => Ok(running),
+        Admitted::Mine(place) => {
+            let beginning = Beginning {
+                app,
+                ask,
+                plan,
+                found,
+                slot,
+                place,
+            };
+            beginning.lease().await
+        }
+    }
+}
+
+async fn find(app: &App, ask: &Ask, plan: &Plan) -> Result<Found, Problem> {
+    let which = match &ask.session {
+        Target::Named(conversation, _) => Which::Named(conversation.clone()),
+        Target::Unnamed => Which::Unnamed,
+        Target::Session(session) => Which::Session(*session),
+    };
+    let wanted = Wanted {
+        agent: ask.agent.clone(),
+        which,
+        cwd: plan.cwd.to_string_lossy().into_owned(),
+        links: ask.links.clone(),
+        by: ask.by.clone(),
+    };
+    let found = app.ledgers().write(&ask.tenant, move |here, ledger| {
+        run::find(here, ledger, &wanted)
+    });
+    Ok(found.await??)
+}
+
+/// A run that has its place.
+struct Beginning {
+    app: App,
+    ask: Ask,
+    plan: Plan,
+    found: Found,
+    slot: Arc<Slot>,
+    place: Place,
+}
+
+impl Beginning {
+    const fn session(&self) -> SessionId {
+        self.found.session
+    }
+
+    /// Takes the lease; where the rest fails, it is given back.
+    async fn lease(self) -> Result<Running, Problem> {
+        let (app, tenant, session) = (self.app.clone(), self.ask.tenant.clone(), self.session());
+        let holder = Holder {
+            name: "a run of siglum serve".to_owned(),
+            nonce: TurnId::mint(&Ids).to_string(),
+            process: app.ledgers().is_file().then(siglum_platform::own).flatten(),
+        };
+        let leased = app.ledgers().write(&tenant, move |here, ledger| {
+            let here = siglum_engine::Here {
+                alive: &siglum_platform::alive,
+                ..*here
+            };
+            turn::lease(&here, ledger, session, &holder, TERM)
+        });
+        let leased = leased.await??;
+        let hold = leased.hold;
+        match self.under(leased).await {
+            Ok(running) => Ok(running),
+            Err(problem) => {
+                release(&app, &tenant, hold).await;
+                Err(problem)
+            }
+        }
+    }
+
+    /// Settles what a driver that died left, and goes on where the same was not done before.
+    async fn under(mut self, leased: Leased) -> Result<Running, Problem> {
+        let (session, key) = (self.session(), self.ask.key.to_string());
+        let (hold, head, open) = (leased.hold, leased.committed, leased.open);
+        let settled = self.app.ledgers().write(&self.ask.tenant, {
+            let key = key.clone();
+            move |here, ledger| {
+                let left = open.as_ref().filter(|left| left.key != key);
+                let head = match left {
+                    Some(left) => {
+                        let lost = Event::other(&format!("{}.lost", left.id), "run.lost");
+                        let said = [lost.observed(here.now())];
+                        let done = turn::commit(here, ledger, hold, head, &left.key, &said)?;
+                        done.receipt.last
+                    }
+                    None => head,
+                };
+                lose(ledger, session, here.now())?;
+                Ok::<_, TurnError>((head, turn::receipt(ledger, session, &key)?))
+            }
+        });
+        let (head, before) = settled.await??;
+        if let Some(receipt) = before {
+            let past = past::of(&self.app, &self.ask, session, &receipt).await?;
+            release(&self.app, &self.ask.tenant, hold).await;
+            return Ok(past);
+        }
+        let agent = self.agent().await;
+        let agent = match agent {
+            Ok(agent) => agent,
+            Err(error) => {
+                self.not_started().await;
+                return Err(problem(&error));
+            }
+        };
+        self.open(agent, hold, head).await
+    }
+
+    /// Whether the process is used for this run alone.
+    fn runs_once(&self) -> bool {
+        let isolated = self.ask.keys.as_ref();
+        let isolated = isolated.is_some_and(|keys| keys.route.as_str() != keys.context.as_str());
+        isolated || self.ask.owned == Owned::ByClient
+    }
+
+    /// The agent with the native session that the run goes on with.
+    async fn agent(&mut self) -> Result<Agent, AgentError> {
+        let goes_on = self.ask.resume == Resume::Native || self.ask.if_busy == IfBusy::Steer;
+        let native = self.found.native.clone().filter(|_| goes_on);
+        if let Some(mut warm) = self.slot.warm() {
+            let id = warm.native().map(|native| native.id.clone());
+            let has = native.is_some() && id == native;
+            if has && warm.lives() && !self.runs_once() {
+                while warm.heard.try_recv().is_ok() {}
+                self.set_up(&mut warm).await?;
+                return Ok(warm);
+            }
+            drop(warm);
+            self.over(LaunchEnd::Completed).await;
+        }
+        let mut agent = self.launch().await?;
+        let cwd = self.plan.cwd.to_string_lossy().into_owned();
+        match native {
+            Some(native) => agent.reopen(&native, &cwd).await?,
+            None => agent.begin(&cwd).await?,
+        };
+        self.set_up(&mut agent).await?;
+        Ok(agent)
+    }
+
+    /// Starts the process, which hooks find the session by.
+    async fn launch(&self) -> Result<Agent, AgentError> {
+        let session = self.session();
+        let not = |text: String| AgentError::new("agent-not-started", text);
+        let handing = self.app.runs().settings().handing.clone();
+        let handed = (handing.0)(session).map_err(|e| not(format!("no token: {e}")))?;
+        let program = self.plan.program.file_name().unwrap_or_default();
+        let launch = Launch {
+            digest: handed.digest.clone(),
+            launcher: siglum_platform::own(),
+            agent: Some(self.ask.agent.clone()),
+            program: program.to_string_lossy().into_owned(),
+            worktree: None,
+        };
+        let by = self.ask.by.clone();
+        let launched = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |here, ledger| {
+                run::launched(here, ledger, session, &launch, &by)
+            });
+        let stored = |error: &dyn std::fmt::Display| AgentError::new("store", error.to_string());
+        launched
+            .await
+            .map_err(|e| stored(&e))?
+            .map_err(|e| stored(&e))?;
+        let traced = self.ask.traced.filter(|_| self.runs_once());
+        let mut variables = handed.variables;
+        let own = &self.ask.environment;
+        variables.extend(plan::variables(
+            &self.found.links,
+            traced,
+            own,
+            self.plan.spec,
+        ));
+        let agent = Agent::start(process::Start {
+            program: &self.plan.program,
+            arguments: self.plan.spec.arguments.iter().map(Into::into).collect(),
+            cwd: &self.plan.cwd,
+            variables,
+            over: handed.over,
+        });
+        let agent = agent.await?;
+        if let Some(process) = siglum_platform::process(agent.pid()) {
+            let bound = self
+                .app
+                .ledgers()
+                .write(&self.ask.tenant, move |here, ledger| {
+                    run::bound(here, ledger, session, &process)
+                });
+            bound
+                .await
+                .map_err(|e| stored(&e))?
+                .map_err(|e| stored(&e))?;
+        }
+        Ok(agent)
+    }
+
+    /// Has the agent ask as it should, with the model that it should use.
+    async fn set_up(&self, agent: &mut Agent) -> Result<(), AgentError> {
+        let Some(native) = agent.native().cloned() else {
+            return Ok(());
+        };
+        let id = native.id.as_str();
+        if let Some(modes) = self.plan.spec.modes {
+            let mode = match self.ask.permissions {
+                Permissions::Allow => modes.allowing,
+                Permissions::Ask | Permissions::Refuse => modes.asking,
+            };
+            let known = native.opened["modes"]["availableModes"].as_array();
+            let has = |modes: &Vec<Value>| modes.iter().any(|known| known["id"] == mode);
+            // A session that is resumed may leave out what it can do.
+            if known.is_none_or(has) {
+                let params = json!({ "sessionId": id, "modeId": mode });
+                let set = agent.setup("session/set_mode", &params).await;
+                if known.is_some() {
+                    set?;
+                }
+            }
+        }
+        let Some(model) = &self.ask.model else {
+            return Ok(());
+        };
+        let (method, params) = match self.plan.spec.model {
+            Choosing::Option(option) => (
+                "session/set_config_option",
+                json!({ "sessionId": id, "configId": option, "value": model }),
+            ),
+            Choosing::Request => (
+                "session/set_model",
+                json!({ "sessionId": id, "modelId": model }),
+            ),
+            Choosing::Never => {
+                let text = "the model of this agent cannot be chosen";
+                return Err(AgentError::new("invalid-model", text));
+            }
+        };
+        let set = agent.setup(method, &params).await;
+        set.map_err(|error| AgentError::new("invalid-model", error.text))?;
+        Ok(())
+    }
+
+    /// Opens the turn, and lets the run go.
+    async fn open(self, agent: Agent, hold: Hold, head: u64) -> Result<Running, Problem> {
+        let native = agent.native().map(|native| native.id.clone());
+        let native = native.ok_or_else(Problem::internal)?;
+        let (session, id) = (self.session(), native.clone());
+        let named = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |here, ledger| {
+                run::named(here, ledger, session, &id)
+            });
+        let conversation = named.await??;
+        let opened = self.first_words(hold, head).await?;
+        let turn = match opened {
+            Opened::Turn(turn) => turn,
+            Opened::Committed(receipt) => {
+                let past = past::of(&self.app, &self.ask, session, &receipt).await?;
+                release(&self.app, &self.ask.tenant, hold).await;
+                return Ok(past);
+            }
+        };
+        let started = Started {
+            session,
+            conversation,
+            named_by: match &self.ask.session {
+                Target::Named(_, by) => *by,
+                Target::Unnamed | Target::Session(_) => NamedBy::Agent,
+            },
+            native: Some(native),
+            turn: turn.id,
+            trace: trace(&self.ask, turn.id),
+            keys: self.ask.keys.clone(),
+            at: turn.opened_at,
+        };
+        self.go(agent, hold, head, started).await
+    }
+
+    async fn first_words(&self, hold: Hold, head: u64) -> Result<Opened, Problem> {
+        let (key, traced) = (self.ask.key.to_string(), self.ask.traced);
+        let text = self.plan.blocks.join("\n\n");
+        let opened = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |here, ledger| {
+                let now = here.now();
+                let mut said: Vec<Observation> = Vec::new();
+                said.extend(traced.map(|parent| Event::traced(&key, parent).observed(now)));
+                said.push(Event::prompt(&prompt_key(&key), &text).observed(now));
+                turn::open(here, ledger, hold, head, &key, &said)
+            });
+        Ok(opened.await??)
+    }
+
+    async fn go(
+        self,
+        agent: Agent,
+        hold: Hold,
+        head: u64,
+        started: Started,
+    ) -> Result<Running, Problem> {
+        let record = RunRecord {
+            turn: started.turn,
+            session: started.session,
+            key: self.ask.key.to_string(),
+            native: started.native.clone(),
+            route: started.keys.as_ref().map(|keys| keys.route.clone()),
+            context: started.keys.as_ref().map(|keys| keys.context.clone()),
+            by: self.ask.by.clone(),
+            started_at: started.at,
+            end: None,
+        };
+        let noted = record.clone();
+        let noted = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |_, ledger| run::note(ledger, &noted));
+        noted.await??;
+        let (control, controls) = mpsc::channel(CONTROLS);
+        let log = Log::new();
+        log.push(super::RunEvent::Started(started.clone()));
+        let running = Running {
+            started: Arc::new(started),
+            agent: self.ask.agent.clone(),
+            by: self.ask.by.clone(),
+            log,
+        };
+        self.slot.set_active(Some(Active {
+            running: running.clone(),
+            key: self.ask.key.clone(),
+            control,
+            since: running.started.at,
+        }));
+        let keep = !self.runs_once();
+        let drive = Drive {
+            scribe: scribe(&self.plan, &running, &agent),
+            running: running.clone(),
+            agent,
+            hold,
+            head,
+            record,
+            controls,
+            keep,
+            app: self.app,
+            ask: self.ask,
+            blocks: self.plan.blocks,
+            slot: self.slot,
+            place: self.place,
+            asked: Vec::new(),
+            broken: None,
+        };
+        tokio::spawn(drive.run());
+        Ok(running)
+    }
+
+    /// The process that was started is over, and told nothing.
+    async fn not_started(&self) {
+        self.over(LaunchEnd::NotStarted { code: 1 }).await;
+    }
+
+    async fn over(&self, end: LaunchEnd) {
+        process_over(&self.app, &self.ask.tenant, self.session(), end).await;
+    }
+}
+
+fn scribe(plan: &Plan, running: &Running, agent: &Agent) -> Scribe {
+    let native = running.started.native.as_ref().map(NativeId::to_string);
+    let options = agent
+        .native()
+        .map(|native| native.opened["configOptions"].clone());
+    let of_model = |option: &Value| {
+        let model = option["currentValue"]
+            .as_str()
+            .filter(|_| option["id"] == "model")?;
+        Some(model.to_owned())
+    };
+    let model = options.as_ref().and_then(Value::as_array);
+    let model = model.and_then(|options| options.iter().find_map(of_model));
+    let first = match agent.turns {
+        0 => plan.spec.blank_first,
+        _ => run::Blank::Never,
+    };
+    let mut scribe = Scribe::new(
+        plan.spec,
+        running.started.turn.to_string(),
+        native.unwrap_or_default(),
+        first,
+        // What it calls its default is no name of a model.
+        model.filter(|model| model != "default"),
+    );
+    scribe.cost_before(agent.cost);
+    scribe
+}
+
+/// What a prompt is called: short enough, and the same whenever the same is asked.
+pub(super) fn prompt_key(key: &str) -> String {
+    match key.len() <= 100 && key.is_ascii() {
+        true => key.to_owned(),
+        false => blake3::hash(key.as_bytes()).to_hex().to_string(),
+    }
+}
+
+fn trace(ask: &Ask, turn: TurnId) -> TraceId {
+    ask.traced
+        .map_or_else(|| TraceId::of_turn(turn), |parent| parent.trace)
+}
+
+/// Where in a trace the agent is asked: below the turn.
+pub(super) fn parent(ask: &Ask, started: &Started) -> TraceParent {
+    TraceParent {
+        trace: started.trace,
+        span: SpanId::of_event(started.session, started.turn, "turn"),
+        sampled: ask.traced.is_none_or(|parent| parent.sampled),
+    }
+}
+
+/// What a gateway that died left: questions that nobody waits for, and runs that did not end.
+fn lose(
+    ledger: &mut dyn siglum_ledger::Ledger,
+    session: SessionId,
+    now: siglum_domain::Timestamp,
+) -> Result<(), siglum_ledger::LedgerError> {
+    run::lose_interactions(ledger, session, now)?;
+    for left in run::unfinished(ledger, session)? {
+        let end = Some(RunEnd {
+            at: now,
+            status: "failed".to_owned(),
+            error: Some(siglum_domain::redact::Redactor::shared().redact("its gateway died")),
+        });
+        run::note(ledger, &RunRecord { end, ..left })?;
+    }
+    Ok(())
+}
+
+/// Gives a lease back.
+pub(super) async fn release(app: &App, tenant: &Tenant, hold: Hold) {
+    let released = app.ledgers().write(tenant, move |here, ledger| {
+        turn::release(here, ledger, hold)
+    });
+    if !matches!(released.await, Ok(Ok(()))) {
+        tracing::warn!("the lease of session {} runs out by itself", hold.session);
+    }
+}
+
+/// Writes down that a process is over.
+pub(super) async fn process_over(app: &App, tenant: &Tenant, session: SessionId, end: LaunchEnd) {
+    let ended = app.ledgers().write(tenant, move |here, ledger| {
+        siglum_engine::launch::end(here, ledger, session, &end, None)
+    });
+    if !matches!(ended.await, Ok(Ok(()))) {
+        tracing::warn!("the end of an agent of session {session} could not be written down");
+    }
+}
+
+fn problem(error: &AgentError) -> Problem {
+    match error.code {
+        "cannot-resume" => Problem::conflict("cannot-resume", error.text.clone()),
+        "invalid-model" => Problem::invalid("model", error.text.clone()),
+        code => Problem::agent(code, error.text.clone()),
+    }
+}

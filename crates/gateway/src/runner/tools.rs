@@ -1,0 +1,279 @@
+//! Tool calls as agents tell them over the protocol. They fill in what they say of one call bit by bit, and each leaves
+//! out something else.
+
+use serde_json::{Value, json};
+use siglum_domain::observation::{Outcome, ToolClass};
+
+/// The most bytes of what a tool was given, or gave, that are kept.
+const TEXT_MOST: usize = 1 << 20;
+
+/// What is known of a call so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Call {
+    pub(super) id: String,
+    name: Option<String>,
+    title: String,
+    kind: String,
+    status: String,
+    input: Option<Value>,
+    content: Value,
+    output: Option<Value>,
+    /// What a terminal showed, as some tell it.
+    shown: String,
+    exit: Option<i64>,
+    /// The call whose sub-agent made this one.
+    pub(super) parent: Option<String>,
+    /// Somebody refused it.
+    pub(super) refused: bool,
+}
+
+impl Call {
+    pub(super) fn new(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes what an update says of it.
+    pub(super) fn take(&mut self, update: &Value) {
+        let text = |field: &str| update[field].as_str().filter(|t| !t.is_empty());
+        let meta = &update["_meta"];
+        let claude = &meta["claudeCode"];
+        let name = text("name")
+            .or_else(|| claude["toolName"].as_str())
+            .or_else(|| meta["toolName"].as_str());
+        if let Some(name) = name {
+            self.name = Some(name.to_owned());
+        }
+        if let Some(title) = text("title") {
+            title.clone_into(&mut self.title);
+        }
+        if let Some(kind) = text("kind") {
+            kind.clone_into(&mut self.kind);
+        }
+        if let Some(status) = text("status") {
+            status.clone_into(&mut self.status);
+        }
+        if is_something(&update["rawInput"]) {
+            self.input = Some(update["rawInput"].clone());
+        }
+        if is_something(&update["rawOutput"]) {
+            self.output = Some(update["rawOutput"].clone());
+        }
+        if is_something(&update["content"]) {
+            self.content = update["content"].clone();
+        }
+        if let Some(parent) = claude["parentToolUseId"].as_str() {
+            self.parent = Some(parent.to_owned());
+        }
+        self.refused |= claude["nonExecutionKind"].as_str() == Some("user-rejected");
+        for field in ["terminal_output", "terminal_output_delta"] {
+            let Some(data) = meta[field]["data"].as_str() else {
+                continue;
+            };
+            if field == "terminal_output" {
+                self.shown.clear();
+            }
+            if self.shown.len() < TEXT_MOST {
+                self.shown.push_str(data);
+            }
+        }
+        self.exit = meta["terminal_exit"]["exit_code"].as_i64().or(self.exit);
+    }
+
+    /// Whether it is known to run, so that it is told at once.
+    pub(super) fn runs(&self) -> bool {
+        self.status == "in_progress" || self.is_over()
+    }
+
+    /// Whether it returned.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.status.as_str(), "completed" | "failed")
+    }
+
+    /// The tool's own name, else the word for what it does.
+    pub(super) fn name(&self) -> String {
+        let plain = |text: &&str| {
+            let fits = (1..=64).contains(&text.len());
+            fits && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+        };
+        let named = self
+            .name
+            .as_deref()
+            .filter(|name| name.chars().count() <= 256);
+        let named = named.or_else(|| Some(self.title.as_str()).filter(plain));
+        let kind = Some(self.kind.as_str()).filter(|kind| !kind.is_empty());
+        named.or(kind).unwrap_or("tool").to_owned()
+    }
+
+    /// For people.
+    pub(super) fn title(&self) -> String {
+        match self.title.is_empty() {
+            true => self.name(),
+            false => self.title.chars().take(500).collect(),
+        }
+    }
+
+    pub(super) fn class(&self) -> ToolClass {
+        if matches!(
+            self.name.as_deref(),
+            Some("Agent" | "Task" | "task" | "invoke_agent")
+        ) {
+            return ToolClass::Agent;
+        }
+        match self.kind.as_str() {
+            "execute" => ToolClass::Shell,
+            "edit" | "delete" | "move" => ToolClass::Edit,
+            _ => ToolClass::Other,
+        }
+    }
+
+    /// What it was given. Some say it in the title or the content alone.
+    pub(super) fn input(&self) -> Value {
+        if let Some(input) = &self.input {
+            return input.clone();
+        }
+        let paths: Vec<&str> = parts(&self.content)
+            .filter_map(|part| part["path"].as_str())
+            .collect();
+        match (self.class(), paths.first()) {
+            (ToolClass::Shell, _) => json!({ "command": self.title }),
+            (ToolClass::Edit, Some(path)) => json!({ "path": path }),
+            _ => json!({ "title": self.title }),
+        }
+    }
+
+    /// What it gave.
+    pub(super) fn output(&self) -> String {
+        let mut text = match &self.output {
+            Some(Value::String(text)) => text.clone(),
+            Some(output) => match output["output"].as_str() {
+                Some(text) => text.to_owned(),
+                None => output.to_string(),
+            },
+            None => String::new(),
+        };
+        if text.is_empty() {
+            text.clone_from(&self.shown);
+        }
+        if text.is_empty() {
+            let part = |part: &Value| match part["type"].as_str() {
+                Some("content") => part["content"]["text"].as_str().map(str::to_owned),
+                Some("diff") => part["path"].as_str().map(|path| format!("changed {path}")),
+                _ => None,
+            };
+            text = parts(&self.content)
+                .filter_map(part)
+                .collect::<Vec<_>>()
+                .join("\n");
+        }
+        cut(text)
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        match (self.refused, self.status.as_str(), self.exit) {
+            (true, ..) => Outcome::Denied,
+            (_, "failed", _) | (_, _, Some(1..)) => Outcome::Failed,
+            _ => Outcome::Ok,
+        }
+    }
+}
+
+fn parts(content: &Value) -> impl Iterator<Item = &Value> {
+    content.as_array().into_iter().flatten()
+}
+
+fn is_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
+}
+
+/// What is too long is cut, and says so.
+pub(super) fn cut(mut text: String) -> String {
+    if text.len() > TEXT_MOST {
+        let end = (0..=TEXT_MOST).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
+        text.push_str("\n… (cut)");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(updates: &[Value]) -> Call {
+        let mut call = Call::new("c1");
+        updates.iter().for_each(|update| call.take(update));
+        call
+    }
+
+    #[test]
+    fn what_is_filled_in_bit_by_bit_is_one_call() {
+        let call = call(&[
+            json!({"title": "Terminal", "kind": "execute", "status": "pending", "rawInput": {}, "name": "Bash"}),
+            json!({"rawInput": {"command": "l"}}),
+            json!({"rawInput": {"command": "ls"}, "title": "ls"}),
+            json!({"status": "completed", "rawOutput": "a\nb"}),
+        ]);
+        assert_eq!(
+            (call.name().as_str(), call.title().as_str()),
+            ("Bash", "ls")
+        );
+        assert_eq!(call.input(), json!({"command": "ls"}));
+        assert_eq!(
+            (call.class(), call.outcome()),
+            (ToolClass::Shell, Outcome::Ok)
+        );
+        assert_eq!(call.output(), "a\nb");
+    }
+
+    #[test]
+    fn what_an_agent_leaves_out_is_taken_from_elsewhere() {
+        let shell = call(&[
+            json!({"title": "git status", "kind": "execute", "status": "in_progress", "content": [{"type": "terminal", "terminalId": "t"}]}),
+            json!({"_meta": {"terminal_output": {"data": "clean"}, "terminal_exit": {"exit_code": 1}}, "status": "completed"}),
+        ]);
+        assert_eq!(shell.name(), "execute");
+        assert_eq!(shell.input(), json!({"command": "git status"}));
+        assert_eq!(
+            (shell.output().as_str(), shell.outcome()),
+            ("clean", Outcome::Failed)
+        );
+        let edit = call(&[
+            json!({"kind": "edit", "title": "Editing files", "status": "completed",
+            "content": [{"type": "diff", "path": "/w/a.txt", "oldText": null, "newText": "x"}]}),
+        ]);
+        assert_eq!(edit.input(), json!({"path": "/w/a.txt"}));
+        assert_eq!(edit.output(), "changed /w/a.txt");
+        let parts = call(&[
+            json!({"kind": "execute", "_meta": {"terminal_output_delta": {"data": "a"}}}),
+            json!({"_meta": {"terminal_output_delta": {"data": "b"}}, "status": "completed"}),
+        ]);
+        assert_eq!(parts.output(), "ab");
+        let refused = call(&[
+            json!({"status": "failed", "_meta": {"claudeCode": {"nonExecutionKind": "user-rejected"}}}),
+        ]);
+        assert_eq!(refused.outcome(), Outcome::Denied);
+        let named = call(&[
+            json!({"title": "bash", "rawOutput": {"output": "x", "metadata": {"exit": 0}}}),
+        ]);
+        assert_eq!(
+            (named.name().as_str(), named.output().as_str()),
+            ("bash", "x")
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_between_characters() {
+        let text = cut("é".repeat(TEXT_MOST));
+        assert!(text.len() < TEXT_MOST + 20 && text.ends_with("(cut)"));
+    }
+}

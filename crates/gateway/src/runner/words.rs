@@ -1,0 +1,100 @@
+//! Text that grows: told while it comes, without secrets.
+
+use siglum_domain::redact::Redactor;
+
+/// A line that is longer than this is told in parts.
+const LINE_MOST: usize = 4 << 10;
+
+/// Text of an agent on its way to those who follow it. A secret may come in parts, so that the last word of what there is
+/// waits until it is known to be whole.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    /// The line that is not at its end.
+    line: String,
+    /// What was told of it.
+    told: String,
+}
+
+impl Words {
+    /// Takes more; gives what can be told now.
+    pub(super) fn more(&mut self, text: &str) -> String {
+        self.line.push_str(text);
+        let mut out = String::new();
+        while let Some(end) = self.line.find('\n') {
+            let rest = self.line.split_off(end + 1);
+            let line = std::mem::replace(&mut self.line, rest);
+            out.push_str(&self.tell(&line));
+            self.told.clear();
+        }
+        let whole = self.line.rfind(char::is_whitespace).map_or(0, |at| {
+            at + self.line[at..].chars().next().map_or(1, char::len_utf8)
+        });
+        if self.line.len() > LINE_MOST {
+            out.push_str(&self.end());
+        } else if whole > 0 {
+            let part = self.line[..whole].to_owned();
+            out.push_str(&self.tell(&part));
+        }
+        out
+    }
+
+    /// Gives what was not told yet.
+    pub(super) fn end(&mut self) -> String {
+        let line = std::mem::take(&mut self.line);
+        let out = self.tell(&line);
+        self.told.clear();
+        out
+    }
+
+    /// What of a part of the line was not told.
+    fn tell(&mut self, part: &str) -> String {
+        let redacted = Redactor::shared().redact(part).into_string();
+        let same = redacted
+            .char_indices()
+            .zip(self.told.chars())
+            .take_while(|((_, a), b)| a == b)
+            .last()
+            .map_or(0, |((at, c), _)| at + c.len_utf8());
+        let more = redacted[same..].to_owned();
+        self.told = redacted;
+        more
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(parts: &[&str], expected: &[&str]) {
+        let mut words = Words::default();
+        let mut told: Vec<String> = parts.iter().map(|part| words.more(part)).collect();
+        told.push(words.end());
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn words_are_told_when_they_are_whole() {
+        check(
+            &["Hel", "lo wor", "ld\nnext", " ", "é\u{a0}ü"],
+            &["", "Hello ", "world\n", "next ", "é\u{a0}", "ü"],
+        );
+    }
+
+    #[test]
+    fn a_secret_that_comes_in_parts_is_not_told() {
+        let secret = format!("ghp_{}", "a1B2".repeat(9));
+        for at in 1..secret.len() {
+            let mut words = Words::default();
+            let (head, tail) = secret.split_at(at);
+            let mut told = words.more(&format!("it is {head}"));
+            told.push_str(&words.more(tail));
+            told.push_str(&words.more(" indeed"));
+            told.push_str(&words.end());
+            assert!(!told.contains("a1B2"), "{told}");
+            assert!(
+                told.starts_with("it is ") && told.ends_with(" indeed"),
+                "{told}"
+            );
+        }
+    }
+}

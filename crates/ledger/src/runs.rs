@@ -1,0 +1,116 @@
+//! Verbs of runs: what somebody asked of an agent that a gateway drives, and what the agent asked people meanwhile.
+
+use serde::{Deserialize, Serialize};
+use siglum_domain::context::{ContextKey, RouteKey};
+use siglum_domain::{InteractionId, NativeId, Redacted, SessionId, Timestamp, TurnId};
+
+use crate::LedgerError;
+
+type Result<T, E = LedgerError> = std::result::Result<T, E>;
+
+/// A run: one driven turn, and who asked for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRecord {
+    /// The turn.
+    pub turn: TurnId,
+    /// Its session.
+    pub session: SessionId,
+    /// What whoever asked calls the turn.
+    pub key: String,
+    /// What the agent calls the session that it ran in, once it said so.
+    pub native: Option<NativeId>,
+    /// Where replies go.
+    pub route: Option<RouteKey>,
+    /// What state it saw and added to.
+    pub context: Option<ContextKey>,
+    /// Who asked.
+    pub by: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How it ended, when it did.
+    pub end: Option<RunEnd>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEnd {
+    /// When.
+    pub at: Timestamp,
+    /// A stable word.
+    pub status: String,
+    /// What went wrong.
+    pub error: Option<Redacted>,
+}
+
+/// Something that an agent wants to hear from people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InteractionRecord {
+    /// Its id.
+    pub id: InteractionId,
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// A stable word: `permission`.
+    pub kind: String,
+    /// What the agent wants.
+    pub title: Redacted,
+    /// The tool call that it is about, by the agent's own name.
+    pub call: Option<String>,
+    /// What can be said to it.
+    pub options: Vec<InteractionOption>,
+    /// When it was asked.
+    pub raised_at: Timestamp,
+    /// What became of it.
+    pub settled: Option<Settlement>,
+}
+
+/// One answer that an interaction can have. The stored form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InteractionOption {
+    /// To be chosen by.
+    pub id: String,
+    /// For people.
+    pub name: Redacted,
+    /// What it does: a stable word.
+    pub kind: String,
+}
+
+/// What became of an interaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settlement {
+    /// When.
+    pub at: Timestamp,
+    /// How: `answered`, `policy`, `expired`, `cancelled`, `lost`.
+    pub how: String,
+    /// What was chosen.
+    pub option: Option<String>,
+    /// Who.
+    pub by: String,
+}
+
+/// Runs, and what agents asked people in them.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "every verb fails as its transaction does"
+)]
+pub trait Runs {
+    /// Notes a run, in place of what was noted of the same turn.
+    fn put_run(&mut self, record: &RunRecord) -> Result<()>;
+    /// The run of a turn.
+    fn run_of_turn(&mut self, turn: TurnId) -> Result<Option<RunRecord>>;
+    /// The runs of a session, newest first.
+    fn runs_of(&mut self, session: SessionId, limit: usize) -> Result<Vec<RunRecord>>;
+    /// Notes that an agent asks.
+    fn put_interaction(&mut self, record: &InteractionRecord) -> Result<()>;
+    /// What an agent asked.
+    fn interaction(&mut self, id: InteractionId) -> Result<Option<InteractionRecord>>;
+    /// What an agent asked in a session, newest first.
+    fn interactions_of(
+        &mut self,
+        session: SessionId,
+        limit: usize,
+    ) -> Result<Vec<InteractionRecord>>;
+    /// Notes what became of it; `false`, and nothing is noted, where that is settled or there is none.
+    fn settle_interaction(&mut self, id: InteractionId, settled: &Settlement) -> Result<bool>;
+}

@@ -1,0 +1,75 @@
+//! Many conversations at once.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::json;
+
+use super::played::{send, serve, text, to};
+use crate::gateway::client::Client;
+use crate::gateway::server::on_a_file;
+
+/// How often each of the ten asks.
+const ROUNDS: u32 = 1_000;
+
+#[test]
+fn t12_ten_conversations_at_once_a_thousand_times_and_no_byte_of_another_one() {
+    on_a_file(|store| {
+        let gateway = serve(store, &["--rate", "1000000", "--creations", "1000000"]);
+        let launcher = gateway.launcher();
+        let asked = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for n in 0..10 {
+                let (launcher, asked) = (&launcher, &asked);
+                scope.spawn(move || {
+                    let name = format!("crowd-{n}");
+                    for round in 0..ROUNDS {
+                        let said = format!("word-{n}-{round}.");
+                        let body = to(&json!(name), &format!("!say {said}"));
+                        let told = send(launcher, &body);
+                        assert_eq!(told["run"]["session_id"], name);
+                        assert_eq!(
+                            (text(&told), &told["end"]["status"]),
+                            (&*said, &json!("done"))
+                        );
+                        asked.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(asked.into_inner(), 10 * ROUNDS);
+        for n in 0..10 {
+            assert_eq!(
+                words(&launcher, n),
+                ROUNDS,
+                "prompts and answers of crowd-{n}"
+            );
+        }
+    });
+}
+
+/// Reads the whole log of a conversation: each word in it is its own. Gives how many turns there are.
+fn words(launcher: &Client, n: u32) -> u32 {
+    let told = send(launcher, &to(&json!(format!("crowd-{n}")), "the last one"));
+    let session = told["run"]["session"].as_str().unwrap();
+    let (mut after, mut prompts) = (0, 0);
+    loop {
+        let path = format!("/v1/sessions/{session}/events?limit=1000&after={after}");
+        let page = launcher.get(&path).is(200);
+        let entries = page["entries"].as_array().unwrap();
+        for entry in entries {
+            let text = entry.to_string();
+            let own = format!("{n}-");
+            assert!(
+                text.split("word-")
+                    .skip(1)
+                    .all(|word| word.starts_with(&own)),
+                "{text}"
+            );
+            prompts += u32::from(entry["fact"]["fact"] == "prompt" && text.contains("word-"));
+        }
+        match entries.last() {
+            Some(last) => after = last["sequence"].as_u64().unwrap(),
+            None => return prompts,
+        }
+    }
+}

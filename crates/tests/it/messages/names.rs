@@ -1,0 +1,264 @@
+//! What the conversation of a run is called.
+
+use serde_json::{Value, json};
+
+use super::played::{AGENT, events, lines, send, serve, text, to};
+use crate::gateway::server::{each_store, on_a_server, stored, token};
+
+const HEADER: &str = "siglum-conversation-id";
+
+#[test]
+fn t01_a_name_that_is_given_is_the_name_everywhere() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let reply = launcher.post("/v1/messages", &to(&json!("S1"), "hello"));
+        let told = reply.is(200);
+        assert_eq!(told["run"]["session_id"], "S1");
+        assert_eq!(
+            (&told["run"]["named_by"], text(&told)),
+            (&json!("body"), "hello")
+        );
+        assert_eq!(reply.header(HEADER), Some("S1"));
+        assert_eq!(
+            reply.header("siglum-session-id"),
+            told["run"]["session"].as_str()
+        );
+        assert_eq!(
+            reply.header("siglum-trace-id"),
+            told["run"]["trace_id"].as_str()
+        );
+        let trace = told["run"]["trace_id"].as_str().unwrap();
+        assert!(reply.header("traceparent").unwrap().contains(trace));
+        let native = told["run"]["native_id"].as_str().unwrap();
+        assert_ne!(native, "S1");
+        // It is the one that requests find by either name, and the log says nothing else.
+        let path = format!("/v1/sessions/{}", told["run"]["session"].as_str().unwrap());
+        assert_eq!(launcher.get(&path).is(200)["conversation_id"], "S1");
+        let again = send(&launcher, &to(&json!("S1"), "again"));
+        assert_eq!(again["run"]["session"], told["run"]["session"]);
+        assert_ne!(again["run"]["turn_id"], told["run"]["turn_id"]);
+        assert_ne!(again["run"]["trace_id"], told["run"]["trace_id"]);
+        // A stream says the same first.
+        let streamed = launcher.post("/v1/messages?format=events", &to(&json!("S1"), "more"));
+        assert_eq!(streamed.header(HEADER), Some("S1"));
+        assert_eq!(events(&streamed)[0].2["run"]["session_id"], "S1");
+    });
+}
+
+#[test]
+fn t02_t03_t04_t09_without_a_name_the_agents_own_counts_and_none_is_made_up() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        for name in [
+            Value::Null,
+            json!(""),
+            json!("   "),
+            json!("\t"),
+            json!("\n"),
+            json!("\u{a0}"),
+        ] {
+            let reply = launcher.post("/v1/messages", &to(&name, "hello"));
+            let told = reply.is(200);
+            let native = told["run"]["native_id"].as_str().unwrap();
+            assert_eq!(told["run"]["session_id"], native, "{name}");
+            assert_eq!(told["run"]["named_by"], "agent", "{name}");
+            assert_eq!(reply.header(HEADER), Some(native), "{name}");
+        }
+        let absent = launcher.post("/v1/messages", &lines("hello")).is(200);
+        assert_eq!(absent["run"]["named_by"], "agent");
+        let blanks = "SELECT count(*) FROM sessions WHERE trim(conversation_id) = ''";
+        assert_eq!(store.sql(blanks), "0");
+    });
+}
+
+#[test]
+fn t05_t07_t08_t09_a_name_of_another_form_is_refused_on_each_route_and_nothing_is_started() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let before = stored(store, &gateway);
+        let long = ["x".repeat(129), "x".repeat(10_000)];
+        let bad = [
+            " S1 ", "a/b", "a b", "\u{e9}", "S1\n", "..", "a\u{1}", &long[0], &long[1],
+        ];
+        for name in bad {
+            let told = launcher.post("/v1/messages", &to(&json!(name), "hello"));
+            told.refuses("session_id");
+            let fits = name.trim() == name && name.bytes().all(|b| (b' '..=b'~').contains(&b));
+            if fits {
+                let by_header = launcher.with(HEADER, name);
+                by_header
+                    .post("/v1/messages", &lines("hello"))
+                    .refuses(HEADER);
+                let by_baggage = launcher.with("baggage", &format!("session.id={name}"));
+                by_baggage
+                    .post("/v1/messages", &lines("hello"))
+                    .refuses("baggage");
+            }
+        }
+        for encoded in ["a%20b", "a%2Fb", "S1%0A", "%C3%A9"] {
+            let path = format!("/v1/sessions/{encoded}/messages");
+            launcher.post(&path, &lines("hello")).refuses("session");
+            launcher.get(&path).refuses("session");
+        }
+        for name in [json!(7), json!([]), json!({}), json!(true)] {
+            launcher
+                .post("/v1/messages", &to(&name, "hello"))
+                .refuses("session_id");
+        }
+        assert_eq!(stored(store, &gateway), before);
+    });
+}
+
+#[test]
+fn t06_a_name_of_128_characters_is_kept_whole() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let name = format!("{}.B_c:d-9", "a".repeat(119)) + "z";
+        let told = send(&gateway.launcher(), &to(&json!(name), "hello"));
+        assert_eq!(told["run"]["session_id"], name);
+        let path = format!("/v1/sessions/{name}/messages");
+        let messages = gateway.launcher().get(&path).is(200);
+        assert_eq!(messages["messages"].as_array().unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn t10_the_path_comes_before_the_body_the_header_and_baggage() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let all = gateway
+            .launcher()
+            .with(HEADER, "B")
+            .with("baggage", "x=y, session.id=C");
+        let told = |told: &Value| {
+            let ignored = told["ignored"].as_array().unwrap().iter();
+            let ignored = ignored.map(|i| {
+                let by = i["named_by"].as_str().unwrap();
+                format!("{by}={}", i["value"].as_str().unwrap())
+            });
+            let run = &told["run"];
+            format!(
+                "{} by {}, not {}",
+                run["session_id"].as_str().unwrap(),
+                run["named_by"].as_str().unwrap(),
+                ignored.collect::<Vec<_>>().join(" ")
+            )
+        };
+        let body = send(&all, &to(&json!("A"), "hello"));
+        assert_eq!(told(&body), "A by body, not header=B baggage=C");
+        let header = send(&all, &to(&json!(""), "hello"));
+        assert_eq!(told(&header), "B by header, not baggage=C");
+        let baggage = gateway.launcher().with("baggage", "session.id=C");
+        assert_eq!(told(&send(&baggage, &lines("hello"))), "C by baggage, not ");
+        let path = all.post("/v1/sessions/P/messages", &to(&json!("A"), "hello"));
+        assert_eq!(
+            told(&path.is(200)),
+            "P by path, not body=A header=B baggage=C"
+        );
+        // The id of a session is no name.
+        let id = body["run"]["session"].as_str().unwrap();
+        let by_id = all.post(
+            &format!("/v1/sessions/{id}/messages"),
+            &to(&json!("X"), "hello"),
+        );
+        let by_id = by_id.is(200);
+        assert_eq!(by_id["run"]["session_id"], "A");
+        assert_eq!(by_id["ignored"].as_array().unwrap().len(), 3, "{by_id}");
+    });
+}
+
+#[test]
+fn t16_t17_t18_the_agent_is_told_the_messages_and_nothing_else() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        send(&launcher, &to(&json!("Secret-name-1"), "the word is xyzzy"));
+        // The name is not in what the agent is told, and what was said before under it is not either.
+        let mut body = to(&json!("Secret-name-1"), "!whole");
+        body["links"] = json!({ "issue_number": 424_242 });
+        body["route_key"] = json!("agent:route-9");
+        let told = send(&launcher, &body);
+        assert!(text(&told).contains("!whole"), "{told}");
+        for hidden in ["Secret-name-1", "xyzzy", "424242", "route-9"] {
+            assert!(!text(&told).contains(hidden), "{hidden}: {told}");
+        }
+        // A field of the payload with the same name stays what it is.
+        let mut body = to(&json!("S1"), "!whole");
+        body["inputs"] = json!({ "session_id": "X-of-the-payload" });
+        let told = send(&launcher, &body);
+        assert!(
+            text(&told).contains(r#"{"session_id":"X-of-the-payload"}"#),
+            "{told}"
+        );
+        assert_eq!(told["run"]["session_id"], "S1");
+    });
+}
+
+#[test]
+fn t20_the_same_name_for_another_tenant_is_another_session() {
+    on_a_server(|store| {
+        let gateway = serve(store, &[]);
+        let (token, _) = token(store, "others", None, None);
+        let (ours, theirs) = (gateway.launcher(), gateway.of(&token));
+        let here = send(&ours, &to(&json!("S1"), "ours alone"));
+        let there = send(&theirs, &to(&json!("S1"), "theirs alone"));
+        assert_ne!(here["run"]["session"], there["run"]["session"]);
+        let read = |client: &crate::gateway::client::Client| {
+            client.get("/v1/sessions/S1/messages").is(200).to_string()
+        };
+        assert!(read(&ours).contains("ours alone") && !read(&ours).contains("theirs"));
+        assert!(read(&theirs).contains("theirs alone") && !read(&theirs).contains("ours"));
+        let path = format!(
+            "/v1/sessions/{}/messages",
+            here["run"]["session"].as_str().unwrap()
+        );
+        theirs.get(&path).problem(404, "not-found");
+        theirs
+            .post(&path, &lines("hello"))
+            .problem(404, "not-found");
+        theirs
+            .poke(&format!("{path}/cancel"))
+            .problem(404, "not-found");
+        assert_eq!(
+            ours.get(&path).is(200)["messages"]
+                .as_array()
+                .unwrap()
+                .len(),
+            2
+        );
+    });
+}
+
+#[test]
+fn t28_a_trace_that_is_valid_is_joined_and_another_begins_else() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let given = "0af7651916cd43dd8448eb211c80319c";
+        let valid = format!("00-{given}-b7ad6b7169203331-01");
+        let unsampled = format!("00-{given}-b7ad6b7169203331-00");
+        for (parent, joined) in [
+            (valid.as_str(), true),
+            (&unsampled, true),
+            ("garbage", false),
+            (
+                "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+                false,
+            ),
+        ] {
+            let traced = launcher.with("traceparent", parent);
+            let told = send(&traced, &to(&json!("S1"), "hello"));
+            assert_eq!(told["run"]["trace_id"] == given, joined, "{parent}");
+            assert_eq!(told["end"]["status"], "done");
+        }
+        let messages = launcher.get("/v1/sessions/S1/messages").is(200);
+        assert_eq!(messages["messages"].as_array().unwrap().len(), 8);
+        // Nobody says which agent, where there is one of this conversation.
+        let mut body = to(&json!("S1"), "hello");
+        body["agent"] = Value::Null;
+        assert_eq!(send(&launcher, &body)["agent"], AGENT);
+    });
+}

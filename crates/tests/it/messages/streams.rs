@@ -1,0 +1,263 @@
+//! Runs that are followed, answered, cancelled, and read afterwards.
+
+use std::io::BufRead;
+
+use serde_json::{Value, json};
+
+use super::played::{events, lines, send, serve, to};
+use crate::gateway::client::Client;
+use crate::gateway::server::each_store;
+use crate::harness::until;
+
+/// Sends messages while something else is done.
+fn meanwhile<T>(client: &Client, body: &Value, act: impl FnOnce() -> T) -> (Value, T) {
+    std::thread::scope(|scope| {
+        let sent = scope.spawn(|| client.post("/v1/messages", body).is(200));
+        let done = act();
+        (sent.join().unwrap(), done)
+    })
+}
+
+/// Waits for what the agent of a conversation asks.
+fn asked(client: &Client, conversation: &str) -> Value {
+    let path = format!("/v1/sessions/{conversation}/interactions?state=open");
+    let mut found = Value::Null;
+    until("the agent asks", || {
+        let reply = client.get(&path);
+        let open = (reply.status == 200).then(|| reply.json());
+        found = open.map_or(Value::Null, |o| o["interactions"][0].clone());
+        found.is_object()
+    });
+    found
+}
+
+fn runs(client: &Client, conversation: &str) -> bool {
+    let path = format!("/v1/sessions/{conversation}/messages");
+    client.get(&path).is(200)["running"].is_string()
+}
+
+#[test]
+fn what_an_agent_asks_is_answered_by_option_or_by_whether_it_may() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        for (answer, said) in [
+            (json!({ "approved": true }), "[allow]"),
+            (json!({ "approved": false }), "[reject]"),
+            (json!({ "option": "always" }), "[always]"),
+        ] {
+            let script = "!tool c1 rm delete {}\n!ask c1 Remove it?\n!done c1 ok";
+            let (told, path) = meanwhile(&launcher, &to(&json!("S1"), script), || {
+                let asked = asked(&launcher, "S1");
+                assert_eq!(asked["title"], "Remove it?", "{asked}");
+                assert_eq!(asked["call"], "c1");
+                let path = format!(
+                    "/v1/sessions/S1/interactions/{}",
+                    asked["id"].as_str().unwrap()
+                );
+                launcher.post(&path, &json!({})).refuses("option");
+                launcher
+                    .post(&path, &json!({ "option": "never" }))
+                    .refuses("option");
+                let other = format!("/v1/sessions/S1/interactions/int_{:032x}", 1);
+                launcher.post(&other, &answer).problem(404, "not-found");
+                let settled = launcher.post(&path, &answer).is(200);
+                assert_eq!(settled["settled"]["how"], "answered", "{settled}");
+                path
+            });
+            assert!(
+                told["end"]["text"].as_str().unwrap().contains(said),
+                "{said}: {told}"
+            );
+            let again = launcher.post(&path, &answer);
+            assert_eq!(again.status, 409, "{}", again.text);
+        }
+        let all = launcher.get("/v1/sessions/S1/interactions").is(200);
+        assert_eq!(all["interactions"].as_array().unwrap().len(), 3);
+    });
+}
+
+#[test]
+fn a_run_is_followed_from_the_start_and_behind_an_event() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let none = |path: &str| launcher.get(path).status;
+        assert_eq!(none("/v1/sessions/S1/messages/stream"), 204);
+        let script = "!say early \n!ask c1 Go on?\n!say late";
+        let (_, (whole, behind)) = meanwhile(&launcher, &to(&json!("S1"), script), || {
+            let asked = asked(&launcher, "S1");
+            let path = "/v1/sessions/S1/messages/stream";
+            let follow = |after: Option<&str>| {
+                let client = match after {
+                    Some(id) => launcher.with("last-event-id", id),
+                    None => launcher.clone(),
+                };
+                client.lines(path).expect("it runs")
+            };
+            let (mut whole, mut behind) = (follow(None), follow(Some("2")));
+            let answer = format!(
+                "/v1/sessions/S1/interactions/{}",
+                asked["id"].as_str().unwrap()
+            );
+            launcher.post(&answer, &json!({ "approved": true })).is(200);
+            let read = |stream: &mut dyn BufRead| {
+                let mut text = String::new();
+                stream.read_to_string(&mut text).unwrap();
+                text
+            };
+            (read(&mut whole), read(&mut behind))
+        });
+        assert!(
+            whole.contains("event: started") && whole.contains("early"),
+            "{whole}"
+        );
+        assert!(
+            whole.contains("late") && whole.contains("event: finished"),
+            "{whole}"
+        );
+        assert!(!behind.contains("event: started"), "{behind}");
+        assert!(
+            behind.starts_with("event:") && behind.contains("id: 3"),
+            "{behind}"
+        );
+        assert!(behind.contains("event: finished"), "{behind}");
+        assert_eq!(none("/v1/sessions/S1/messages/stream"), 204);
+        assert_eq!(none("/v1/sessions/never-heard-of/messages/stream"), 204);
+        let unknown = format!("/v1/sessions/ses_{:032x}/messages/stream", 1);
+        assert_eq!(none(&unknown), 404);
+    });
+}
+
+#[test]
+fn a_run_is_cancelled_and_what_it_did_is_kept() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let (told, ()) = meanwhile(
+            &launcher,
+            &to(&json!("S1"), "!say begun \n!sleep 60\n!say never"),
+            || {
+                until("it runs", || runs(&launcher, "S1"));
+                let stream = launcher.lines("/v1/sessions/S1/messages/stream").unwrap();
+                let begun = stream
+                    .lines()
+                    .map_while(Result::ok)
+                    .find(|line| line.contains("begun"));
+                assert!(begun.is_some());
+                let cancelled = launcher.poke("/v1/sessions/S1/messages/cancel").is(200);
+                assert_eq!(cancelled["run"]["session_id"], "S1");
+            },
+        );
+        assert_eq!(told["end"]["status"], "cancelled");
+        let messages = launcher.get("/v1/sessions/S1/messages").is(200);
+        assert_eq!(
+            messages["messages"][1]["content"].as_str().unwrap().trim(),
+            "begun"
+        );
+        let again = launcher.poke("/v1/sessions/S1/messages/cancel");
+        assert_eq!(again.status, 404, "{}", again.text);
+        // The next one goes on as if nothing had been.
+        assert_eq!(
+            send(&launcher, &to(&json!("S1"), "more"))["end"]["status"],
+            "done"
+        );
+    });
+}
+
+#[test]
+fn t13_while_a_run_goes_on_another_one_is_refused_or_does_what_was_asked() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let (first, second) = meanwhile(
+            &launcher,
+            &to(&json!("S1"), "!say begun \n!sleep 60"),
+            || {
+                until("it runs", || runs(&launcher, "S1"));
+                let refused = launcher.post("/v1/messages", &to(&json!("S1"), "second"));
+                assert_eq!(refused.status, 409, "{}", refused.text);
+                let mut body = to(&json!("S1"), "third");
+                body["if_busy"] = json!("cancel");
+                send(&launcher, &body)
+            },
+        );
+        assert_eq!(first["end"]["status"], "cancelled");
+        assert_eq!(second["end"]["status"], "done");
+        assert_ne!(first["run"]["turn_id"], second["run"]["turn_id"]);
+        let (first, second) = meanwhile(
+            &launcher,
+            &to(&json!("S1"), "!say begun \n!sleep 2"),
+            || {
+                until("it runs", || runs(&launcher, "S1"));
+                let mut body = to(&json!("S1"), "after");
+                body["if_busy"] = json!("queue");
+                send(&launcher, &body)
+            },
+        );
+        assert_eq!(
+            (&first["end"]["status"], &second["end"]["status"]),
+            (&json!("done"), &json!("done"))
+        );
+    });
+}
+
+#[test]
+fn what_was_said_is_read_in_pages_of_whole_turns() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        for n in 0..5 {
+            send(&launcher, &to(&json!("S1"), &format!("said {n}")));
+        }
+        let all = launcher.get("/v1/sessions/S1/messages").is(200);
+        let texts = |page: &Value| -> Vec<String> {
+            let messages = page["messages"].as_array().unwrap().iter();
+            messages
+                .map(|m| m["content"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        let whole = texts(&all);
+        assert_eq!(whole.len(), 10, "{all}");
+        assert_eq!(all.get("next"), None);
+        let (mut read, mut before) = (Vec::new(), String::new());
+        loop {
+            let page = launcher
+                .get(&format!("/v1/sessions/S1/messages?limit=12{before}"))
+                .is(200);
+            read.splice(0..0, texts(&page));
+            let Some(next) = page["next"].as_u64() else {
+                break;
+            };
+            before = format!("&before={next}");
+        }
+        assert_eq!(read, whole);
+        for bad in ["before=0", "before=x", "limit=0", "format=events", "x=1"] {
+            assert_eq!(
+                launcher
+                    .get(&format!("/v1/sessions/S1/messages?{bad}"))
+                    .status,
+                400,
+                "{bad}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_stream_of_a_whole_run_is_what_its_result_says() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let reply = gateway
+            .launcher()
+            .post("/v1/messages?format=events", &lines("!say a|b|c\n!say d"));
+        let told = events(&reply);
+        let said: String = told
+            .iter()
+            .filter(|(name, ..)| name == "text")
+            .map(|(.., data)| data["delta"].as_str().unwrap())
+            .collect();
+        let end = &told.last().unwrap().2["end"];
+        assert_eq!((said.as_str(), &end["text"]), ("abcd", &json!("abcd")));
+    });
+}

@@ -1,0 +1,13 @@
+//! Real agents that `siglum serve` runs for those who send it messages, over the Agent Client Protocol.
+//!
+//! Each test has a gateway of its own that may run agents, a model on a script, and two servers of traces: Phoenix, asked
+//! what it shows, and a played one that keeps each span as it came.
+
+mod asked;
+mod bench;
+mod busy;
+mod commits;
+mod identity;
+mod traces;
+mod trouble;
+mod turns;
