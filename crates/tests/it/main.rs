@@ -34,6 +34,7 @@ mod history_forms;
 mod integrity;
 mod kills;
 mod launching;
+mod mcp;
 mod messages;
 mod otel;
 mod people;

@@ -14,6 +14,9 @@ const NODE: &str = "26.10.0";
 /// What checks and builds the client in TypeScript: as its `package.json` says.
 const TYPESCRIPT: [(&str, &str); 2] = [("typescript", "5.9.3"), ("@types/node", "24.10.1")];
 
+/// The release of OpenClaw that the plug-in is shown with.
+const OPENCLAW: &str = "2026.9.6";
+
 /// What OpenCode would install by npm at its start, where there is no network then.
 const PLUGIN: &str = "@opencode-ai/plugin";
 
@@ -102,6 +105,19 @@ pub(crate) fn typescript() -> Result<[(&'static str, PathBuf); 2], Failure> {
         ("SIGLUM_LAB_TYPESCRIPT", folder.join("node_modules")),
         ("SIGLUM_LAB_NODE", lab.node),
     ])
+}
+
+/// Installs OpenClaw, and gives the environment that the programs expect which start it.
+pub(crate) fn openclaw() -> Result<[(&'static str, PathBuf); 2], Failure> {
+    debian::ensure(debian::AGENTS)?;
+    let lab = Lab::at(&cache()?)?;
+    install_node(&lab)?;
+    let folder = lab.cache.join(format!("openclaw-{OPENCLAW}"));
+    let program = folder.join("node_modules/openclaw/openclaw.mjs");
+    if !program.is_file() {
+        npm(&folder, &[format!("openclaw@{OPENCLAW}")], Some(&lab.node))?;
+    }
+    Ok([("LAB_OPENCLAW", program), ("LAB_NODE", lab.node)])
 }
 
 /// Installs what the page of the front-end tests is made of, at the versions of its lock file, and gives the directory

@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod compat;
 mod debian;
 mod front_end;
 mod fuzz;
@@ -38,6 +39,10 @@ Commands
   fuzz [TARGET [SECONDS]]
                       look for inputs that break a fuzz target, or all, a minute each; needs nightly
                       Rust and cargo-fuzz
+  compat openclaw [PART]...
+                      install OpenClaw by npm (650 MB), and show the plug-in of integrations/openclaw in
+                      a live gateway on loopback, with a scripted model: all parts, or some
+  compat record       record again what OpenClaw calls a context engine with
   lab install         install the agents of the black-box tests, pinned, by npm, into a cache
   lab path            print where they are, as environment variables
   lab run AGENT STEP...
@@ -68,6 +73,7 @@ fn main() -> ExitCode {
         Some("test") => lanes::run(rest),
         Some("bench") => bench::run(rest),
         Some("fuzz") => fuzz::run(rest),
+        Some("compat") => compat::run(rest),
         Some("lab") => lab::run(rest),
         Some("layering") => lanes::run(&["--only".to_owned(), "layering".to_owned()]),
         Some("postgres") => postgres::run(rest),

@@ -140,4 +140,5 @@ async function endSubagent(bridge, sessionKey, outcome) {
   const context = bridge.contexts.get(route) ?? (await bridge.current(route));
   if (context) await bridge.client.post("/v1/contexts/subagent-ended", { ...context.keys, outcome });
   bridge.contexts.delete(route);
+  bridge.log.info(`siglum: sub-agent ${route} ended: ${outcome}`);
 }

@@ -29,8 +29,9 @@ that nobody saw it: do not fill it with a guess.";
 
 /// Serve the ledger to an agent as tools, by the Model Context Protocol
 ///
-/// Speaks the protocol on standard input and output until they are closed; agents start it themselves. Its tools are why,
-/// search, show, cost and link, which answer as the commands do with --json. For Claude Code:
+/// Speaks the protocol on standard input and output until they are closed; agents start it themselves.
+/// Its tools are why, search, show, cost and link, which answer as the commands do with --json. For
+/// Claude Code:
 ///
 ///     claude mcp add siglum -- siglum mcp
 ///

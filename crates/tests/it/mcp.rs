@@ -1,0 +1,176 @@
+//! `siglum mcp`: what agents ask, and `siglum search`, which they ask through it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Repo, World};
+
+const COMMIT: &str = "git commit -q --allow-empty -m 'Mend the parser'";
+
+/// The answers to some calls of tools, by a client that speaks the protocol from a shell of whoever `run` is.
+fn ask(
+    repo: &Repo<'_>,
+    calls: &[(&str, Value)],
+    run: impl FnOnce(&str) -> String,
+) -> Vec<Value> {
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "played", "version": "1"}});
+    let mut lines = vec![
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ];
+    for (id, (tool, arguments)) in (1..).zip(calls) {
+        let params = json!({"name": tool, "arguments": arguments});
+        lines.push(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    }
+    let file = repo.world.root.join("requests");
+    let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    fs::write(&file, text.join("\n") + "\n").expect("a file");
+    let program = World::program();
+    let said = run(&format!("'{}' mcp < '{}'", program.display(), file.display()));
+    let mut answers: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("nothing but the protocol"))
+        .collect();
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    assert_eq!(answers.len(), calls.len() + 1, "{said}");
+    answers.remove(0);
+    answers
+}
+
+/// The answer of a tool as data.
+#[track_caller]
+fn data(answer: &Value) -> &Value {
+    assert_eq!(answer["result"]["isError"], json!(false), "{answer}");
+    let told = answer["result"]["content"][0]["text"].as_str();
+    let told: Value = serde_json::from_str(told.expect("a text")).expect("JSON as a text, too");
+    assert_eq!(told, answer["result"]["structuredContent"]);
+    &answer["result"]["structuredContent"]["data"]
+}
+
+/// Why a tool has no answer.
+#[track_caller]
+fn refusal(answer: &Value) -> &str {
+    assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
+    answer["result"]["content"][0]["text"].as_str().expect("a text")
+}
+
+#[test]
+fn tools_answer_as_the_commands_do() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    agent.begin("startup");
+    agent.prompt("Mend the parser of dates");
+    agent.sh(COMMIT);
+    agent.stop();
+    let outside = |command: &str| repo.sh(command).ok();
+    let calls = [
+        ("why", json!({"commit": "HEAD"})),
+        ("show", json!({"session": "one"})),
+        ("search", json!({"words": "DATES pars"})),
+        ("cost", json!({"by": "session"})),
+    ];
+    let answers = ask(&repo, &calls, outside);
+    let command = |args: &[&str]| world.json(&repo.dir, args);
+    assert_eq!(*data(&answers[0]), command(&["why", "HEAD"]));
+    assert_eq!(*data(&answers[1]), command(&["session", "show", "one"]));
+    assert_eq!(*data(&answers[2]), command(&["search", "DATES pars"]));
+    assert_eq!(*data(&answers[3]), command(&["cost"]));
+    assert_eq!(data(&answers[0])["committer"]["native_ids"], json!(["one"]));
+    let found = &data(&answers[2])["found"];
+    assert_eq!(found.as_array().map(Vec::len), Some(1));
+    assert_eq!(found[0]["hits"][0]["place"], "prompt");
+}
+
+#[test]
+fn what_is_linked_is_the_session_that_asks() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut other = Agent::start(&repo, "other");
+    other.begin("startup");
+    let mut agent = Agent::start(&repo, "asking");
+    agent.begin("startup");
+    agent.prompt("Go");
+    let calls = [
+        ("link", json!({"links": ["issue=42", "role=coder"]})),
+        ("show", json!({})),
+    ];
+    let answers = ask(&repo, &calls, |command| agent.bare_sh(command).ok());
+    assert_eq!(data(&answers[0])["changed"], 2);
+    assert_eq!(data(&answers[1])["native_ids"], json!(["asking"]));
+    let listed = |session: &str| world.json(&repo.dir, &["link", "list", session]);
+    assert_eq!(listed("asking")["links"].as_array().map(Vec::len), Some(2));
+    assert_eq!(listed("other")["links"], json!([]));
+    let again = ask(&repo, &calls[..1], |command| agent.bare_sh(command).ok());
+    assert_eq!(data(&again[0])["changed"], 0);
+    let found = world.json(&repo.dir, &["search", "issue", "42"]);
+    assert_eq!(found["found"][0]["session"]["session"], listed("asking")["session"]);
+}
+
+#[test]
+fn what_cannot_be_answered_is_said_to_the_agent() {
+    let world = World::new();
+    let repo = world.repo();
+    let calls = [
+        ("why", json!({"commit": "nothing"})),
+        ("why", json!({"directory": "here"})),
+        ("show", json!({})),
+        ("link", json!({"links": ["issue=42"]})),
+        ("link", json!({"links": ["issue=0"], "session": "one"})),
+        ("search", json!({"words": " "})),
+        ("search", json!({"words": "a", "limit": 101})),
+        ("cost", json!({"by": "planet"})),
+        ("show", json!({"sesion": "one"})),
+    ];
+    let answers = ask(&repo, &calls, |command| repo.sh(command).ok());
+    let parts = [
+        "no commit is called `nothing`",
+        "absolute path",
+        "no session is known that this server runs in",
+        "no session is known that this server runs in",
+        "issue_number",
+        "no word",
+        "1 to 100",
+        "unknown variant `planet`",
+        "unknown field `sesion`",
+    ];
+    for (answer, part) in answers.iter().zip(parts) {
+        assert!(refusal(answer).contains(part), "{part}: {answer}");
+    }
+    let unknown = ask(&repo, &[("forget", json!({}))], |command| repo.sh(command).ok());
+    assert_eq!(unknown[0]["error"]["code"], -32602, "{unknown:?}");
+}
+
+#[test]
+fn every_word_is_looked_for_and_it_is_said_how_far() {
+    let world = World::new();
+    let repo = world.repo();
+    for (native, prompt) in [("a1", "Mend the parser"), ("b1", "Mend the docs"), ("c1", "Rest")] {
+        let mut agent = Agent::start(&repo, native);
+        agent.begin("startup");
+        agent.prompt(prompt);
+        agent.sh(&format!("git commit -q --allow-empty -m 'By {native}'"));
+        agent.end("exit");
+    }
+    let natives = |args: &[&str]| -> Vec<String> {
+        let told = world.json(&repo.dir, &[&["search"], args].concat());
+        let name = |found: &Value| {
+            let session = found["session"]["conversation_id"].as_str();
+            session.expect("a name").to_owned()
+        };
+        told["found"].as_array().expect("a list").iter().map(name).collect()
+    };
+    assert_eq!(natives(&["mend"]), ["b1", "a1"], "newest first");
+    assert_eq!(natives(&["MEND", "pars"]), ["a1"]);
+    assert_eq!(natives(&["mend parser", "docs"]), [""; 0]);
+    assert_eq!(natives(&["mend", "--limit", "1"]), ["b1"]);
+    assert_eq!(natives(&["mend", "--within", "1"]), [""; 0], "it looks no further");
+    let told = world.json(&repo.dir, &["search", "mend", "--within", "1"]);
+    assert_eq!((&told["looked_at"], &told["more"]), (&json!(1), &json!(true)));
+    let whole = world.json(&repo.dir, &["search", "mend"]);
+    assert_eq!((&whole["looked_at"], &whole["more"]), (&json!(3), &json!(false)));
+    let commit = repo.id("HEAD");
+    assert_eq!(natives(&[&commit[..12]]), ["c1"]);
+    assert!(repo.siglum(&["search", " "]).err.contains("no word"));
+}
