@@ -43,6 +43,7 @@ mod places;
 mod projections;
 mod real_agents;
 mod real_sinks;
+mod runs;
 mod statements;
 mod syncing;
 mod telemetry;

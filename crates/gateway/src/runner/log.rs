@@ -96,11 +96,6 @@ impl Log {
         self.kept().readers
     }
 
-    /// Whether it ended.
-    pub(super) fn is_over(&self) -> bool {
-        !self.grown.borrow().1
-    }
-
     fn next(&self, after: u64) -> Option<Next> {
         let kept = self.kept();
         if after == 0 {
@@ -211,7 +206,6 @@ mod tests {
         assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(all(log.follow(2)).await.len(), 1);
         assert_eq!(log.readers(), 0);
-        assert!(log.is_over());
     }
 
     #[tokio::test]

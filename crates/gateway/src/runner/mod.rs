@@ -28,7 +28,7 @@ pub(crate) use ask::{
     Ask, IfBusy, Owned, Permissions, Resume, RunLimits, Said, Speaker, Target, Under,
 };
 pub(crate) use event::{Choice, ChoiceKind, Finished, RunError, RunEvent, Started, Status, Usage};
-pub(crate) use log::{Events, Next, Numbered};
+pub(crate) use log::{Events, Next};
 pub(crate) use running::Running;
 pub(crate) use runs::Runs;
 pub use settings::{Handed, Handing, Over, RunAgent, RunSettings};

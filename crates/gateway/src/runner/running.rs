@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use siglum_domain::context::Keys;
-use siglum_domain::trace::TraceId;
-use siglum_domain::{AgentName, ConversationId, SessionId, TurnId};
+use siglum_domain::{AgentName, SessionId, TurnId};
 
 use super::log::{Events, Log};
 use super::{Finished, Next, RunEvent, Started};
-use crate::wire::NamedBy;
 
 /// A run. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -30,29 +27,9 @@ impl Running {
         self.started.session
     }
 
-    /// What the outside world calls the session.
-    pub(crate) fn conversation(&self) -> &ConversationId {
-        &self.started.conversation
-    }
-
-    /// Where that name came from.
-    pub(crate) fn named_by(&self) -> NamedBy {
-        self.started.named_by
-    }
-
     /// The turn.
     pub(crate) fn turn(&self) -> TurnId {
         self.started.turn
-    }
-
-    /// The trace of the turn.
-    pub(crate) fn trace(&self) -> TraceId {
-        self.started.trace
-    }
-
-    /// Both keys, where the run has some.
-    pub(crate) fn keys(&self) -> Option<&Keys> {
-        self.started.keys.as_ref()
     }
 
     /// The agent.
@@ -63,11 +40,6 @@ impl Running {
     /// Who asked for it.
     pub(crate) fn by(&self) -> &str {
         &self.by
-    }
-
-    /// Whether it ended.
-    pub(crate) fn is_over(&self) -> bool {
-        self.log.is_over()
     }
 
     /// The events behind a number (0: from the start), then those to come.
