@@ -7,8 +7,9 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use siglum_domain::audit::Action;
-use siglum_domain::context::{Keys, RouteKey};
+use siglum_domain::context::{Cause, RouteKey};
 use siglum_domain::{AgentName, TurnId, TurnKey};
+use siglum_engine::context::{self, Resolve, Want};
 use siglum_ledger::SessionRecord;
 use siglum_platform::clock;
 
@@ -124,6 +125,8 @@ struct Asked {
     address: Option<Address>,
     name: Name,
     agent: Option<AgentName>,
+    /// Where replies go, and what the run wants to see.
+    route: Option<(RouteKey, Want)>,
     /// The rest of what is asked; its session and agent are found next.
     ask: Ask,
 }
@@ -145,12 +148,24 @@ impl Asked {
         let links = links
             .transpose()
             .map_err(|problem| problem.within("links"))?;
+        let route = route(new)?;
+        match (&route, &address, &name.named) {
+            (Some(_), Some(Address::Session(_)), _) => {
+                let rule = "not with the id of a session: a route has a session of its own";
+                return Err(Problem::invalid("route_key", rule));
+            }
+            (Some((_, Want::Isolated { .. })), _, Some(_)) => {
+                let rule = "not with a name: the run gets a conversation of its own";
+                return Err(Problem::invalid("isolated", rule));
+            }
+            _ => {}
+        }
         let model = new.parameters.as_ref().and_then(|p| p.model.as_deref());
         let agent = new.agent.clone();
         let ask = Ask {
             tenant: caller.tenant.clone(),
             session: Target::Unnamed,
-            keys: keys(new)?,
+            keys: None,
             // Until it is found, this is never read.
             agent: agent.clone().unwrap_or_else(nobody),
             prompt: prompt(&new.messages, new.inputs.as_ref())?,
@@ -174,6 +189,7 @@ impl Asked {
             address,
             name,
             agent,
+            route,
             ask,
         })
     }
@@ -184,6 +200,7 @@ impl Asked {
             address,
             name,
             agent,
+            route,
             mut ask,
         } = self;
         let ignored = match &address {
@@ -198,6 +215,9 @@ impl Asked {
             None => None,
         };
         owned(app, caller, known.as_ref())?;
+        if caller.own().is_some() && route.is_some() {
+            return Err(Problem::forbidden("a route needs a launcher's token"));
+        }
         ask.agent = match (agent, &known) {
             (Some(agent), None) => agent,
             (Some(agent), Some(known)) if agent == known.agent => agent,
@@ -219,7 +239,9 @@ impl Asked {
             (Some(Address::Conversation(named)), _) => Target::Named(named, name.by),
             (None, _) => Target::Unnamed,
         };
-        if ask.session == Target::Unnamed {
+        if let Some((route, want)) = route {
+            routed(app, &mut ask, route, want).await?;
+        } else if ask.session == Target::Unnamed {
             ask.owned = Owned::ByClient;
         }
         Ok((ask, ignored))
@@ -241,7 +263,44 @@ fn nobody() -> AgentName {
     AgentName::new("none").expect("because it keeps to the grammar")
 }
 
-fn keys(new: &NewMessages) -> Result<Option<Keys>, Problem> {
+/// Gives a run of a route its keys and its session, which is made if it is not there.
+async fn routed(app: &App, ask: &mut Ask, route: RouteKey, want: Want) -> Result<(), Problem> {
+    let named = match &ask.session {
+        Target::Named(name, _) => Some(name.clone()),
+        _ => None,
+    };
+    let resolve = Resolve {
+        conversation: named,
+        links: ask.links.clone(),
+        cwd: ask.cwd.as_ref().map(|cwd| cwd.display().to_string()),
+        ..Resolve::new(
+            route,
+            want,
+            ask.agent.clone(),
+            ask.by.clone(),
+            ask.key.clone(),
+        )
+    };
+    let policy = app.policy().clone();
+    let resume = ask.resume;
+    let resolved = app.ledgers().write(&ask.tenant, move |here, ledger| {
+        let resolved = context::resolve(here, ledger, &policy, &resolve)?;
+        if resume == Resume::Native {
+            // Partial memory is no memory.
+            context::sound(ledger, &resolved.keys)?;
+        }
+        Ok::<_, Problem>(resolved)
+    });
+    let resolved = resolved.await??;
+    ask.keys = Some(resolved.keys);
+    // One that has a name is found by it, so that it is told where that came from.
+    if !matches!(&ask.session, Target::Named(name, _) if *name == resolved.conversation) {
+        ask.session = Target::Session(resolved.session);
+    }
+    Ok(())
+}
+
+fn route(new: &NewMessages) -> Result<Option<(RouteKey, Want)>, Problem> {
     let isolated = new.isolated.unwrap_or_default();
     let Some(route) = &new.route_key else {
         return match isolated {
@@ -250,7 +309,13 @@ fn keys(new: &NewMessages) -> Result<Option<Keys>, Problem> {
         };
     };
     let route = RouteKey::new(route).map_err(|e| Problem::invalid("route_key", e.rule))?;
-    Ok(Some(Keys::shared(route)))
+    let want = match isolated {
+        true => Want::Isolated {
+            cause: Cause::CronRun,
+        },
+        false => Want::Shared,
+    };
+    Ok(Some((route, want)))
 }
 
 fn directory(text: &str) -> Result<PathBuf, Problem> {
