@@ -262,3 +262,41 @@ fn t28_a_trace_that_is_valid_is_joined_and_another_begins_else() {
         assert_eq!(send(&launcher, &body)["agent"], AGENT);
     });
 }
+
+#[test]
+fn a_run_of_a_route_has_both_keys_equal_and_an_isolated_one_has_a_context_of_its_own() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let routed = |isolated: bool| {
+            let mut body = lines("hello");
+            body["route_key"] = json!("agent:main:main");
+            body["isolated"] = json!(isolated);
+            send(&launcher, &body)["run"].clone()
+        };
+        let shared = [routed(false), routed(false)];
+        for run in &shared {
+            assert_eq!(run["route_key"], "agent:main:main");
+            assert_eq!(run["context_key"], "agent:main:main");
+        }
+        assert_eq!(shared[0]["session"], shared[1]["session"]);
+        let isolated = [routed(true), routed(true)];
+        for run in &isolated {
+            assert_eq!(run["route_key"], "agent:main:main");
+            let expected = format!("agent:main:main-run:{}", run["session"].as_str().unwrap());
+            assert_eq!(run["context_key"], expected);
+            assert_ne!(run["session"], shared[0]["session"]);
+        }
+        assert_ne!(isolated[0]["session"], isolated[1]["session"]);
+        assert_eq!(
+            routed(false)["session"],
+            shared[0]["session"],
+            "the route goes on"
+        );
+        let mut named = to(&json!("S1"), "hello");
+        named["route_key"] = json!("agent:other");
+        assert_eq!(send(&launcher, &named)["run"]["session_id"], "S1");
+        named["isolated"] = json!(true);
+        launcher.post("/v1/messages", &named).refuses("isolated");
+    });
+}
