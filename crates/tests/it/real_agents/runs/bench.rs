@@ -169,17 +169,19 @@ impl Bench {
         std::thread::spawn(move || call(&address, &token, "POST", "/v1/messages", &[], Some(&body)))
     }
 
-    /// Waits until both servers of traces have a first span of each of these turns.
+    /// Waits until both servers of traces have the turns of these runs, their first spans among them.
     #[track_caller]
-    pub(super) fn exported(&self, traces: &[&str]) {
-        let wanted: BTreeSet<String> = traces.iter().map(|t| (*t).to_owned()).collect();
-        wait_until("Phoenix has all first spans", || {
-            self.phoenix.rooted().is_superset(&wanted)
+    pub(super) fn exported(&self, runs: &[&Answer]) {
+        let of = |attributes: &Value| attributes["siglum.turn.id"].as_str().map(str::to_owned);
+        let is_there = |turns: BTreeSet<String>| runs.iter().all(|a| turns.contains(a.run("turn_id")));
+        wait_until("Phoenix has them", || {
+            let spans = self.phoenix.spans();
+            is_there(spans.iter().filter_map(|s| of(&s["attributes"])).collect())
         });
         wait_until("the sink has them", || {
             let spans = self.sink.spans();
-            let has = |trace: &&str| spans.iter().any(|s| s["traceId"] == **trace && is_first(s));
-            traces.iter().all(has)
+            let first = spans.iter().filter(|s| is_first(s));
+            is_there(first.filter_map(|s| of(&s["attributes"])).collect())
         });
     }
 
@@ -208,7 +210,7 @@ impl Bench {
         let (session, trace) = (answer.run("session"), answer.run("trace_id"));
         assert_eq!(header("siglum-session-id"), Some(session));
         assert_eq!(header("siglum-trace-id"), Some(trace));
-        self.exported(&[trace]);
+        self.exported(&[answer]);
         for span in self.own_spans(answer) {
             for key in ["session.id", "gen_ai.conversation.id"] {
                 assert_eq!(span["attributes"][key], *conversation, "{span:#}");
