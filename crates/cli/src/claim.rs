@@ -79,6 +79,12 @@ impl Token {
         })
     }
 
+    /// Makes one in place of one that was left.
+    pub fn renew(home: &Home, session: SessionId) -> io::Result<Self> {
+        forget(home, &[session]);
+        Self::make(home, session)
+    }
+
     /// The launch is over: nobody proves anything with it any more.
     pub fn end(&self) {
         let _ = fs::remove_file(&self.path);

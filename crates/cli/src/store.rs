@@ -12,6 +12,8 @@ use crate::error::CommandError;
 const STORE: &str = "SIGLUM_STORE";
 /// The variable that says whose part of it.
 const TENANT: &str = "SIGLUM_TENANT";
+/// What says where the sessions are, a password among it perhaps.
+pub const VARIABLES: [&str; 2] = [STORE, TENANT];
 
 /// The address of the PostgreSQL store, if there is one to look after.
 pub fn address() -> Result<Option<String>, CommandError> {

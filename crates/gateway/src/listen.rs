@@ -126,7 +126,11 @@ async fn accept_all(app: &App, listener: TcpListener, stop: impl Future<Output =
     // Whoever comes now is refused, and goes to another gateway, instead of waiting in the queue of this one.
     drop(listener);
     app.stop();
-    let finished = tokio::time::timeout(app.limits().grace, open.shutdown()).await;
+    let ended = async {
+        // Those who follow a run are told how it ended.
+        tokio::join!(open.shutdown(), app.runs().end());
+    };
+    let finished = tokio::time::timeout(app.limits().grace, ended).await;
     if finished.is_err() {
         tracing::warn!("connections were cut off that did not end in time");
     }

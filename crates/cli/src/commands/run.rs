@@ -1,6 +1,6 @@
 //! `siglum run`: starts an agent as a session that is known before it runs.
 
-mod environment;
+pub mod environment;
 mod gateway;
 mod tree;
 

@@ -1,5 +1,7 @@
 //! `siglum serve`: the gateway.
 
+mod handing;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -71,6 +73,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         runs: RunSettings {
             agents: args.run.clone(),
             workdirs: args.workdir.clone(),
+            handing: handing::of(cx),
+            ..RunSettings::default()
         },
         origins: args.allow_origin.clone(),
     };

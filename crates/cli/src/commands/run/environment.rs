@@ -20,9 +20,16 @@ pub type Change = (&'static str, Option<OsString>);
 /// What is different for the command of a session. A trace parent that is none is taken out, with
 /// what belongs to it; a valid one, and baggage, stay as they are.
 pub fn handed_down(session: SessionId, token: &Token) -> Vec<Change> {
+    let mut changes = of_session(session);
+    changes.push((claim::TOKEN_FILE, Some(token.path.clone().into())));
+    changes
+}
+
+/// The same without a token.
+pub fn of_session(session: SessionId) -> Vec<Change> {
     let mut changes: Vec<Change> = vec![
         (claim::SESSION, Some(session.to_string().into())),
-        (claim::TOKEN_FILE, Some(token.path.clone().into())),
+        (claim::TOKEN_FILE, None),
     ];
     // What the launcher may do, the command may not: it is known by its session alone.
     changes.extend(super::gateway::VARIABLES.map(|name| (name, None)));
