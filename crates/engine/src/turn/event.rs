@@ -116,6 +116,14 @@ impl Event {
         Self::new(format!("{event}:start"), event, fact).in_subagent(id)
     }
 
+    /// A sub-agent came to its stop.
+    #[must_use]
+    pub fn subagent_stopped(id: &str) -> Self {
+        let fact = Fact::SubagentStopped { last_message: None };
+        let event = event::subagent(id);
+        Self::new(format!("{event}:stop"), event, fact).in_subagent(id)
+    }
+
     /// Something that there is no word for here, by the runtime's own name.
     #[must_use]
     pub fn other(key: &str, name: &str) -> Self {

@@ -1,6 +1,6 @@
 //! Writes down what an agent says: for the ledger, and for those who follow.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 use siglum_domain::Timestamp;
@@ -27,7 +27,7 @@ pub(super) struct Scribe {
     whole: Vec<(String, String)>,
     names: HashSet<String>,
     /// The sub-agents that were told, by the call that started each.
-    helpers: HashMap<String, String>,
+    helpers: BTreeMap<String, String>,
     counted: u32,
     calls: Vec<Call>,
     told: HashMap<String, Told>,
@@ -81,7 +81,7 @@ impl Scribe {
             thought: None,
             whole: Vec::new(),
             names: HashSet::new(),
-            helpers: HashMap::new(),
+            helpers: BTreeMap::new(),
             counted: 0,
             calls: Vec::new(),
             told: HashMap::new(),
@@ -458,6 +458,10 @@ impl Scribe {
         self.end_message();
         for at in 0..self.calls.len() {
             self.tell_start(at);
+        }
+        // The agent comes to its stop when all of them have.
+        for id in std::mem::take(&mut self.helpers).into_values() {
+            self.said.push(Event::subagent_stopped(&id));
         }
         if self.tokens != Tokens::default() && self.whole.is_empty() {
             let key = format!("{}.usage", self.prefix);
