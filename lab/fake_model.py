@@ -364,8 +364,9 @@ class Handler(BaseHTTPRequestHandler):
         if LOG_BODIES:
             (LOG_DIR / f"body-{number:04d}.json").write_text(json.dumps(body, indent=1))
         if status:
-            return self.send_json({"type": "error", "error": {"type": "overloaded_error",
-                                                              "message": "injected"}}, status)
+            error = {"type": turn.get("error_type", "overloaded_error"),
+                     "message": turn.get("error_message", "injected")}
+            return self.send_json({"type": "error", "error": error}, status)
         hold(turn)
         streamed = body.get("stream") or "streamGenerateContent" in self.path
         return self.send_stream(dialect.stream(message)) if streamed else self.send_json(message)

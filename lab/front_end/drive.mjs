@@ -58,7 +58,12 @@ const visible = (page, what) => page.waitForSelector(what, { timeout: PATIENCE }
 const status = (page, word) =>
   page.waitForFunction(word => document.querySelector('#status')?.textContent === word, word, { timeout: PATIENCE });
 const answers = '[data-role=assistant]';
-const last = `${answers}:last-of-type`;
+const answered = (page, text) =>
+  page.waitForFunction(
+    text => [...document.querySelectorAll('[data-role=assistant]')].at(-1)?.textContent.includes(text),
+    text,
+    { timeout: PATIENCE },
+  );
 
 async function send(page, text) {
   await status(page, 'ready');
@@ -80,7 +85,7 @@ const watched = page =>
 const steps = {
   async streaming(page) {
     await watched(page);
-    await send(page, '!say one |two |three\n!sleep 0.3\n!say four |five\n!sleep 0.3\n!say six');
+    await send(page, '!say one |two |three \n!sleep 0.3\n!say four |five \n!sleep 0.3\n!say six');
     await visible(page, '[data-end=done]');
     await status(page, 'ready');
     const grown = await page.evaluate(() => window.grown);
@@ -102,7 +107,7 @@ const steps = {
   async permission(page) {
     for (const [id, button, chosen, state] of [
       ['c2', '.allow', '[allow]', 'output-available'],
-      ['c3', '.refuse', '[reject]', 'output-error'],
+      ['c3', '.refuse', '[reject]', 'output-denied'],
     ]) {
       const end = id === 'c2' ? '!done c2 gone' : '!fail c3 refused';
       await send(page, `!tool ${id} remove${id} delete {"path":"x"}\n!ask ${id} Remove x?\n${end}`);
@@ -118,8 +123,8 @@ const steps = {
   },
 
   async stop(page) {
-    await send(page, '!say begun\n!sleep 60\n!say never');
-    await page.waitForFunction(() => document.body.textContent.includes('begun'), null, { timeout: PATIENCE });
+    await send(page, '!say begun \n!sleep 60\n!say never');
+    await answered(page, 'begun');
     await page.click('#stop');
     await visible(page, '[data-end=cancelled]');
     await status(page, 'ready');
@@ -129,8 +134,8 @@ const steps = {
 
   async reload(page) {
     const before = await page.locator(answers).count();
-    await send(page, '!say early\n!sleep 3\n!say  late');
-    await page.waitForFunction(() => document.body.textContent.includes('early'), null, { timeout: PATIENCE });
+    await send(page, '!say early \n!sleep 3\n!say late');
+    await answered(page, 'early');
     await page.reload();
     await page.waitForFunction(n => document.querySelectorAll('[data-role=assistant]').length === n, before + 1, { timeout: PATIENCE });
     const resumed = await page.textContent(`${answers} >> nth=-1`);

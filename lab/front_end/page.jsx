@@ -12,7 +12,8 @@ const headers = { authorization: `Bearer ${token}` };
 const transport = new DefaultChatTransport({
   api: `${session}/messages?format=ui-messages`,
   headers,
-  body: { agent },
+  // The agent remembers the conversation itself, so that it is told what is new; without `resume` it would be told all.
+  prepareSendMessagesRequest: ({ messages }) => ({ body: { agent, messages: messages.slice(-1), resume: true } }),
   prepareReconnectToStreamRequest: () => ({ api: `${session}/messages/stream?format=ui-messages`, headers }),
 });
 

@@ -49,10 +49,13 @@ enum Command {
     Log(commands::log::Args),
     Check(commands::check::Args),
     Show(commands::show::Args),
+    Search(commands::search::Args),
     Cost(commands::cost::Args),
     Status(commands::status::Args),
     #[cfg(feature = "gateway")]
     Serve(commands::serve::Args),
+    #[cfg(feature = "gateway")]
+    Mcp(commands::mcp::Args),
     #[command(subcommand)]
     Session(commands::session::Command),
     #[command(subcommand)]
@@ -142,10 +145,13 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Log(args) => commands::log::run(&args, cx),
         Command::Check(args) => commands::check::run(&args, cx),
         Command::Show(args) => commands::show::run(&args, cx),
+        Command::Search(args) => commands::search::run(&args, cx),
         Command::Cost(args) => commands::cost::run(&args, cx),
         Command::Status(args) => commands::status::run(&args, cx),
         #[cfg(feature = "gateway")]
         Command::Serve(args) => commands::serve::run(&args, cx),
+        #[cfg(feature = "gateway")]
+        Command::Mcp(args) => commands::mcp::run(&args, cx),
         Command::Session(command) => commands::session::run(&command, cx),
         Command::Checkpoint(command) => commands::checkpoint::run(&command, cx),
         Command::Link(command) => commands::link::run(&command, cx),

@@ -3,11 +3,14 @@
 //! A repository's file is somebody else's: it may only narrow, so it may switch recording off and
 //! nothing else. Hooks read settings, too: a file that is not there costs one system call.
 
+mod contexts;
+
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
+use siglum_domain::context::Rule;
 
 use crate::env;
 
@@ -121,6 +124,8 @@ pub struct Value {
 pub struct Config {
     pub values: Vec<Value>,
     pub warnings: Vec<String>,
+    /// What holds for the contexts of some routes, in its order. Only the user's file says it.
+    pub contexts: Vec<Rule>,
 }
 
 /// The user's file.
@@ -164,6 +169,7 @@ impl Config {
         Self {
             values: values.collect(),
             warnings: Vec::new(),
+            contexts: Vec::new(),
         }
     }
 
@@ -181,6 +187,13 @@ impl Config {
             Err(error) => return self.warn(format!("{file} is left out: {}", error.message())),
         };
         for (name, value) in table {
+            if name == "contexts" && origin == Origin::User {
+                let (rules, wrong) = contexts::rules(&value);
+                self.contexts = rules;
+                self.warnings
+                    .extend(wrong.into_iter().map(|w| format!("{file}: {w}")));
+                continue;
+            }
             let value = match value {
                 toml::Value::String(text) => text,
                 other => other.to_string(),

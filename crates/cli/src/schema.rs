@@ -63,6 +63,7 @@ const SCHEMAS: &[Row] = &[
     (rebuild::SCHEMA, of::<rebuild::Json>),
     (remove::SCHEMA, of::<remove::Json>),
     (restore::SCHEMA, of::<restore::Json>),
+    (search::SCHEMA, of::<search::Json>),
     #[cfg(feature = "gateway")]
     (serve::SCHEMA, of::<serve::Json>),
     (session::archive::SCHEMA, of::<session::archive::Json>),

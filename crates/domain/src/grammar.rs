@@ -141,6 +141,17 @@ name!(
     }
 );
 name!(
+    /// What people call something that runs on a schedule.
+    HeartbeatName,
+    "heartbeat",
+    "1 to 64 of the characters a-z 0-9 . _ - that begin with a letter or a digit",
+    |t| {
+        (1..=64).contains(&t.len())
+            && t.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-'))
+            && t.starts_with(|c: char| c.is_ascii_alphanumeric())
+    }
+);
+name!(
     /// The product that does the work, such as `claude-code`.
     AgentName,
     "agent",

@@ -14,6 +14,7 @@ pub mod envelope;
 pub mod evidence;
 pub mod fold;
 pub mod grammar;
+pub mod heartbeat;
 pub mod id;
 pub mod intake;
 pub mod link;

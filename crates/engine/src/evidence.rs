@@ -3,13 +3,13 @@
 //! Its driver says what is asked, said, called and stopped. Hooks see what no driver does: which process runs it, what
 //! runs right now, what files and HEAD were before and after. That is taken, and nothing is told twice.
 
+use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, Source, ToolClass};
 use siglum_domain::{IdSource, SessionId, Timestamp};
-use siglum_ledger::{LedgerError, Transaction};
+use siglum_ledger::{LedgerError, Mode, Transaction};
 
 use crate::calls;
 use crate::session::{self, SessionIdentity};
-use siglum_domain::intake::AgentMatter;
 
 /// Takes what is evidence. The process is bound by then.
 pub(crate) fn take(
@@ -28,6 +28,18 @@ pub(crate) fn take(
         }
     }
     Ok(())
+}
+
+/// Whether all that is said is that a process ends below a driven session. Some agents name a session then that they never
+/// ran, which is none.
+pub(crate) fn only_ends(
+    tx: &mut dyn Transaction,
+    outer: SessionId,
+    matter: &AgentMatter,
+) -> Result<bool, LedgerError> {
+    let ends = |o: &Observation| matches!(o.fact, Fact::SessionEnded { .. });
+    let driven = tx.session(outer)?.is_some_and(|s| s.mode == Mode::Driven);
+    Ok(driven && !matter.observations.is_empty() && matter.observations.iter().all(ends))
 }
 
 fn is_evidence(seen: &Observation) -> bool {

@@ -64,7 +64,10 @@ pub fn standing(
     session: SessionId,
 ) -> Result<Option<Standing>, LedgerError> {
     let (mut launched, mut claimed, mut ended) = (None, None, None);
-    for record in tx.statements_of_session(session)? {
+    let mut records = tx.statements_of_session(session)?;
+    // Which came first does not depend on the clocks of those who made them.
+    records.sort_by_key(|record| (record.ledger, record.sequence));
+    for record in records {
         match record.statement {
             Statement::Launched { launch, .. } => {
                 // A driven session is launched again for each process that its agent runs in. What another machine

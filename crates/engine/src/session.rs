@@ -108,6 +108,15 @@ fn resolve(
         (Some(Taken::Up(_)), Some(claim)) => Some(claim.session),
         _ => None,
     };
+    if let (None, None, Some(Taken::Inherited(outer))) = (known, launched, &taken)
+        && evidence::only_ends(tx, *outer, matter)?
+    {
+        let session = *outer;
+        return Ok(SessionIdentity {
+            session,
+            repository,
+        });
+    }
     let session = match known.or(launched) {
         Some(id) => id,
         None => create(tx, home, ids, first_at, matter, repository, origin)?,

@@ -13,7 +13,7 @@ use siglum_domain::receipt;
 use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{
-    Binding, Durability, EditRecord, Ledger, LedgerError, NewEntry, RepositoryRecord,
+    Binding, Durability, EditRecord, Ledger, LedgerError, Mode, NewEntry, RepositoryRecord,
     SessionOrigin, SessionRecord, Spool, Summary, Transaction, read, write,
 };
 
@@ -395,8 +395,9 @@ fn bury(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError>
     let mut worked = false;
     let home = ledger.id();
     for listing in open {
-        // Where a replica stands, its home tells.
-        if listing.record.home != home {
+        // Where a replica stands, its home tells. Of a driven session its driver does: the processes of its agent
+        // come and go.
+        if listing.record.home != home || listing.record.mode == Mode::Driven {
             continue;
         }
         let id = listing.record.id;

@@ -8,6 +8,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use siglum_domain::context::Policy;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -34,6 +35,7 @@ struct Inner {
     rates: Rates,
     metrics: Metrics,
     remembered: Remembered,
+    policy: Policy,
     runs: Runs,
     origins: Vec<Origin>,
     /// Room for bodies that are being unpacked.
@@ -54,6 +56,7 @@ impl App {
             limits,
             metrics: Metrics::default(),
             remembered: Remembered::default(),
+            policy: settings.policy.clone(),
             runs: Runs::new(settings.runs.clone()),
             origins: settings.origins.clone(),
             stopping: watch::Sender::new(false),
@@ -79,6 +82,11 @@ impl App {
 
     pub(crate) fn remembered(&self) -> &Remembered {
         &self.0.remembered
+    }
+
+    /// What contexts have of the ones before them.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.0.policy
     }
 
     /// The runs of agents that go on here.

@@ -213,6 +213,12 @@ impl Problem {
         &self.told.detail
     }
 
+    /// The same, of a write of which nothing is stored.
+    pub(crate) const fn not_committed(mut self) -> Self {
+        self.told.fate = Some("not-committed");
+        self
+    }
+
     /// The same, of a field that lies within another one.
     pub(crate) fn within(mut self, outer: &str) -> Self {
         if let Some(field) = &mut self.told.field {

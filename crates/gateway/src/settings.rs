@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use siglum_domain::context::Policy;
+
 use crate::cors::Origin;
 use crate::ledgers::Store;
 use crate::runner::RunSettings;
@@ -19,6 +21,8 @@ pub struct Settings {
     pub store: Store,
     /// How much of everything.
     pub limits: Limits,
+    /// What contexts have of the ones before them.
+    pub policy: Policy,
     /// Which agents may be run, and where.
     pub runs: RunSettings,
     /// Pages of these origins may ask, and no others.

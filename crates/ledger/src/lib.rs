@@ -3,7 +3,8 @@
 //! [`Ledger`] is blocking and object-safe; it is opened for one tenant and hands out
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
-//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`], [`Runs`].
+//! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`],
+//! [`Contexts`], [`Heartbeats`], [`Runs`].
 //! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 #![warn(missing_docs)]
@@ -12,8 +13,10 @@ mod access;
 mod audit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod contexts;
 mod error;
 mod forgetting;
+mod heartbeats;
 mod integrity;
 mod launch;
 mod pipelines;
@@ -36,8 +39,13 @@ mod usage;
 
 pub use access::{Access, TokenRecord};
 pub use audit::{Audit, AuditFilter};
+pub use contexts::{
+    ContextGap, ContextRecord, ContextRun, ContextTurn, ContextTurnKind, Contexts, LastRun,
+    RouteMove, RouteRecord,
+};
 pub use error::LedgerError;
 pub use forgetting::Forgetting;
+pub use heartbeats::{HeartbeatRecord, Heartbeats, TickRecord, TickTotal};
 pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
 pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]

@@ -44,10 +44,20 @@ pub enum SessionOrigin {
 pub enum Relation {
     /// A copy of its history.
     Fork,
+    /// The same conversation, gone back to an earlier turn: what came behind that is left as it is.
+    Rewind,
     /// The screen was cleared in the same process.
     Clear,
     /// The other one's agent started this one's.
     Nested,
+}
+
+impl Relation {
+    /// Tells whether what the other one said up to there is the history of both.
+    #[must_use]
+    pub const fn shares_history(self) -> bool {
+        matches!(self, Self::Fork | Self::Rewind)
+    }
 }
 
 /// One session.

@@ -15,7 +15,9 @@ use siglum_domain::{
 use crate::LedgerError;
 use crate::access::Access;
 use crate::audit::Audit;
+use crate::contexts::Contexts;
 use crate::forgetting::Forgetting;
+use crate::heartbeats::Heartbeats;
 use crate::integrity::Integrity;
 use crate::pipelines::Pipelines;
 use crate::projections::Projections;
@@ -137,6 +139,8 @@ pub trait Transaction:
     + Requests
     + Usages
     + Telemetry
+    + Heartbeats
+    + Contexts
     + Runs
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written

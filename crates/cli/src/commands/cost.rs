@@ -39,30 +39,30 @@ const FOLDED: usize = 64;
 pub struct Args {
     /// By what usage is summed up
     #[arg(long, value_name = "WHAT", default_value = "session", value_parser = by())]
-    by: By,
+    pub by: By,
     #[command(flatten)]
-    period: Period,
+    pub period: Period,
     /// At most so many rows; 0 means all
     #[arg(long, value_name = "N", default_value_t = 20)]
-    limit: usize,
+    pub limit: usize,
     /// Only this session: its id, the last digits of it, or the agent's own id
     #[arg(long)]
-    session: Option<String>,
+    pub session: Option<String>,
     /// Only sessions of this agent
     #[arg(long, value_name = "AGENT", value_parser = super::session::agent)]
-    agent: Option<AgentName>,
+    pub agent: Option<AgentName>,
     /// Only messages of this model
     #[arg(long)]
-    model: Option<String>,
+    pub model: Option<String>,
     /// Only turns with this fact attached: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
     #[arg(long, value_name = "FACT")]
-    link: Vec<Link>,
+    pub link: Vec<Link>,
     /// Those of all repositories, not only of this one
     #[arg(long)]
-    all: bool,
+    pub all: bool,
     /// Explain the difference to the plain sum of all records
     #[arg(long)]
-    explain: bool,
+    pub explain: bool,
 }
 
 fn by() -> impl clap::builder::TypedValueParser<Value = By> {
@@ -72,6 +72,51 @@ fn by() -> impl clap::builder::TypedValueParser<Value = By> {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let found = find(args, cx)?;
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, found.json(args));
+    }
+    let costs = &found.costs;
+    if costs.rows.is_empty() && !args.explain {
+        return nothing(cx, &mut cx.open_ledger()?);
+    }
+    cx.ui.table(&table(args, costs, &found.repositories))?;
+    if args.explain {
+        cx.ui.line("")?;
+        cx.ui.table(&explained(&costs.explained))?;
+    }
+    tell(cx, costs, found.more);
+    Ok(())
+}
+
+/// The JSON answer.
+#[cfg(feature = "gateway")]
+pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
+    Ok(find(args, cx)?.json(args))
+}
+
+/// What was found.
+struct Found {
+    costs: Costs,
+    more: bool,
+    prices: Prices,
+    repositories: Vec<RepositoryRecord>,
+}
+
+impl Found {
+    fn json(&self, args: &Args) -> Json {
+        let answer = Answer {
+            by: args.by,
+            costs: &self.costs,
+            more: self.more,
+            prices: &self.prices,
+            repositories: &self.repositories,
+        };
+        Json::of(&answer, args.explain)
+    }
+}
+
+fn find(args: &Args, cx: &Cx) -> Result<Found, CommandError> {
     let prices = prices()?;
     let (mut ledger, here) = cx.settled()?;
     let session = match &args.session {
@@ -100,26 +145,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         .rows
         .truncate(if more { args.limit } else { costs.rows.len() });
     let repositories = read(&mut ledger, |tx| tx.repositories())?;
-    if cx.ui.json {
-        let answer = Answer {
-            by: args.by,
-            costs: &costs,
-            more,
-            prices: &prices,
-            repositories: &repositories,
-        };
-        return cx.ui.json(SCHEMA, Json::of(&answer, args.explain));
-    }
-    if costs.rows.is_empty() && !args.explain {
-        return nothing(cx, &mut ledger);
-    }
-    cx.ui.table(&table(args, &costs, &repositories))?;
-    if args.explain {
-        cx.ui.line("")?;
-        cx.ui.table(&explained(&costs.explained))?;
-    }
-    tell(cx, &costs, more);
-    Ok(())
+    Ok(Found {
+        costs,
+        more,
+        prices,
+        repositories,
+    })
 }
 
 /// What is told in JSON.

@@ -147,19 +147,46 @@ fn json(
     changed: usize,
 ) -> Result<(), CommandError> {
     let record = read(ledger, |tx| tx.session(session))?;
-    let mut links = links.to_vec();
-    links.sort();
-    let json = Json {
-        session: session.to_string(),
-        conversation_id: record.map(|r| r.conversation.to_string()),
-        links: links
-            .iter()
-            .map(|l| Fact {
-                field: l.field().to_owned(),
-                value: l.value(),
-            })
-            .collect(),
-        changed,
-    };
-    cx.ui.json(schema, json)
+    let conversation = record.map(|r| r.conversation.to_string());
+    cx.ui
+        .json(schema, Json::of(session, conversation, links, changed))
+}
+
+/// Attaches facts to a session by a program that somebody started; the JSON answer of `link add`.
+#[cfg(feature = "gateway")]
+pub fn attach(
+    cx: &Cx,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    links: &[Link],
+    (by, source): (&str, &str),
+) -> Result<Json, CommandError> {
+    let world = cx.world()?;
+    let Changed { changed, standing } =
+        links::change(&world, ledger, session, links, Change::Attach, (by, source))?;
+    let record = read(ledger, |tx| tx.session(session))?;
+    let conversation = record.map(|r| r.conversation.to_string());
+    Ok(Json::of(session, conversation, &standing, changed.len()))
+}
+
+impl Json {
+    fn of(
+        session: SessionId,
+        conversation_id: Option<String>,
+        links: &[Link],
+        changed: usize,
+    ) -> Self {
+        let mut links = links.to_vec();
+        links.sort();
+        let fact = |l: &Link| Fact {
+            field: l.field().to_owned(),
+            value: l.value(),
+        };
+        Self {
+            session: session.to_string(),
+            conversation_id,
+            links: links.iter().map(fact).collect(),
+            changed,
+        }
+    }
 }

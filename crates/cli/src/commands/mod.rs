@@ -15,6 +15,8 @@ pub mod import;
 pub mod init;
 pub mod link;
 pub mod log;
+#[cfg(feature = "gateway")]
+pub mod mcp;
 pub mod otel;
 pub mod pipeline;
 pub mod projection;
@@ -22,6 +24,7 @@ pub mod rebuild;
 pub mod remove;
 pub mod restore;
 pub mod run;
+pub mod search;
 #[cfg(feature = "gateway")]
 pub mod serve;
 pub mod session;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use siglum_domain::AgentName;
+use siglum_domain::context::Policy;
 use siglum_gateway::{Limits, Origin, RunAgent, RunSettings, ServeError, Settings, Store, Written};
 
 use crate::cx::Cx;
@@ -76,6 +77,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             handing: handing::of(cx),
             ..RunSettings::default()
         },
+        policy: Policy::new(cx.config.contexts.clone()),
         origins: args.allow_origin.clone(),
     };
     let ready = |address: SocketAddr| {

@@ -74,6 +74,14 @@ actions! {
     CheckpointRecorded = "checkpoint.recorded";
     /// Something was recorded of a pipeline.
     PipelineRecorded = "pipeline.recorded";
+    /// A heartbeat was written down, or changed.
+    HeartbeatChanged = "heartbeat.changed";
+    /// A heartbeat was paused, or goes on.
+    HeartbeatPaused = "heartbeat.paused";
+    /// A heartbeat is no more.
+    HeartbeatRemoved = "heartbeat.removed";
+    /// Old ticks were let go, with their sessions.
+    HeartbeatSwept = "heartbeat.swept";
     /// The ledger was brought back from a backup.
     LedgerRestored = "ledger.restored";
     /// The audit was exported.

@@ -112,7 +112,7 @@ fn subject(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<Subject, 
         many => natives.get(many - 2).map(ToString::to_string),
     };
     let previous = match record.parent {
-        Some((parent, Relation::Fork | Relation::Clear)) => {
+        Some((parent, Relation::Fork | Relation::Rewind | Relation::Clear)) => {
             let parent = tx.session(parent)?;
             parent.map(|p| p.conversation.as_str().to_owned())
         }
@@ -165,21 +165,36 @@ fn links(
         let why = Why::Previous;
         return Ok(vec![Linked { origin, why }]);
     }
-    let Some((parent, Relation::Fork)) = record.parent else {
-        return Ok(Vec::new());
+    let (parent, why) = match record.parent {
+        Some((parent, Relation::Fork)) => (parent, Why::Fork),
+        Some((parent, Relation::Rewind)) => (parent, Why::Rewind),
+        _ => return Ok(Vec::new()),
     };
-    let source = tx.turns_of(parent)?;
-    let source = source
-        .iter()
-        .rev()
-        .find(|t| t.opened_at <= record.created_at);
-    let Some(source) = source else {
+    let Some(source) = source(tx, parent, record)? else {
         return Ok(Vec::new());
     };
     let asked = self::parents(tx, parent, u64::MAX >> 1)?;
-    let origin = Origin::of(parent, source.id, asked.get(&source.id).copied());
-    let why = Why::Fork;
+    let origin = Origin::of(parent, source, asked.get(&source).copied());
     Ok(vec![Linked { origin, why }])
+}
+
+/// The turn of the other session that this one goes on from.
+fn source(
+    tx: &mut dyn Transaction,
+    parent: SessionId,
+    record: &SessionRecord,
+) -> Result<Option<TurnId>, LedgerError> {
+    if let Some(at) = record.parent_at {
+        let entry = tx.entries(parent, at.saturating_sub(1), 1)?;
+        return Ok(entry.first().and_then(|e| e.turn));
+    }
+    // Nobody said where: it is what was last begun before.
+    let turns = tx.turns_of(parent)?;
+    let before = turns
+        .iter()
+        .rev()
+        .find(|t| t.opened_at <= record.created_at);
+    Ok(before.map(|turn| turn.id))
 }
 
 fn moments(session: SessionId, parts: &[TurnPart], new: &[Entry]) -> Vec<SessionMoment> {

@@ -1,15 +1,18 @@
 //! What is told of sessions that run at once.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
-use siglum_domain::SessionId;
 use siglum_domain::observation::{Observation, ToolClass};
+use siglum_domain::trace::TraceId;
+use siglum_domain::{AgentName, ConversationId, SessionId};
 use siglum_telemetry::outward::{self, Content};
 
 use super::gather::gather;
 use crate::tests::stage::{Stage, call, prompt, returned, says, stopped};
+use crate::turn::{self, Driver, Event, Holder};
 
 /// Conversations at once.
 const TEN: u64 = 10;
@@ -148,4 +151,47 @@ fn check(spans: &[(u64, Span)], name: &dyn Fn(u64) -> String) {
     for n in 0..TEN {
         assert_eq!(roots.get(&n), Some(&2), "turns of {}", name(n));
     }
+}
+
+#[test]
+fn a_copy_points_to_the_turn_that_it_was_made_behind() {
+    let mut stage = Stage::new();
+    let new = turn::NewSession {
+        agent: AgentName::new("house").unwrap(),
+        conversation: ConversationId::new("c-1").unwrap(),
+        cwd: None,
+        links: Vec::new(),
+        by: "ann".to_owned(),
+    };
+    let session = stage.play(|world, ledger| turn::create(world, ledger, &new).unwrap().id);
+    driven(&mut stage, session, &["t1", "t2", "t3"]);
+    let turns = stage.read(|tx| tx.turns_of(session));
+    let second = turns[1].id;
+    let name = ConversationId::new("c-2").unwrap();
+    let copy = stage.play(|world, ledger| {
+        turn::fork(world, ledger, session, Some(second), &name, "ann").unwrap()
+    });
+    driven(&mut stage, copy.id, &["t4"]);
+    let head = stage.session(copy.id).head;
+    let spans = told(&mut stage, copy.id, 0, head);
+    let root = spans.iter().find(|s| s.parent_span_id.is_empty()).unwrap();
+    assert_eq!(root.links[0].trace_id, TraceId::of_turn(second).bytes());
+}
+
+/// Commits turns of these keys.
+fn driven(stage: &mut Stage, session: SessionId, keys: &[&str]) {
+    let holder = Holder {
+        name: "one".to_owned(),
+        nonce: session.to_string(),
+        process: None,
+    };
+    stage.play(|world, ledger| {
+        let term = Duration::from_secs(30);
+        let mut driver = Driver::take(world, ledger, session, &holder, term).unwrap();
+        for key in keys {
+            let said = [Event::prompt(key, "Go on."), Event::stop(key)];
+            let said = said.map(|event| event.observed(world.now()));
+            driver.commit(world, ledger, key, &said).unwrap();
+        }
+    });
 }

@@ -3,6 +3,7 @@
 mod access;
 mod audit;
 mod clock;
+mod driven;
 mod landing;
 mod launch;
 mod order;

@@ -1,10 +1,12 @@
 //! What the worker seals, folds and sets aside.
 
-use siglum_domain::SessionId;
 use siglum_domain::fold;
 use siglum_domain::observation::{Side, Source, StartKind, ToolClass};
 use siglum_domain::receipt::{GENESIS, verifies};
-use siglum_ledger::{Durability, SessionFilter, TranscriptRecord, write};
+use siglum_domain::{ConversationId, SessionId};
+use siglum_ledger::{
+    Durability, Ledger, Mode, SessionFilter, SessionOrigin, SessionRecord, TranscriptRecord, write,
+};
 
 use super::stage::*;
 use crate::worker;
@@ -82,6 +84,25 @@ fn a_killed_agent_is_ended_and_sealed() {
     let before = stage.session(one);
     stage.slice();
     assert_eq!(stage.session(one), before, "a dead session dies once");
+}
+
+#[test]
+fn a_driven_session_outlives_the_processes_of_its_agent() {
+    let mut stage = Stage::new();
+    let id = SessionId::mint(&stage.ids);
+    let name = ConversationId::new("driven").unwrap();
+    let home = stage.ledger.id();
+    let origin = SessionOrigin::Api;
+    let record = SessionRecord::new(id, agent(), name, home, Mode::Driven, origin, at(1));
+    write(&mut stage.ledger, Durability::Process, |tx| {
+        tx.create_session(&record)?;
+        tx.bind(id, &process(50), None, at(1))
+    })
+    .unwrap();
+    stage.dead.borrow_mut().push(50);
+    stage.slice();
+    let after = stage.session(id);
+    assert_eq!((after.ended_at, after.head), (None, 0));
 }
 
 #[test]

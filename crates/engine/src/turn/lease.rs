@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{LedgerId, SessionId, Timestamp};
 use siglum_ledger::{Durability, Ledger, LedgerError, OpenTurn, Transaction};
 
 use super::recover::{Recovered, settle};
@@ -97,6 +97,39 @@ pub fn lease(
             open,
         })
     })
+}
+
+/// Takes the lease as a part of a transaction, as [`lease`] does. The turn that this holder itself has open stays as it
+/// is while its lease has not run out; what anybody else left is settled. Gives the last committed sequence, too.
+pub(crate) fn borrow(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    home: (LedgerId, &[u8; 32]),
+    session: SessionId,
+    holder: &Holder,
+    term: Duration,
+) -> Result<(Hold, u64), TurnError> {
+    at_home(&writable(tx, session)?, home.0)?;
+    let at = tx.clock(here.now())?;
+    let before = tx.lease(session)?.filter(|lease| lease.expires_at > at);
+    let epoch = take(here, tx, session, holder, at, term)?;
+    let hold = Hold { session, epoch };
+    if before.map(|lease| lease.epoch) != Some(epoch) {
+        settle(here, tx, hold, home.1, at)?;
+    }
+    match tx.open_turn(session)? {
+        Some(OpenTurn {
+            held: Some(why), ..
+        }) => return Err(TurnError::Held { session, why }),
+        Some(turn) if turn.epoch != epoch => tx.put_open_turn(&OpenTurn { epoch, ..turn })?,
+        _ => {}
+    }
+    Ok((hold, writable(tx, session)?.sealed))
+}
+
+/// Whether a lease is this one's, whether it has run out or not.
+pub(crate) fn is_held_by(lease: &siglum_ledger::Lease, holder: &Holder) -> bool {
+    lease.holder == holder.stored()
 }
 
 /// Takes the lease, if it is free: given back, run out, or of a process that is dead.

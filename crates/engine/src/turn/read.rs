@@ -4,7 +4,7 @@ use siglum_domain::SessionId;
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::Observation;
 use siglum_domain::receipt::Receipt;
-use siglum_ledger::{Ledger, LedgerError, Relation, SessionRecord, Transaction, read};
+use siglum_ledger::{Ledger, LedgerError, SessionRecord, Transaction, read};
 
 use super::lease::Hold;
 use super::{TurnError, attempt, fence};
@@ -131,7 +131,7 @@ fn parts(
 }
 
 /// The entries `first ..= last`. Places have no holes, so that there are at most so many, and no more are read.
-fn between(
+pub(crate) fn between(
     tx: &mut dyn Transaction,
     session: SessionId,
     first: u64,
@@ -148,7 +148,7 @@ fn between(
 
 const fn forked_from(record: &SessionRecord) -> Option<(SessionId, u64)> {
     match (record.parent, record.parent_at) {
-        (Some((parent, Relation::Fork)), Some(at)) => Some((parent, at)),
+        (Some((parent, relation)), Some(at)) if relation.shares_history() => Some((parent, at)),
         _ => None,
     }
 }

@@ -151,7 +151,7 @@ pub fn commit(
 }
 
 /// A store that cannot be asked what became of a write does not say that it was not done.
-pub(super) fn still_unknown(error: LedgerError) -> TurnError {
+pub(crate) fn still_unknown(error: LedgerError) -> TurnError {
     TurnError::Ledger(match error {
         LedgerError::Unknown(_) => error,
         other => LedgerError::Unknown(Box::new(other)),

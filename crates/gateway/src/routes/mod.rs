@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod checkpoints;
 pub(crate) mod commits;
+pub(crate) mod contexts;
 pub(crate) mod cost;
 pub(crate) mod creation;
 pub(crate) mod health;

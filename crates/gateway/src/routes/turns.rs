@@ -108,7 +108,7 @@ pub(crate) struct Epoch {
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct Done {
     /// Always true.
-    done: bool,
+    pub(super) done: bool,
 }
 
 /// Gives a lease back; one that somebody else took since stays

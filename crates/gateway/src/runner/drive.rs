@@ -29,7 +29,7 @@ const RENEW: Duration = Duration::from_secs(10);
 /// How long an agent may take to stop when it is told to.
 const STOP: Duration = Duration::from_secs(10);
 /// How long a run that belongs to whoever asked waits for somebody to follow it.
-const ALONE: Duration = Duration::from_secs(10);
+const ALONE: Duration = Duration::from_secs(3);
 
 /// A run that goes on.
 pub(super) struct Drive {

@@ -3,6 +3,7 @@
 mod audit;
 mod checkpoints;
 mod commits;
+mod contexts;
 mod cost;
 mod events;
 mod links;
@@ -17,6 +18,7 @@ mod turns;
 pub(crate) use audit::*;
 pub(crate) use checkpoints::*;
 pub(crate) use commits::*;
+pub(crate) use contexts::*;
 pub(crate) use cost::*;
 pub(crate) use events::*;
 pub(crate) use links::*;

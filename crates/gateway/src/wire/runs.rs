@@ -97,7 +97,7 @@ impl From<&RunError> for RunErrorTold {
 pub(crate) struct RunEnd {
     /// `done`, `cancelled`, `limit` or `failed`.
     pub(crate) status: &'static str,
-    /// All that the agent said.
+    /// The last message of the agent: its answer. What it said before is in the stream, and in what was said.
     text: String,
     usage: RunUsage,
     /// What went wrong, where something did.

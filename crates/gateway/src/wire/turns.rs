@@ -61,6 +61,27 @@ pub(crate) struct Usage {
     cache_write: u64,
 }
 
+impl From<OutcomeTold> for Outcome {
+    fn from(outcome: OutcomeTold) -> Self {
+        match outcome {
+            OutcomeTold::Ok => Self::Ok,
+            OutcomeTold::Failed => Self::Failed,
+            OutcomeTold::Denied => Self::Denied,
+        }
+    }
+}
+
+impl From<Usage> for Tokens {
+    fn from(used: Usage) -> Self {
+        Self {
+            input: used.input,
+            output: used.output,
+            cache_read: used.cache_read,
+            cache_write: used.cache_write,
+        }
+    }
+}
+
 /// One thing that happened in a turn. Its key names it in the session for good: the same one twice is there once, and one
 /// that says something else is refused. Texts are redacted before they are stored.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
@@ -170,9 +191,8 @@ fn tool_named(call: &str, tool: &str) -> Result<(), Problem> {
 
 fn ended(event: Event, outcome: Option<OutcomeTold>) -> Event {
     match outcome {
-        None | Some(OutcomeTold::Ok) => event,
-        Some(OutcomeTold::Failed) => event.outcome(Outcome::Failed),
-        Some(OutcomeTold::Denied) => event.outcome(Outcome::Denied),
+        Some(outcome) => event.outcome(outcome.into()),
+        None => event,
     }
 }
 
@@ -202,12 +222,7 @@ impl EventSaid {
                     event = event.model(model);
                 }
                 if let Some(used) = tokens {
-                    event = event.usage(Tokens {
-                        input: used.input,
-                        output: used.output,
-                        cache_read: used.cache_read,
-                        cache_write: used.cache_write,
-                    });
+                    event = event.usage(Tokens::from(*used));
                 }
                 of_subagent(event, subagent.as_ref())
             }

@@ -3,9 +3,10 @@
 use crate::{Durability, Ledger, LedgerError, Transaction};
 
 use super::{
-    access, audit, checkpoints, claims, commits, deliveries, driven, entries, folds, forgetting,
-    integrity, leases, lists, pipelines, places, projections, queue, receipts, replicas, requests,
-    runs, sessions, statements, telemetry, transactions, turns, usage, waits,
+    access, audit, checkpoints, claims, commits, contexts, deliveries, driven, dropping, entries,
+    folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places, projections, queue,
+    receipts, replicas, requests, runs, sessions, statements, telemetry, transactions, turns,
+    usage, waits,
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -79,9 +80,12 @@ pub fn checks() -> Vec<Check> {
         audit::CHECKS,
         requests::CHECKS,
         runs::CHECKS,
+        contexts::CHECKS,
         telemetry::CHECKS,
         replicas::CHECKS,
         usage::CHECKS,
+        heartbeats::CHECKS,
+        dropping::CHECKS,
         transactions::CHECKS,
     ]
     .concat()

@@ -81,7 +81,8 @@ name_column!(
     siglum_domain::NativeId,
     siglum_domain::ConversationId,
     siglum_domain::context::RouteKey,
-    siglum_domain::context::ContextKey
+    siglum_domain::context::ContextKey,
+    siglum_domain::heartbeat::HeartbeatName
 );
 
 /// Reads a column as it is.
@@ -111,6 +112,15 @@ where
     Col<T>: FromSql<'r>,
 {
     raw::<Option<Col<T>>>(row, at).map(|c| c.map(|c| c.0))
+}
+
+/// Reads a column that holds a word.
+pub(super) fn parsed<T>(row: &Row, at: usize) -> Result<T>
+where
+    T: std::str::FromStr<Err: std::fmt::Display>,
+{
+    let wrong = |e| LedgerError::Damaged(format!("column {at}: {e}"));
+    raw::<&str>(row, at)?.parse().map_err(wrong)
 }
 
 /// A count as the database holds it.

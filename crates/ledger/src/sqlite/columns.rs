@@ -69,7 +69,8 @@ name_column!(
     siglum_domain::NativeId,
     siglum_domain::ConversationId,
     siglum_domain::context::RouteKey,
-    siglum_domain::context::ContextKey
+    siglum_domain::context::ContextKey,
+    siglum_domain::heartbeat::HeartbeatName
 );
 
 /// Reads a column through [`Col`].
@@ -86,6 +87,17 @@ where
     Col<T>: FromSql,
 {
     row.get::<_, Option<Col<T>>>(at).map(|c| c.map(|c| c.0))
+}
+
+/// Reads a column that holds a word.
+pub(super) fn parsed<T>(row: &Row<'_>, at: usize) -> rusqlite::Result<T>
+where
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    let text: String = row.get(at)?;
+    let wrong =
+        |e| rusqlite::Error::FromSqlConversionFailure(at, rusqlite::types::Type::Text, Box::new(e));
+    text.parse().map_err(wrong)
 }
 
 /// A count as SQLite holds it.

@@ -48,7 +48,7 @@ impl Tx<'_> {
     }
 
     /// Bytes of rows that go are overwritten at once, not only when their page is used again.
-    fn erase_securely(&self) -> Result<()> {
+    pub(super) fn erase_securely(&self) -> Result<()> {
         Ok(self.db.pragma_update(None, "secure_delete", true)?)
     }
 }

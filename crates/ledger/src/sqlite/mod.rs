@@ -8,14 +8,17 @@ mod audit;
 mod backup;
 mod columns;
 mod commits;
+mod contexts;
 #[cfg(any(test, feature = "conformance"))]
 mod cost;
 mod forgetting;
+mod heartbeats;
 mod integrity;
 mod listing;
 mod log;
 mod migrate;
 mod open;
+mod pinned;
 mod pipelines;
 mod projections;
 mod queue;

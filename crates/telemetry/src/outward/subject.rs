@@ -33,6 +33,8 @@ pub enum Why {
     Previous,
     /// The session is a copy that was made after that turn.
     Fork,
+    /// The conversation went back to that turn, and on from there.
+    Rewind,
 }
 
 impl Why {
@@ -42,6 +44,7 @@ impl Why {
         match self {
             Self::Previous => "previous_turn",
             Self::Fork => "fork",
+            Self::Rewind => "rewind",
         }
     }
 }

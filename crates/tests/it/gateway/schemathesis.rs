@@ -13,11 +13,12 @@ const PROGRAM: &str = "SIGLUM_TEST_SCHEMATHESIS";
 
 /// Of some routes the document cannot say what is well-formed, and their own tests do: which fields an event has depends
 /// on its kind, a batch is what `siglum sync` makes, and telemetry is what OTLP says.
+/// Messages go to agents, and this gateway runs none.
 const SETTINGS: &str = r#"
 headers = { Authorization = "Bearer TOKEN" }
 
 [[operations]]
-include-operation-id = ["record_pipeline", "take_replicas", "take_traces", "take_logs", "take_metrics"]
+include-operation-id = ["record_pipeline", "take_replicas", "take_traces", "take_logs", "take_metrics", "send_messages", "send_messages_to"]
 checks.positive_data_acceptance.enabled = false
 "#;
 

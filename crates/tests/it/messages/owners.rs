@@ -76,7 +76,7 @@ fn a_client_that_leaves_ends_a_run_of_its_own_and_none_of_a_session() {
     on_a_file(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
-        let script = "!say begun\n!sleep 2\n!say ended";
+        let script = "!say begun \n!sleep 2\n!say ended";
         left(gateway.place(), &gateway.token, &to(&json!("S1"), script));
         until("the run of the session came to its end", || {
             let said = launcher.get("/v1/sessions/S1/messages").is(200);
@@ -85,7 +85,7 @@ fn a_client_that_leaves_ends_a_run_of_its_own_and_none_of_a_session() {
         left(
             gateway.place(),
             &gateway.token,
-            &lines("!say begun\n!sleep 60\n!say ended"),
+            &lines("!say begun \n!sleep 60\n!say ended"),
         );
         until("the run of the client was cancelled", || {
             let runs = store.sql("SELECT count(*) FROM runs WHERE status = 'cancelled'");

@@ -7,8 +7,7 @@ use siglum_domain::link::Link;
 use siglum_domain::{AgentName, RepositoryId};
 use siglum_engine::overview::{self, Listed, Stand};
 use siglum_ledger::{
-    Forgotten, Relation, RepositoryRecord, SessionFilter, SessionOrigin, SessionRecord,
-    SqliteLedger, read,
+    Forgotten, RepositoryRecord, SessionFilter, SessionOrigin, SessionRecord, SqliteLedger, read,
 };
 
 use crate::clock;
@@ -239,7 +238,7 @@ pub struct ForkJson {
 impl ForkJson {
     pub fn of(record: &SessionRecord) -> Option<Self> {
         match record.parent {
-            Some((parent, Relation::Fork)) => Some(Self {
+            Some((parent, relation)) if relation.shares_history() => Some(Self {
                 session: parent.to_string(),
                 entry: record.parent_at,
             }),

@@ -54,22 +54,42 @@ pub fn session(
     id: SessionId,
     depth: Depth,
 ) -> Result<(), CommandError> {
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, answer(cx, ledger, id, depth)?);
+    }
+    let (history, earlier) = found(cx, ledger, id, depth)?;
+    let agent = history.card.agent().to_string();
+    let mut passages = Passages::of(ledger, &agent);
+    page::print(&cx.ui, &history, earlier, depth.full, &mut passages)
+}
+
+/// The JSON answer.
+pub fn answer(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    id: SessionId,
+    depth: Depth,
+) -> Result<Json, CommandError> {
+    let (history, earlier) = found(cx, ledger, id, depth)?;
+    let agent = history.card.agent().to_string();
+    let mut passages = Passages::of(ledger, &agent);
+    Ok(Json::of(&history, earlier, depth.full, &mut passages)?)
+}
+
+/// A session with the turns that were asked for, and how many earlier ones were left out.
+fn found(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    id: SessionId,
+    depth: Depth,
+) -> Result<(History, usize), CommandError> {
     let Some(mut history) = history::history(&cx.world()?, ledger, id)? else {
         return Err(CommandError::not_found(format!(
             "no session is called {id}"
         )));
     };
     let earlier = choose(&mut history, depth)?;
-    let agent = history.card.agent().to_string();
-    let mut passages = Passages::of(ledger, &agent);
-    if cx.ui.json {
-        cx.ui.json(
-            SCHEMA,
-            Json::of(&history, earlier, depth.full, &mut passages)?,
-        )
-    } else {
-        page::print(&cx.ui, &history, earlier, depth.full, &mut passages)
-    }
+    Ok((history, earlier))
 }
 
 /// Leaves the turns that were asked for; returns how many earlier ones were left out.
@@ -281,6 +301,7 @@ struct Commit {
 pub const fn relation(relation: Relation) -> &'static str {
     match relation {
         Relation::Fork => "fork",
+        Relation::Rewind => "rewind",
         Relation::Clear => "clear",
         Relation::Nested => "nested",
     }

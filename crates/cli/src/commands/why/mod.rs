@@ -8,6 +8,7 @@ use siglum_domain::evidence::Committer;
 use siglum_domain::{Oid, SessionId};
 use siglum_engine::replica;
 use siglum_engine::why::{self, Why};
+use siglum_gitstore::BlameLine;
 use siglum_ledger::{RepositoryRecord, SqliteLedger};
 
 pub use json::Json;
@@ -27,6 +28,22 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (answer, line) = find(args, cx)?;
+    if cx.ui.json {
+        cx.ui.json(SCHEMA, Json::of(&answer, line.as_ref()))
+    } else {
+        print::print(cx, &answer, line.as_ref())
+    }
+}
+
+/// The JSON answer.
+#[cfg(feature = "gateway")]
+pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
+    let (answer, line) = find(args, cx)?;
+    Ok(Json::of(&answer, line.as_ref()))
+}
+
+fn find(args: &Args, cx: &Cx) -> Result<(Why, Option<BlameLine>), CommandError> {
     let (mut ledger, repository) = cx.settled()?;
     let line = line::find(cx, &args.commit)?;
     let commit = match &line {
@@ -40,11 +57,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             "git has no commit {commit} any more"
         )));
     };
-    if cx.ui.json {
-        cx.ui.json(SCHEMA, Json::of(&answer, line.as_ref()))
-    } else {
-        print::print(cx, &answer, line.as_ref())
-    }
+    Ok((answer, line))
 }
 
 /// The repository that answers for a commit: the one here, else one of another ledger that this one holds a replica of.

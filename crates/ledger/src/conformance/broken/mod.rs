@@ -6,8 +6,10 @@
 mod access;
 mod audit;
 mod commits;
+mod contexts;
 mod fault;
 mod forgetting;
+mod heartbeats;
 mod integrity;
 mod ledger;
 mod log;

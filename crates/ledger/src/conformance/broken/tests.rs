@@ -1,8 +1,9 @@
 //! The suite on broken stores.
 
 use super::{
-    Broken, Fault, Kind, access, audit, commits, forgetting, integrity, log, own, pipelines,
-    projections, queue, replicas, requests, runs, sessions, telemetry, turns, usage,
+    Broken, Fault, Kind, access, audit, commits, contexts, forgetting, heartbeats, integrity, log,
+    own, pipelines, projections, queue, replicas, requests, runs, sessions, telemetry, turns,
+    usage,
 };
 use crate::conformance::{Check, Shelf, checks, run};
 
@@ -115,6 +116,17 @@ fn broken_pipelines_are_caught() {
 }
 
 #[test]
+fn broken_contexts_are_caught() {
+    let own = contexts::FAULTS.iter().copied();
+    let lists = contexts::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(
+        own.chain(lists)
+            .chain(faults(contexts::CONTEXTS, contexts::LIMITED)),
+    );
+}
+
+#[test]
 fn broken_usage_is_caught() {
     let own = usage::FAULTS.iter().copied();
     let lists = usage::LISTS.iter();
@@ -130,6 +142,15 @@ fn broken_telemetry_is_caught() {
     let verbs = faults(telemetry::TELEMETRY, telemetry::LIMITED);
     let own = telemetry::FAULTS.iter().copied();
     let lists = telemetry::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(own.chain(lists).chain(verbs));
+}
+
+#[test]
+fn broken_heartbeats_are_caught() {
+    let verbs = faults(heartbeats::HEARTBEATS, heartbeats::LIMITED);
+    let own = heartbeats::FAULTS.iter().copied();
+    let lists = heartbeats::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     all_caught(own.chain(lists).chain(verbs));
 }

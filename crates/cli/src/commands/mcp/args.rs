@@ -1,0 +1,112 @@
+//! What the tools take. The doc comments are what an agent reads.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Where a tool looks.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Why {
+    /// A commit in any form that git takes (a hash, a branch, `HEAD~2`), or a line of a committed file as `FILE:LINE`.
+    /// Default: HEAD.
+    #[serde(default = "head")]
+    pub commit: String,
+    /// The directory to work in: an absolute path. Default: the one that the server was started in.
+    pub directory: Option<PathBuf>,
+}
+
+fn head() -> String {
+    "HEAD".to_owned()
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// Words, separated by blanks. All of them must stand in a session, in any case and order.
+    pub words: String,
+    /// At most this many sessions, 1 to 100.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = 1, max = 100))]
+    pub limit: usize,
+    /// Search the sessions of all repositories, not only those of this one.
+    #[serde(default)]
+    pub all: bool,
+    /// The directory to work in: an absolute path. Default: the one that the server was started in.
+    pub directory: Option<PathBuf>,
+}
+
+const fn twenty() -> usize {
+    20
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Show {
+    /// The session: its id (`ses_…`), the last six or more digits of it, its conversation id, or the agent's own id.
+    /// Default: the session that asks.
+    pub session: Option<String>,
+    /// Only the turn with this number, from 1.
+    #[schemars(range(min = 1))]
+    pub turn: Option<usize>,
+    /// Only this many turns, the last ones, 1 to 200.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+    /// With all messages and what tools returned, not shortened. Can be long: name a turn.
+    #[serde(default)]
+    pub full: bool,
+}
+
+/// By what usage is summed up.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    #[default]
+    Session,
+    Turn,
+    Day,
+    Agent,
+    Model,
+    Repository,
+    Branch,
+    Issue,
+    Pr,
+    Role,
+    Pipeline,
+    Commit,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// By what usage is summed up.
+    #[serde(default)]
+    pub by: By,
+    /// Only this session: its id, the last digits of it, or the agent's own id; `self` is the session that asks.
+    pub session: Option<String>,
+    /// Only turns with all of these facts attached: `issue=42`, `pr=7`, `pipeline=ID`, `role=NAME`, `phase=NAME`,
+    /// `label=KEY=VALUE`.
+    #[serde(default)]
+    pub links: Vec<String>,
+    /// At most this many rows, 1 to 200.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+    /// All repositories, not only this one.
+    #[serde(default)]
+    pub all: bool,
+    /// The directory to work in: an absolute path. Default: the one that the server was started in.
+    pub directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// What to attach: `issue=42`, `pr=7`, `pipeline=ID`, `role=NAME`, `phase=NAME` or `label=KEY=VALUE`.
+    #[schemars(length(min = 1, max = 20))]
+    pub links: Vec<String>,
+    /// The session. Default, and nearly always right: the one that asks.
+    pub session: Option<String>,
+}

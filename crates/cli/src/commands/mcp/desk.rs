@@ -1,0 +1,300 @@
+//! The tools, and how each is answered: with the JSON of the command of its name.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use schemars::{JsonSchema, schema_for};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use siglum_domain::link::{Link, LinkError};
+use siglum_engine::cost::By;
+use siglum_engine::find;
+use siglum_gateway::{Desk, Effect, McpTool, serve_mcp};
+use siglum_ledger::{Ledger, read};
+
+use super::{args, caller};
+use crate::commands::session::show::{self, Depth};
+use crate::commands::time::Period;
+use crate::commands::{cost, link, search, why};
+use crate::config::Config;
+use crate::cx::Cx;
+use crate::error::CommandError;
+
+const INSTRUCTIONS: &str = "Siglum keeps a ledger of what coding agents did in this repository: which session made \
+which commit and wrote which line, for which issue, with the evidence. Ask `why` before you change code whose purpose \
+is unclear, `search` for earlier work on something, `show` for what a session did, `cost` for what work used. Attach \
+the issue or pull request that you work on with `link`, as soon as you know its number. An answer of `unknown` means \
+that nobody saw it: do not fill it with a guess.";
+
+/// Serve the ledger to an agent as tools, by the Model Context Protocol
+///
+/// Speaks the protocol on standard input and output until they are closed; agents start it themselves. Its tools are why,
+/// search, show, cost and link, which answer as the commands do with --json. For Claude Code:
+///
+///     claude mcp add siglum -- siglum mcp
+///
+/// All tools only look, but for link, which attaches issues and other facts to the session that asks.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {}
+
+pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let served = serve_mcp(Arc::new(Tools(cx.clone())));
+    served.map_err(|error| {
+        CommandError::failed(format!("{:#}", anyhow::Error::new(error))).hint(
+            "This is for agents to start; `claude mcp add siglum -- siglum mcp` tells Claude Code to.",
+        )
+    })
+}
+
+struct Tools(Cx);
+
+impl Desk for Tools {
+    fn tools(&self) -> Vec<McpTool> {
+        vec![
+            tool::<args::Why>(
+                ("why", "Who made this, and why"),
+                "Tells which session of which agent made a commit or wrote a line, for which issue, what was asked of \
+                 it, with the evidence and how sure that is (`certain`, `likely`, `ambiguous`, `unknown`).",
+            ),
+            tool::<args::Search>(
+                ("search", "Find sessions"),
+                "Finds earlier sessions of all agents by words in what was asked of them, their links (`issue=42`), \
+                 their commits and the paths that they worked in. Newest first. What agents answered is not searched.",
+            ),
+            tool::<args::Show>(
+                ("show", "What a session did"),
+                "Shows a session with its turns: prompts, tool calls, commits, links, tokens, and how to resume it.",
+            ),
+            tool::<args::Cost>(
+                ("cost", "What work used"),
+                "Sums up tokens and list prices by session, issue, pull request, model, day, … Costs are in \
+                 billionths of a US dollar (`nano_usd`); a part whose price nobody knows is told as such.",
+            ),
+            McpTool {
+                effect: Effect::Adds,
+                ..tool::<args::Link>(
+                    ("link", "Attach a fact to this session"),
+                    "Attaches an issue, pull request, pipeline, role, phase or label to the session that asks, so that \
+                     its commits can be found by it. A second time changes nothing.",
+                )
+            },
+        ]
+    }
+
+    fn instructions(&self) -> &'static str {
+        INSTRUCTIONS
+    }
+
+    fn call(&self, tool: &str, arguments: Value) -> Result<Value, String> {
+        let answer = match tool {
+            "why" => given(arguments).and_then(|args| self.why(args)),
+            "search" => given(arguments).and_then(|args| self.search(&args)),
+            "show" => given(arguments).and_then(|args| self.show(&args)),
+            "cost" => given(arguments).and_then(|args| self.cost(&args)),
+            "link" => given(arguments).and_then(|args| self.link(&args)),
+            other => Err(CommandError::usage(format!("no tool is called {other}"))),
+        };
+        answer.map_err(|error| told(&error))
+    }
+}
+
+impl Tools {
+    fn why(&self, args: args::Why) -> Result<Value, CommandError> {
+        let cx = self.at(args.directory.as_deref())?;
+        let commit = args.commit;
+        enveloped(why::SCHEMA, why::answer(&why::Args { commit }, &cx)?)
+    }
+
+    fn search(&self, args: &args::Search) -> Result<Value, CommandError> {
+        let cx = self.at(args.directory.as_deref())?;
+        let asked = search::Args {
+            words: vec![args.words.clone()],
+            period: Period::default(),
+            limit: within("limit", args.limit, 100)?,
+            within: 1000,
+            agent: None,
+            all: args.all,
+        };
+        enveloped(search::SCHEMA, search::answer(&asked, &cx)?)
+    }
+
+    fn show(&self, args: &args::Show) -> Result<Value, CommandError> {
+        let (mut ledger, _) = self.0.settled()?;
+        let session = match &args.session {
+            Some(text) => find::session(&mut ledger, text)?,
+            None => caller::session(&mut ledger)?,
+        };
+        let depth = Depth {
+            full: args.full,
+            turn: args.turn,
+            limit: within("limit", args.limit, 200)?,
+        };
+        let answer = show::answer(&self.0, &mut ledger, session, depth)?;
+        enveloped(show::SCHEMA, answer)
+    }
+
+    fn cost(&self, args: &args::Cost) -> Result<Value, CommandError> {
+        let cx = self.at(args.directory.as_deref())?;
+        let session = match args.session.as_deref() {
+            Some("self") => Some(caller::session(&mut cx.settled()?.0)?.to_string()),
+            other => other.map(str::to_owned),
+        };
+        let asked = cost::Args {
+            by: args.by.into(),
+            period: Period::default(),
+            limit: within("limit", args.limit, 200)?,
+            session,
+            agent: None,
+            model: None,
+            link: links(&args.links)?,
+            all: args.all,
+            explain: false,
+        };
+        enveloped(cost::SCHEMA, cost::answer(&asked, &cx)?)
+    }
+
+    fn link(&self, args: &args::Link) -> Result<Value, CommandError> {
+        let links = links(&args.links)?;
+        if links.is_empty() {
+            return Err(CommandError::usage("`links` names nothing to attach"));
+        }
+        let (mut ledger, _) = self.0.settled()?;
+        let session = match &args.session {
+            Some(text) => find::session(&mut ledger, text)?,
+            None => caller::session(&mut ledger)?,
+        };
+        let by = agent(&mut ledger, session)?;
+        let answer = link::attach(&self.0, &mut ledger, session, &links, (&by, "mcp"))?;
+        enveloped(link::ADD, answer)
+    }
+
+    /// What a command would have that was started in this directory.
+    fn at(&self, directory: Option<&Path>) -> Result<Cx, CommandError> {
+        let Some(directory) = directory else {
+            return Ok(self.0.clone());
+        };
+        if !directory.is_absolute() {
+            return Err(CommandError::usage(format!(
+                "`directory` is not an absolute path: {}",
+                directory.display()
+            )));
+        }
+        let dir: PathBuf = directory
+            .canonicalize()
+            .map_err(|e| CommandError::usage(format!("{}: {e}", directory.display())))?;
+        let worktree = siglum_gitstore::discover(&dir, None, None);
+        let config = Config::load(worktree.as_ref().map(siglum_gitstore::Repo::worktree));
+        Ok(Cx::new(self.0.ui, dir, config))
+    }
+}
+
+impl From<args::By> for By {
+    fn from(by: args::By) -> Self {
+        match by {
+            args::By::Session => Self::Session,
+            args::By::Turn => Self::Turn,
+            args::By::Day => Self::Day,
+            args::By::Agent => Self::Agent,
+            args::By::Model => Self::Model,
+            args::By::Repository => Self::Repository,
+            args::By::Branch => Self::Branch,
+            args::By::Issue => Self::Issue,
+            args::By::Pr => Self::Pr,
+            args::By::Role => Self::Role,
+            args::By::Pipeline => Self::Pipeline,
+            args::By::Commit => Self::Commit,
+        }
+    }
+}
+
+fn tool<T: JsonSchema>(
+    (name, title): (&'static str, &'static str),
+    description: &'static str,
+) -> McpTool {
+    let mut input = Value::from(schema_for!(T));
+    if let Some(schema) = input.as_object_mut() {
+        schema.retain(|key, _| !matches!(key.as_str(), "$schema" | "title" | "description"));
+    }
+    McpTool {
+        name,
+        title,
+        description,
+        input,
+        effect: Effect::Reads,
+    }
+}
+
+/// The arguments of a call, if they are what its schema says.
+fn given<T: DeserializeOwned>(arguments: Value) -> Result<T, CommandError> {
+    serde_json::from_value(arguments)
+        .map_err(|error| CommandError::usage(format!("arguments: {error}")))
+}
+
+fn within(name: &str, value: usize, most: usize) -> Result<usize, CommandError> {
+    match (1..=most).contains(&value) {
+        true => Ok(value),
+        false => Err(CommandError::usage(format!(
+            "`{name}` must be 1 to {most}, not {value}"
+        ))),
+    }
+}
+
+fn links(texts: &[String]) -> Result<Vec<Link>, CommandError> {
+    let links: Result<Vec<Link>, LinkError> = texts.iter().map(|text| text.parse()).collect();
+    Ok(links?)
+}
+
+fn agent(
+    ledger: &mut dyn Ledger,
+    session: siglum_domain::SessionId,
+) -> Result<String, CommandError> {
+    let record = read(ledger, |tx| tx.session(session))?;
+    Ok(record.map_or_else(|| "an agent".to_owned(), |r| r.agent.to_string()))
+}
+
+fn enveloped(schema: &str, data: impl Serialize) -> Result<Value, CommandError> {
+    Ok(json!({ "schema": schema, "data": serde_json::to_value(data)? }))
+}
+
+/// An error as an agent reads it: what, why, and what to do.
+fn told(error: &CommandError) -> String {
+    let mut text = format!("{:#}", error.source);
+    for hint in &error.hints {
+        text.push_str("\nhint: ");
+        text.push_str(hint);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tool_takes_is_an_object_with_every_field_told() {
+        let ui = crate::ui::Ui::new(crate::ui::Color::Never, true, true);
+        let tools = Tools(Cx::new(ui, PathBuf::from("/"), Config::load(None))).tools();
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
+        assert_eq!(names, ["why", "search", "show", "cost", "link"]);
+        for tool in tools {
+            assert_eq!(tool.input["type"], "object", "{}", tool.name);
+            assert_eq!(tool.input["additionalProperties"], false, "{}", tool.name);
+            let fields = tool.input["properties"].as_object().unwrap();
+            for (field, schema) in fields {
+                assert!(schema.get("description").is_some(), "{} {field}", tool.name);
+            }
+            assert_eq!(tool.effect == Effect::Adds, tool.name == "link");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_arguments_is_said() {
+        let wrong = |value| told(&given::<args::Link>(value).unwrap_err());
+        assert!(wrong(json!({})).contains("missing field `links`"));
+        assert!(wrong(json!({"links": ["issue=1"], "x": 1})).contains("unknown field `x`"));
+        assert!(links(&["issue=0".to_owned()]).is_err());
+        assert!(within("limit", 0, 9).is_err() && within("limit", 10, 9).is_err());
+    }
+}

@@ -1,0 +1,165 @@
+//! `siglum search`: sessions by words.
+
+use serde::Serialize;
+use siglum_domain::AgentName;
+use siglum_engine::search::{self, Findings, Found, Query, Words};
+use siglum_ledger::{RepositoryRecord, SessionFilter, read};
+
+use super::session::list::{self, Session};
+use super::time::Period;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.search/1";
+
+/// Find sessions by words
+///
+/// A session is found if every word stands, in any case and order, in what was asked of it, in its links, in the ids and
+/// first lines of its commits, in its ids, or in the path that it works in. What the agent said and what its tools
+/// returned is not looked at. There is no index: the newest sessions are looked through, as many as `--within` says.
+#[derive(clap::Args, Debug, Clone)]
+pub struct Args {
+    /// The words; each may be a part of one
+    #[arg(required = true, value_name = "WORD")]
+    pub words: Vec<String>,
+    #[command(flatten)]
+    pub period: Period,
+    /// At most this many sessions; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// Look through so many of the newest sessions; 0 means all
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub within: usize,
+    /// Only those of this agent
+    #[arg(long, value_name = "AGENT", value_parser = super::session::agent)]
+    pub agent: Option<AgentName>,
+    /// Those of all repositories, not only of this one
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    found: Vec<FoundJson>,
+    /// How many sessions were looked through, newest first.
+    looked_at: usize,
+    /// Whether there are older ones that were not.
+    more: bool,
+}
+
+/// A session that was found.
+#[derive(Serialize, schemars::JsonSchema)]
+struct FoundJson {
+    session: Session,
+    hits: Vec<HitJson>,
+}
+
+/// A text in which a word stands.
+#[derive(Serialize, schemars::JsonSchema)]
+struct HitJson {
+    /// `prompt`, `link`, `commit`, `name` or `directory`.
+    place: String,
+    /// The part of it around the first word.
+    text: String,
+    at: Option<String>,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (findings, repositories) = find(args, cx)?;
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, Json::of(&findings, &repositories));
+    }
+    if findings.found.is_empty() {
+        cx.ui.status(format!(
+            "Nothing found in {}.",
+            ui::plural(findings.looked_at as u64, "session")
+        ));
+    } else {
+        cx.ui.table(&table(&findings.found))?;
+    }
+    if findings.more {
+        cx.ui.hint(
+            "There are more sessions; `--within 0` looks through all of them, `--limit 0` shows all that fit.",
+        );
+    }
+    Ok(())
+}
+
+/// The JSON answer.
+#[cfg(feature = "gateway")]
+pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
+    let (findings, repositories) = find(args, cx)?;
+    Ok(Json::of(&findings, &repositories))
+}
+
+fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), CommandError> {
+    let words = Words::of(args.words.iter().map(String::as_str))
+        .ok_or_else(|| CommandError::usage("there is no word to look for"))?;
+    let (mut ledger, here) = cx.settled()?;
+    let query = Query {
+        words,
+        sessions: SessionFilter {
+            repository: list::scope(cx, args.all, here)?,
+            agent: args.agent.clone(),
+            since: args.period.since,
+            until: args.period.until,
+            limit: args.within,
+            ..SessionFilter::default()
+        },
+        most: match args.limit {
+            0 => usize::MAX,
+            limit => limit,
+        },
+    };
+    let findings = search::search(&cx.world()?, &mut ledger, &query)?;
+    let repositories = read(&mut ledger, |tx| tx.repositories())?;
+    Ok((findings, repositories))
+}
+
+impl Json {
+    fn of(findings: &Findings, repositories: &[RepositoryRecord]) -> Self {
+        let found = findings.found.iter().map(|found| FoundJson {
+            session: Session::of(&found.session, repositories),
+            hits: found.hits.iter().map(HitJson::of).collect(),
+        });
+        Self {
+            found: found.collect(),
+            looked_at: findings.looked_at,
+            more: findings.more,
+        }
+    }
+}
+
+impl HitJson {
+    fn of(hit: &search::Hit) -> Self {
+        Self {
+            place: hit.place.word().to_owned(),
+            text: hit.text.clone(),
+            at: hit.at.map(|at| at.to_string()),
+        }
+    }
+}
+
+/// A row for each text, the session named in the first of its rows.
+fn table(found: &[Found]) -> Table {
+    let mut table = Table::new(vec!["SESSION", "AGENT", "LAST", "WHERE", "TEXT"]);
+    for Found { session, hits } in found {
+        let record = &session.listing.record;
+        let mut head = Some(vec![
+            Cell::styled(Style::Id, record.id.short()),
+            Cell::styled(Style::Agent, record.agent.as_str()),
+            Cell::styled(Style::Time, ui::when(record.last_at)),
+        ]);
+        for hit in hits {
+            let blank = || vec![Cell::plain(""), Cell::plain(""), Cell::plain("")];
+            let mut row = head.take().unwrap_or_else(blank);
+            row.push(Cell::plain(hit.place.word()));
+            row.push(Cell::plain(&hit.text));
+            table.row(row);
+        }
+    }
+    table
+}

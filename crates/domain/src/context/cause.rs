@@ -1,0 +1,131 @@
+//! Why a context came to be, and what it has of the one before it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::GrammarError;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $rule:literal, { $($(#[$each:meta])* $arm:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$each])* #[serde(rename = $word)] $arm),+
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$arm),+];
+
+            /// Its word.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$arm => $word),+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = GrammarError;
+
+            fn from_str(text: &str) -> Result<Self, GrammarError> {
+                let known = Self::ALL.iter().copied().find(|known| known.as_str() == text);
+                known.ok_or(GrammarError { what: $what, rule: $rule })
+            }
+        }
+    };
+}
+
+words!(
+    /// Why a context came to be.
+    Cause,
+    "cause",
+    "one of first, tick, cron-run, reset, idle, rewind, fork, subagent, compaction, recovery, import",
+    {
+        /// Its route had none.
+        First = "first",
+        /// A heartbeat that is isolated.
+        Tick = "tick",
+        /// A scheduled run that is isolated.
+        CronRun = "cron-run",
+        /// Somebody began anew.
+        Reset = "reset",
+        /// Nothing was said for too long.
+        Idle = "idle",
+        /// Somebody went back to an earlier turn.
+        Rewind = "rewind",
+        /// Another conversation goes on from here.
+        Fork = "fork",
+        /// A sub-agent was started.
+        Subagent = "subagent",
+        /// What was said was summed up.
+        Compaction = "compaction",
+        /// A host lost its own state and goes on.
+        Recovery = "recovery",
+        /// It came from elsewhere.
+        Import = "import",
+    }
+);
+
+/// What a context has of the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inherit {
+    /// Nothing.
+    None,
+    /// The last summary.
+    Summary,
+    /// The last messages, so many.
+    Tail(u32),
+    /// Everything up to where it branched off.
+    All,
+}
+
+impl Inherit {
+    /// The most messages of a tail.
+    pub const TAIL_MOST: u32 = 10_000;
+    const RULE: GrammarError = GrammarError {
+        what: "inherit",
+        rule: "one of none, summary, all, or tail:<1 to 10000>",
+    };
+}
+
+impl fmt::Display for Inherit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Summary => f.write_str("summary"),
+            Self::Tail(messages) => write!(f, "tail:{messages}"),
+            Self::All => f.write_str("all"),
+        }
+    }
+}
+
+impl FromStr for Inherit {
+    type Err = GrammarError;
+
+    fn from_str(text: &str) -> Result<Self, GrammarError> {
+        match text {
+            "none" => Ok(Self::None),
+            "summary" => Ok(Self::Summary),
+            "all" => Ok(Self::All),
+            _ => {
+                let digits = text.strip_prefix("tail:").ok_or(Self::RULE)?;
+                let plain = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
+                let messages: u32 = digits.parse().map_err(|_| Self::RULE)?;
+                match plain && (1..=Self::TAIL_MOST).contains(&messages) {
+                    true => Ok(Self::Tail(messages)),
+                    false => Err(Self::RULE),
+                }
+            }
+        }
+    }
+}

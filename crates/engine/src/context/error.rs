@@ -1,0 +1,184 @@
+//! Why a call about a context was refused, or failed.
+
+use siglum_domain::context::{ContextKey, Keys, RouteKey};
+use siglum_domain::{ConversationId, GrammarError, SessionId};
+use siglum_ledger::{ContextRecord, Ledger, LedgerError, Transaction};
+
+use crate::remote::RemoteError;
+use crate::turn::TurnError;
+
+/// Why a call about a context was refused, or failed. Nothing was written then.
+#[derive(Debug, thiserror::Error)]
+pub enum ContextError {
+    /// There is no such route.
+    #[error("there is no route `{0}`")]
+    NoRoute(RouteKey),
+    /// There is no such context.
+    #[error("there is no context `{0}`")]
+    NoContext(ContextKey),
+    /// The keys do not belong together.
+    #[error("context `{context}` is of route `{of}`, not of `{route}`")]
+    Mismatch {
+        /// The context.
+        context: ContextKey,
+        /// Its route.
+        of: RouteKey,
+        /// The route that was given.
+        route: RouteKey,
+    },
+    /// Another context took its place, or it came to its end.
+    #[error("context `{context}` has ended: the route goes on in {current}")]
+    Ended {
+        /// Which.
+        context: ContextKey,
+        /// The one that took its place, in words.
+        current: String,
+    },
+    /// Turns that nobody handed over are missing from it.
+    #[error(
+        "context `{context}` lacks positions {first} to {last}: {reason}; hand them over, or accept the gap"
+    )]
+    Gap {
+        /// Which.
+        context: ContextKey,
+        /// The first position.
+        first: u64,
+        /// The last position.
+        last: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The key was used for something else.
+    #[error("`{key}` was used for something else in context `{context}`")]
+    Conflict {
+        /// The context, or the route of a run.
+        context: String,
+        /// The key.
+        key: String,
+    },
+    /// The conversation is that of another session.
+    #[error("conversation: `{conversation}` is session {session}, which is not of this route")]
+    Taken {
+        /// The conversation.
+        conversation: ConversationId,
+        /// Its session.
+        session: SessionId,
+    },
+    /// Something that was given breaks a rule.
+    #[error("{field}: {rule}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// The rule.
+        rule: String,
+    },
+    /// The session that the context is kept in refused.
+    #[error(transparent)]
+    Turn(#[from] TurnError),
+}
+
+impl ContextError {
+    /// A word for programs, which never changes.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoRoute(_) => "no-route",
+            Self::NoContext(_) => "no-context",
+            Self::Mismatch { .. } => "keys-mismatch",
+            Self::Ended { .. } => "context-ended",
+            Self::Gap { .. } => "gap",
+            Self::Conflict { .. } => "conflict",
+            Self::Taken { .. } => "taken",
+            Self::Invalid { .. } => "invalid",
+            Self::Turn(error) => error.code(),
+        }
+    }
+
+    pub(super) fn invalid(field: &'static str, rule: impl Into<String>) -> Self {
+        Self::Invalid {
+            field,
+            rule: rule.into(),
+        }
+    }
+}
+
+impl From<LedgerError> for ContextError {
+    fn from(error: LedgerError) -> Self {
+        Self::Turn(TurnError::Ledger(error))
+    }
+}
+
+impl From<GrammarError> for ContextError {
+    fn from(error: GrammarError) -> Self {
+        Self::invalid(error.what, error.rule)
+    }
+}
+
+impl From<RemoteError> for ContextError {
+    fn from(error: RemoteError) -> Self {
+        match error {
+            RemoteError::Ledger(error) => error.into(),
+            RemoteError::Taken { field, rule } | RemoteError::Invalid { field, rule } => {
+                Self::Invalid { field, rule }
+            }
+            RemoteError::NoSession(session) => TurnError::NoSession(session).into(),
+            RemoteError::Ahead { .. } => Self::invalid("session", error.to_string()),
+        }
+    }
+}
+
+/// What one transaction gives, or why it was refused.
+type Outcome<T> = Result<T, ContextError>;
+
+/// Runs `work` in one transaction that writes. A refusal leaves it without having written anything.
+pub(super) fn attempt<T>(
+    ledger: &mut dyn Ledger,
+    durability: siglum_ledger::Durability,
+    mut work: impl FnMut(&mut dyn Transaction) -> Outcome<T>,
+) -> Outcome<T> {
+    let mut refusal = None;
+    let done = siglum_ledger::write(ledger, durability, |tx| {
+        refusal = None;
+        work(tx).map_err(|error| told(&mut refusal, error))
+    });
+    refusal.map_or_else(|| Ok(done?), Err)
+}
+
+/// Runs `work` in one transaction that only reads.
+pub(super) fn look<T>(
+    ledger: &mut dyn Ledger,
+    mut work: impl FnMut(&mut dyn Transaction) -> Outcome<T>,
+) -> Outcome<T> {
+    let mut refusal = None;
+    let done = siglum_ledger::read(ledger, |tx| {
+        refusal = None;
+        work(tx).map_err(|error| told(&mut refusal, error))
+    });
+    refusal.map_or_else(|| Ok(done?), Err)
+}
+
+/// Keeps a refusal, and gives the store an error that ends the transaction.
+fn told(refusal: &mut Option<ContextError>, error: ContextError) -> LedgerError {
+    match error {
+        ContextError::Turn(TurnError::Ledger(error)) => error,
+        refused => {
+            let text = refused.to_string();
+            *refusal = Some(refused);
+            LedgerError::Storage(text.into())
+        }
+    }
+}
+
+/// The context of two keys that belong together.
+pub(super) fn belongs(tx: &mut dyn Transaction, keys: &Keys) -> Outcome<ContextRecord> {
+    let found = tx.context(&keys.context)?;
+    let context = found.ok_or_else(|| ContextError::NoContext(keys.context.clone()))?;
+    if context.route == keys.route {
+        return Ok(context);
+    }
+    Err(ContextError::Mismatch {
+        context: context.key,
+        of: context.route,
+        route: keys.route.clone(),
+    })
+}

@@ -1,0 +1,372 @@
+//! A heartbeat that keeps to the rules.
+
+use std::borrow::Cow;
+use std::path::{Component, Path};
+use std::time::Duration;
+
+use serde_json::Value;
+use siglum_domain::AgentName;
+use siglum_domain::context::RouteKey;
+use siglum_domain::heartbeat::HeartbeatName;
+use siglum_domain::link::Link;
+use siglum_domain::redact::Redactor;
+use siglum_egress::{Address, Plain};
+
+use super::form::{Form, FormError};
+use super::schedule::{Hours, Schedule, interval, zone};
+
+/// What an answer is that says that there is nothing to say.
+const ACKNOWLEDGE: &str = "HEARTBEAT_OK";
+/// The most bytes of a prompt.
+pub(super) const PROMPT_MOST: usize = 64 << 10;
+/// How long ticks are kept where nobody says it.
+const KEEP: Duration = Duration::from_hours(24 * 30);
+/// The shortest time that they can be kept.
+const KEEP_LEAST: Duration = Duration::from_hours(1);
+/// How long a tick may take where nobody says it, and at most.
+const WALL: Duration = Duration::from_mins(30);
+const WALL_MOST: Duration = Duration::from_hours(24);
+/// The end of route keys of heartbeats, which none has twice.
+const SUFFIX: &str = ":heartbeat";
+
+/// Whether ticks share a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// Each tick has a session and a context of its own.
+    Isolated,
+    /// All ticks go on in the context of their route.
+    Shared,
+}
+
+/// What the agent is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prompt {
+    /// This.
+    Text(String),
+    /// What this file in its directory holds at each tick.
+    File(String),
+}
+
+/// Where answers go. It comes from the definition, never from whoever wrote last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Nowhere.
+    Nowhere,
+    /// Into the log of the gateway.
+    Log,
+    /// To an address.
+    Webhook(Address),
+    /// To a program, which the operator's configuration names.
+    Command,
+    /// Into the conversation of a route.
+    Session(RouteKey),
+}
+
+impl Target {
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Nowhere => "none",
+            Self::Log => "log",
+            Self::Webhook(_) => "webhook",
+            Self::Command => "command",
+            Self::Session(_) => "session",
+        }
+    }
+
+    /// Where that is, as it is told.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self {
+            Self::Webhook(address) => format!("webhook {address}"),
+            Self::Session(route) => format!("session {route}"),
+            other => other.as_str().to_owned(),
+        }
+    }
+}
+
+/// How much a tick may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickLimits {
+    /// Time.
+    pub wall: Duration,
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Money, in billionths of a dollar.
+    pub nano_usd: Option<u64>,
+}
+
+/// A heartbeat that keeps to the rules.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// What people call it.
+    pub name: HeartbeatName,
+    /// When it is due.
+    pub schedule: Schedule,
+    /// Where its answers, its liveness and its name belong.
+    pub route: RouteKey,
+    /// The agent that is run.
+    pub agent: AgentName,
+    /// Whether ticks share a context.
+    pub isolation: Isolation,
+    /// What the agent is told.
+    pub prompt: Prompt,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
+    /// Links of each tick's session.
+    pub links: Vec<Link>,
+    /// Where answers go.
+    pub target: Target,
+    /// An answer that is only this is not delivered.
+    pub acknowledge: String,
+    /// How much a tick may use.
+    pub limits: TickLimits,
+    /// How long ticks are kept.
+    pub keep: Duration,
+    /// As it was written.
+    pub form: Form,
+}
+
+impl Definition {
+    /// Checks a heartbeat.
+    ///
+    /// # Errors
+    /// The first field that breaks a rule, and the rule.
+    pub fn of(name: HeartbeatName, form: Form) -> Result<Self, FormError> {
+        let given = form.agent.as_deref().unwrap_or_default();
+        let agent = AgentName::new(given).map_err(|e| FormError::new("agent", e.rule))?;
+        Ok(Self {
+            schedule: schedule(&form)?,
+            route: route(&name, &form)?,
+            isolation: match form.isolated {
+                Some(false) => Isolation::Shared,
+                _ => Isolation::Isolated,
+            },
+            prompt: prompt(&form)?,
+            cwd: cwd(&form)?,
+            model: word("model", form.model.as_deref(), 200)?,
+            links: links(&form)?,
+            target: target(&form)?,
+            acknowledge: word("acknowledge", form.acknowledge.as_deref(), 100)?
+                .unwrap_or_else(|| ACKNOWLEDGE.to_owned()),
+            limits: limits(&form)?,
+            keep: length("keep", form.keep.as_deref(), KEEP_LEAST, Duration::MAX)?.unwrap_or(KEEP),
+            agent,
+            name,
+            form,
+        })
+    }
+}
+
+/// A route key of a heartbeat: one that ends in `:heartbeat` more than once ends in it once. Nothing else is ever cut
+/// from a key, or added to one.
+#[must_use]
+pub fn converged(route: RouteKey) -> RouteKey {
+    let mut text = route.as_str();
+    while let Some(shorter) = text.strip_suffix(SUFFIX).filter(|t| t.ends_with(SUFFIX)) {
+        text = shorter;
+    }
+    match text.len() == route.as_str().len() {
+        true => route,
+        false => RouteKey::new(text).unwrap_or(route),
+    }
+}
+
+fn schedule(form: &Form) -> Result<Schedule, FormError> {
+    let zone = zone(form.zone.as_deref().unwrap_or("UTC"))?;
+    let schedule = match (&form.every, &form.cron) {
+        (Some(every), None) => Schedule::every(every)?,
+        (None, Some(cron)) => Schedule::cron(cron, zone.clone())?,
+        _ => return Err(FormError::new("every", "either `every` or `cron`")),
+    };
+    match &form.active {
+        Some(hours) => schedule.within(Hours::parse(hours, zone)?),
+        None => schedule.within_any(),
+    }
+}
+
+fn route(name: &HeartbeatName, form: &Form) -> Result<RouteKey, FormError> {
+    let text = match &form.route {
+        Some(route) => route.clone(),
+        None => format!("heartbeat:{name}"),
+    };
+    let route = RouteKey::new(text).map_err(|e| FormError::new("route", e.rule))?;
+    Ok(converged(route))
+}
+
+fn prompt(form: &Form) -> Result<Prompt, FormError> {
+    match (&form.prompt, &form.prompt_file) {
+        (Some(text), None) => {
+            let length = 1..=PROMPT_MOST;
+            if !length.contains(&text.len()) || text.trim().is_empty() {
+                return Err(FormError::new("prompt", "text of 64 KiB at most"));
+            }
+            no_secret("prompt", text)?;
+            Ok(Prompt::Text(text.clone()))
+        }
+        (None, Some(file)) => {
+            let within = |c: Component<'_>| matches!(c, Component::Normal(_) | Component::CurDir);
+            let is_path = (1..=1_000).contains(&file.len()) && !file.chars().any(char::is_control);
+            match is_path && Path::new(file).components().all(within) {
+                true if form.cwd.is_some() => Ok(Prompt::File(file.clone())),
+                true => Err(FormError::new(
+                    "cwd",
+                    "the directory that `prompt_file` is in",
+                )),
+                false => Err(FormError::new("prompt_file", "a path within `cwd`")),
+            }
+        }
+        _ => Err(FormError::new("prompt", "either `prompt` or `prompt_file`")),
+    }
+}
+
+fn cwd(form: &Form) -> Result<Option<String>, FormError> {
+    match form.cwd.as_deref() {
+        None => Ok(None),
+        Some(cwd)
+            if cwd.len() <= 4_000
+                && Path::new(cwd).is_absolute()
+                && !cwd.chars().any(char::is_control) =>
+        {
+            Ok(Some(cwd.to_owned()))
+        }
+        Some(_) => Err(FormError::new("cwd", "an absolute path")),
+    }
+}
+
+fn links(form: &Form) -> Result<Vec<Link>, FormError> {
+    let mut links = Vec::new();
+    let refused = |e: siglum_domain::link::LinkError| FormError::new(e.field, e.rule);
+    for (field, value) in &form.links {
+        match (field.as_str(), value) {
+            ("labels", Value::Object(labels)) => {
+                for (key, value) in labels {
+                    let text = value.as_str().filter(|_| !key.contains('='));
+                    let text =
+                        text.ok_or_else(|| FormError::new("labels", "texts, by keys without `=`"))?;
+                    let whole = Value::String(format!("{key}={text}"));
+                    links.push(Link::from_json("label", &whole).map_err(refused)?);
+                }
+            }
+            ("labels" | "label", _) => return Err(FormError::new("labels", "texts, by key")),
+            (field, value) => links.push(Link::from_json(field, value).map_err(refused)?),
+        }
+    }
+    Ok(links)
+}
+
+fn target(form: &Form) -> Result<Target, FormError> {
+    let word = form.target.as_deref().unwrap_or("log");
+    let unused = [
+        ("webhook", form.webhook.is_some()),
+        ("session", form.session.is_some()),
+    ];
+    if let Some((field, _)) = unused.iter().find(|(f, given)| *given && *f != word) {
+        return Err(FormError::new(
+            field,
+            format!("only with `target` `{field}`"),
+        ));
+    }
+    match word {
+        "none" => Ok(Target::Nowhere),
+        "log" => Ok(Target::Log),
+        "command" => Ok(Target::Command),
+        "webhook" => {
+            let text = form.webhook.as_deref().unwrap_or_default();
+            no_secret("webhook", text)?;
+            let address = Address::parse(text, Plain::Loopback);
+            Ok(Target::Webhook(
+                address.map_err(|e| FormError::new("webhook", e.rule))?,
+            ))
+        }
+        "session" => {
+            let route = RouteKey::new(form.session.clone().unwrap_or_default());
+            Ok(Target::Session(
+                route.map_err(|e| FormError::new("session", e.rule))?,
+            ))
+        }
+        _ => Err(FormError::new(
+            "target",
+            "one of none, log, webhook, command, session",
+        )),
+    }
+}
+
+fn limits(form: &Form) -> Result<TickLimits, FormError> {
+    let nano_usd = match form.dollars.as_deref() {
+        None => None,
+        Some(text) => Some(nano_usd(text).ok_or_else(|| {
+            FormError::new(
+                "dollars",
+                "an amount above 0, such as 0.50, of 1000000 at most",
+            )
+        })?),
+    };
+    if form.tokens == Some(0) {
+        return Err(FormError::new("tokens", "a whole number above 0"));
+    }
+    Ok(TickLimits {
+        wall: length(
+            "wall",
+            form.wall.as_deref(),
+            Duration::from_secs(1),
+            WALL_MOST,
+        )?
+        .unwrap_or(WALL),
+        tokens: form.tokens,
+        nano_usd,
+    })
+}
+
+fn nano_usd(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits =
+        |text: &str| (1..=9).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(part) {
+        return None;
+    }
+    let part: u64 = format!("{part:0<9}").parse().ok()?;
+    let whole: u64 = whole.parse().ok().filter(|w| *w <= 1_000_000)?;
+    let sum = whole.checked_mul(1_000_000_000)?.checked_add(part)?;
+    (sum > 0).then_some(sum)
+}
+
+fn length(
+    field: &str,
+    text: Option<&str>,
+    least: Duration,
+    most: Duration,
+) -> Result<Option<Duration>, FormError> {
+    let Some(text) = text else { return Ok(None) };
+    let length = interval(text).filter(|length| (least..=most).contains(length));
+    let rule = || {
+        FormError::new(
+            field,
+            "a length of time such as 10m, 2h or 30d, within its bounds",
+        )
+    };
+    length.map(Some).ok_or_else(rule)
+}
+
+fn word(field: &str, text: Option<&str>, most: usize) -> Result<Option<String>, FormError> {
+    let Some(text) = text else { return Ok(None) };
+    let is_word = (1..=most).contains(&text.chars().count())
+        && text.trim() == text
+        && !text.chars().any(char::is_control);
+    if !is_word {
+        let rule = format!("1 to {most} characters, no control characters, no blank at an end");
+        return Err(FormError::new(field, rule));
+    }
+    no_secret(field, text)?;
+    Ok(Some(text.to_owned()))
+}
+
+fn no_secret(field: &str, text: &str) -> Result<(), FormError> {
+    match Redactor::shared().redact_cow(text) {
+        Cow::Borrowed(_) => Ok(()),
+        Cow::Owned(_) => Err(FormError::new(field, "text without a secret in it")),
+    }
+}

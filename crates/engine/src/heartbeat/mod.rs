@@ -1,0 +1,32 @@
+//! Heartbeats: agents that are run on a schedule, and what becomes of each time that they are due.
+//!
+//! Here are the rules and what is written down; the gateway has the clock that they run by, and the runner. Whoever
+//! fires claims a tick in the ledger first, so that of several only one does. What was claimed by one that died is
+//! told as interrupted, and never run again.
+
+mod answer;
+mod definition;
+mod deliver;
+mod error;
+mod fire;
+mod form;
+mod keep;
+mod overview;
+mod schedule;
+mod sweep;
+
+pub use answer::{is_acknowledged, read};
+pub use definition::{Definition, Isolation, Prompt, Target, TickLimits, converged};
+pub use deliver::{Parcel, Undelivered, settle, take};
+pub use error::HeartbeatError;
+pub use fire::{
+    Claimed, Ended, HOLD, Held, Used, ask, began, bury, claim, end, hold, is_due, tick_name,
+};
+pub use form::{Form, FormError};
+pub use keep::{Origin, Pause, definition, pause, put, remove, sync};
+pub use overview::{Overview, list, show, ticks};
+pub use schedule::Schedule;
+pub use sweep::{BY, Swept, sweep};
+
+#[cfg(test)]
+mod tests;

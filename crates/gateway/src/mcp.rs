@@ -1,0 +1,154 @@
+//! The Model Context Protocol over standard input and output: how agents ask the ledger.
+//!
+//! What can be asked, and the answers, come from whoever starts it, a [`Desk`]. Standard output carries the protocol
+//! alone. What cannot be answered is the result of a tool, marked as an error, with a text that the agent can act on;
+//! errors of the protocol are left to those who speak it wrongly.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::stdio;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use serde_json::Value;
+
+/// Whether a tool changes anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It only looks.
+    Reads,
+    /// It adds something; a second time changes nothing.
+    Adds,
+}
+
+/// A tool as an agent sees it.
+#[derive(Debug, Clone)]
+pub struct McpTool {
+    /// Its name.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// What it is for, and when to use it.
+    pub description: &'static str,
+    /// The JSON schema of its arguments, an object.
+    pub input: Value,
+    /// Whether it changes anything.
+    pub effect: Effect,
+}
+
+/// Answers what agents ask. Called on threads that may block.
+pub trait Desk: Send + Sync + 'static {
+    /// What can be asked.
+    fn tools(&self) -> Vec<McpTool>;
+    /// What is said to an agent about all of it.
+    fn instructions(&self) -> &'static str;
+    /// Answers a call of a tool, or says in words why it cannot.
+    ///
+    /// # Errors
+    /// The reason, as a text for the agent.
+    fn call(&self, tool: &str, arguments: Value) -> Result<Value, String>;
+}
+
+/// Why the server could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum McpError {
+    /// It could not begin.
+    #[error("the server could not start")]
+    Start(#[source] std::io::Error),
+    /// Whoever started it speaks something else.
+    #[error("the client does not speak the Model Context Protocol: {0}")]
+    Protocol(String),
+}
+
+/// Serves a desk on standard input and output until whoever started it closes them.
+///
+/// # Errors
+/// The runtime does not start, or what comes is not the protocol.
+pub fn serve_mcp(desk: Arc<dyn Desk>) -> Result<(), McpError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(McpError::Start)?;
+    let served = runtime.block_on(async {
+        let server = match Server(desk).serve(stdio()).await {
+            Ok(server) => server,
+            // It was started, and nobody said a word.
+            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(other) => return Err(McpError::Protocol(other.to_string())),
+        };
+        let end = server.waiting().await;
+        end.map(drop)
+            .map_err(|error| McpError::Protocol(error.to_string()))
+    });
+    // A read of standard input cannot be called off; nothing else is left to wait for.
+    runtime.shutdown_background();
+    served
+}
+
+struct Server(Arc<dyn Desk>);
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let tools = ServerCapabilities::builder().enable_tools().build();
+        let us = Implementation::new("siglum", env!("CARGO_PKG_VERSION")).with_title("Siglum");
+        ServerConfig::new(tools)
+            .with_server_info(us)
+            .with_instructions(self.0.instructions())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.0.tools().into_iter().map(shown).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let mut tools = self.0.tools().into_iter();
+        tools.find(|tool| tool.name == name).map(shown)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if self.get_tool(&request.name).is_none() {
+            let text = format!("there is no tool called {}", request.name);
+            return Err(ErrorData::invalid_params(text, None));
+        }
+        let desk = Arc::clone(&self.0);
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let asked = tokio::task::spawn_blocking(move || desk.call(&request.name, arguments));
+        let result = match asked.await {
+            Ok(Ok(answer)) => CallToolResult::structured(answer),
+            Ok(Err(reason)) => CallToolResult::error(vec![ContentBlock::text(reason)]),
+            Err(_) => {
+                let text = "the tool failed; `siglum doctor` may know more";
+                CallToolResult::error(vec![ContentBlock::text(text)])
+            }
+        };
+        Ok(result.into())
+    }
+}
+
+fn shown(tool: McpTool) -> Tool {
+    let schema = match tool.input {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    };
+    let mut hints = ToolAnnotations::new();
+    hints.read_only_hint = Some(tool.effect == Effect::Reads);
+    hints.destructive_hint = Some(false);
+    hints.idempotent_hint = Some(true);
+    hints.open_world_hint = Some(false);
+    Tool::new(tool.name, tool.description, Arc::new(schema))
+        .with_title(tool.title)
+        .with_annotations(hints)
+}

@@ -1,0 +1,182 @@
+//! Hosts ask what a context holds, and people where it came from.
+
+use axum::Json;
+use axum::extract::State;
+use siglum_domain::SessionId;
+use siglum_domain::context::{ContextKey, Keys, RouteKey};
+use siglum_engine::context::{self, ContextError};
+use siglum_ledger::Ledger;
+
+use super::may::may;
+use crate::app::App;
+use crate::body::Body;
+use crate::caller::{Caller, Launcher};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::wire::{
+    AssembleAsked, AssembledTold, ExplainedTold, GapsTold, LineageTold, RouteShownTold, RouteTold,
+    RoutesTold,
+};
+
+/// Rows of a page.
+const PAGE: usize = 20;
+const PAGE_MOST: usize = 100;
+const KEY_RULE: &str = "1 to 512 of the characters A-Z a-z 0-9 . _ : / @ # + -";
+
+/// Does something that only reads, for the caller of a context.
+async fn read<T: Send + 'static>(
+    app: &App,
+    caller: &Caller,
+    keys: Keys,
+    mut work: impl FnMut(&mut dyn Ledger, &Keys) -> Result<T, ContextError> + Send + 'static,
+) -> Result<T, Problem> {
+    let own: Option<SessionId> = caller.own();
+    let told = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        may(ledger, own, &keys)?;
+        work(ledger, &keys).map_err(Problem::from)
+    });
+    told.await?
+}
+
+fn route_key(query: &mut Query) -> Result<RouteKey, Problem> {
+    let key = query.named("route_key", |text| RouteKey::new(text).ok(), KEY_RULE)?;
+    key.ok_or_else(|| Problem::invalid("route_key", "is missing"))
+}
+
+/// Both keys, as parameters.
+fn keys(mut query: Query) -> Result<Keys, Problem> {
+    let route = route_key(&mut query)?;
+    let context = query.named("context_key", |text| ContextKey::new(text).ok(), KEY_RULE)?;
+    let context = context.ok_or_else(|| Problem::invalid("context_key", "is missing"))?;
+    query.end()?;
+    Ok(Keys { route, context })
+}
+
+/// Gives what a run is to read: the newest messages that fit its budget
+///
+/// Refused with the code `gap` where turns are known to be missing, unless the caller accepts that. `coverage` says whether the
+/// current turn is among the messages. The conversation's past is read by whoever asks, so it is written into the audit.
+#[utoipa::path(post, path = "/v1/contexts/assemble", tag = "contexts", operation_id = "assemble_context",
+    security(("launcher" = []), ("session" = [])),
+    request_body = AssembleAsked,
+    responses((status = 200, description = "The messages", body = AssembledTold), Problems))]
+pub(crate) async fn assemble(
+    State(app): State<App>,
+    caller: Caller,
+    Body(asked): Body<AssembleAsked>,
+) -> Result<Json<AssembledTold>, Problem> {
+    let (keys, ask) = (asked.keys(), asked.checked()?);
+    let done = read(&app, &caller, keys, move |ledger, keys| {
+        let assembled = context::assemble(ledger, keys, &ask)?;
+        let of = siglum_ledger::read(ledger, |tx| tx.context(&keys.context))?;
+        Ok((assembled, of.map(|context| context.session)))
+    });
+    let (assembled, session) = done.await?;
+    if let Some(session) = session {
+        crate::caller::read(&app, &caller, session);
+    }
+    Ok(Json(AssembledTold::from(&assembled)))
+}
+
+/// Lists what was not handed over, also where it was filled or accepted since
+#[utoipa::path(get, path = "/v1/contexts/gaps", tag = "contexts", operation_id = "gaps_of_context",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        ("route_key" = String, Query, description = "Where answers go", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("context_key" = String, Query, description = "What is kept under it", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+    ),
+    responses((status = 200, description = "The gaps", body = GapsTold), Problems))]
+pub(crate) async fn gaps(
+    State(app): State<App>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<GapsTold>, Problem> {
+    let told = read(&app, &caller, keys(query)?, |ledger, keys| {
+        context::gaps(ledger, keys)
+    });
+    Ok(Json(GapsTold::from(told.await?.as_slice())))
+}
+
+/// Tells where a context came from, and what came from it
+#[utoipa::path(get, path = "/v1/contexts/lineage", tag = "contexts", operation_id = "lineage_of_context",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        ("route_key" = String, Query, description = "Where answers go", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("context_key" = String, Query, description = "What is kept under it", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+    ),
+    responses((status = 200, description = "Its lineage", body = LineageTold), Problems))]
+pub(crate) async fn lineage(
+    State(app): State<App>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<LineageTold>, Problem> {
+    let told = read(&app, &caller, keys(query)?, |ledger, keys| {
+        context::lineage(ledger, keys)
+    });
+    Ok(Json(LineageTold::from(&told.await?)))
+}
+
+/// Tells why a run of a context sees what it sees
+#[utoipa::path(get, path = "/v1/contexts/explain", tag = "contexts", operation_id = "explain_context",
+    security(("launcher" = []), ("session" = [])),
+    params(
+        ("route_key" = String, Query, description = "Where answers go", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("context_key" = String, Query, description = "What is kept under it", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+    ),
+    responses((status = 200, description = "What is seen, and why", body = ExplainedTold), Problems))]
+pub(crate) async fn explain(
+    State(app): State<App>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<ExplainedTold>, Problem> {
+    let told = read(&app, &caller, keys(query)?, |ledger, keys| {
+        context::explain(ledger, keys)
+    });
+    Ok(Json(ExplainedTold::from(&told.await?)))
+}
+
+/// Lists routes by key, page by page
+#[utoipa::path(get, path = "/v1/routes", tag = "contexts", operation_id = "list_routes",
+    security(("launcher" = [])),
+    params(
+        ("after" = Option<String>, Query, description = "Behind this route: what a page gives as `next`", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 100),
+    ),
+    responses((status = 200, description = "The routes", body = RoutesTold), Problems))]
+pub(crate) async fn routes(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    mut query: Query,
+) -> Result<Json<RoutesTold>, Problem> {
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let after = query.named("after", |text| RouteKey::new(text).ok(), KEY_RULE)?;
+    query.end()?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        context::routes(ledger, after.as_ref(), limit)
+    });
+    let routes: Vec<RouteTold> = found.await??.iter().map(RouteTold::from).collect();
+    let next = routes.last().filter(|_| routes.len() == limit);
+    let next = next.map(|route| route.route_key.clone());
+    Ok(Json(RoutesTold { routes, next }))
+}
+
+/// Shows a route: when it was last heard of, how its last run ended, its last contexts
+#[utoipa::path(get, path = "/v1/route", tag = "contexts", operation_id = "show_route",
+    security(("launcher" = [])),
+    params(
+        ("route_key" = String, Query, description = "Where answers go", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+    ),
+    responses((status = 200, description = "The route", body = RouteShownTold), Problems))]
+pub(crate) async fn route(
+    State(app): State<App>,
+    Launcher(caller): Launcher,
+    mut query: Query,
+) -> Result<Json<RouteShownTold>, Problem> {
+    let key = route_key(&mut query)?;
+    query.end()?;
+    let shown = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        context::route(ledger, &key)
+    });
+    Ok(Json(RouteShownTold::from(&shown.await??)))
+}

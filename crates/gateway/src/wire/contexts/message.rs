@@ -1,0 +1,265 @@
+//! Messages of contexts.
+
+use serde::{Deserialize, Serialize};
+use siglum_domain::Timestamp;
+use siglum_domain::observation::{Outcome, Tokens};
+use siglum_engine::context::{Message, Origin, Seen, Spoken};
+use siglum_ledger::ContextTurnKind;
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+use crate::wire::{OutcomeTold, Usage};
+
+/// One message. Texts are redacted before they are stored.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum ContextMessage {
+    /// Somebody asks.
+    User {
+        text: String,
+        #[schema(format = DateTime)]
+        at: Option<String>,
+    },
+    /// The host says something in nobody's name.
+    System {
+        text: String,
+        #[schema(format = DateTime)]
+        at: Option<String>,
+    },
+    /// The agent answers.
+    Assistant {
+        text: String,
+        #[schema(min_length = 1, max_length = 256)]
+        model: Option<String>,
+        tokens: Option<Usage>,
+        #[schema(format = DateTime)]
+        at: Option<String>,
+    },
+    /// A tool is called.
+    ToolCall {
+        #[schema(pattern = r"^[!-~]{1,128}$")]
+        call: String,
+        #[schema(min_length = 1, max_length = 256)]
+        tool: String,
+        input: String,
+        #[schema(format = DateTime)]
+        at: Option<String>,
+    },
+    /// A tool returned.
+    ToolResult {
+        #[schema(pattern = r"^[!-~]{1,128}$")]
+        call: String,
+        #[schema(min_length = 1, max_length = 256)]
+        tool: String,
+        output: String,
+        outcome: Option<OutcomeTold>,
+        #[schema(format = DateTime)]
+        at: Option<String>,
+    },
+}
+
+fn within(field: &str, text: &str) -> Result<String, Problem> {
+    match (1..=256).contains(&text.chars().count()) {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::invalid(field, "1 to 256 characters")),
+    }
+}
+
+fn call_id(text: &str) -> Result<String, Problem> {
+    let fits = (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    match fits {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::invalid(
+            "call",
+            "1 to 128 printable ASCII characters without blanks",
+        )),
+    }
+}
+
+impl ContextMessage {
+    /// The message, if it keeps to the rules.
+    pub(crate) fn checked(&self) -> Result<Message, Problem> {
+        let (spoken, at) = match self {
+            Self::User { text, at } => (Spoken::User { text: text.clone() }, at),
+            Self::System { text, at } => (Spoken::System { text: text.clone() }, at),
+            Self::Assistant {
+                text,
+                model,
+                tokens,
+                at,
+            } => {
+                let model = model.as_deref().map(|m| within("model", m)).transpose()?;
+                let spoken = Spoken::Assistant {
+                    text: text.clone(),
+                    model,
+                    tokens: tokens.map(Tokens::from),
+                };
+                (spoken, at)
+            }
+            Self::ToolCall {
+                call,
+                tool,
+                input,
+                at,
+            } => {
+                let spoken = Spoken::Call {
+                    id: call_id(call)?,
+                    tool: within("tool", tool)?,
+                    input: input.clone(),
+                };
+                (spoken, at)
+            }
+            Self::ToolResult {
+                call,
+                tool,
+                output,
+                outcome,
+                at,
+            } => {
+                let spoken = Spoken::Result {
+                    id: call_id(call)?,
+                    tool: within("tool", tool)?,
+                    output: output.clone(),
+                    outcome: outcome.map_or(Outcome::Ok, Outcome::from),
+                };
+                (spoken, at)
+            }
+        };
+        let at = at.as_deref().map(str::parse::<Timestamp>).transpose();
+        let at = at.map_err(|_| Problem::invalid("at", "a time of RFC 3339"))?;
+        Ok(Message { spoken, at })
+    }
+}
+
+/// The messages of a request, in order.
+pub(crate) fn messages(said: &[ContextMessage]) -> Result<Vec<Message>, Problem> {
+    let one = |(place, message): (usize, &ContextMessage)| {
+        let checked = message.checked();
+        checked.map_err(|p| p.within(&format!("messages.{place}")))
+    };
+    said.iter().enumerate().map(one).collect()
+}
+
+/// Where a message that is read stands.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OriginTold {
+    /// In the context itself.
+    Own,
+    /// In the one of `from`.
+    Inherited,
+    /// It is what compaction left of what was said in the one of `from`.
+    Summary,
+    /// In the turn that is open.
+    Open,
+}
+
+/// Who says a message.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SpokenTold {
+    User,
+    System,
+    Assistant,
+    ToolCall,
+    ToolResult,
+}
+
+/// One message as it is read.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct SeenTold {
+    #[serde(rename = "type")]
+    kind: SpokenTold,
+    /// What it says: of a call its input, of a result its output.
+    text: String,
+    /// The tool call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    /// How the call ended: `ok`, `failed` or `denied`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+    /// The model that wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    origin: OriginTold,
+    /// The context that it is inherited from, or sums up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    /// The session in whose log it stands.
+    session: String,
+    /// Its place there; 0 in a turn that is open.
+    sequence: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<String>,
+    #[schema(format = DateTime)]
+    at: String,
+    /// Whether a heartbeat said it.
+    heartbeat: bool,
+}
+
+const fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Failed => "failed",
+        Outcome::Denied => "denied",
+    }
+}
+
+/// The origin as it is told, with the context that it names.
+pub(super) fn origin(origin: &Origin) -> (OriginTold, Option<String>) {
+    match origin {
+        Origin::Own => (OriginTold::Own, None),
+        Origin::Open => (OriginTold::Open, None),
+        Origin::Inherited { from } => (OriginTold::Inherited, Some(from.to_string())),
+        Origin::Summary { of } => (OriginTold::Summary, Some(of.to_string())),
+    }
+}
+
+impl From<&Seen> for SeenTold {
+    fn from(seen: &Seen) -> Self {
+        let (kind, call, tool, how, model) = match &seen.spoken {
+            Spoken::User { .. } => (SpokenTold::User, None, None, None, None),
+            Spoken::System { .. } => (SpokenTold::System, None, None, None, None),
+            Spoken::Assistant { model, .. } => {
+                (SpokenTold::Assistant, None, None, None, model.clone())
+            }
+            Spoken::Call { id, tool, .. } => (
+                SpokenTold::ToolCall,
+                Some(id.clone()),
+                Some(tool.clone()),
+                None,
+                None,
+            ),
+            Spoken::Result {
+                id,
+                tool,
+                outcome: how,
+                ..
+            } => (
+                SpokenTold::ToolResult,
+                Some(id.clone()),
+                Some(tool.clone()),
+                Some(outcome(*how)),
+                None,
+            ),
+        };
+        let (origin, from) = origin(&seen.origin);
+        Self {
+            kind,
+            text: seen.spoken.text().to_owned(),
+            call,
+            tool,
+            outcome: how,
+            model,
+            origin,
+            from,
+            session: seen.session.to_string(),
+            sequence: seen.sequence,
+            turn: seen.turn.map(|turn| turn.to_string()),
+            at: seen.at.to_string(),
+            heartbeat: seen.kind == ContextTurnKind::Heartbeat,
+        }
+    }
+}

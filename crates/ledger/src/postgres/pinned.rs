@@ -1,0 +1,84 @@
+//! What holds on to a session, and where what is stored of it lies, in PostgreSQL.
+
+/// What pins a session: a word, and a query that finds it. Its values are the session, whoever attached its own links,
+/// and this ledger.
+pub(super) const PINS: &[(&str, &str)] = &[
+    (
+        "replica",
+        "SELECT 1 FROM sessions WHERE tenant = $1 AND id = $2 AND $3::text IS NOT NULL AND home <> $4",
+    ),
+    (
+        "checkpoint",
+        "SELECT 1 FROM pins WHERE tenant = $1 AND session = $2 LIMIT 1",
+    ),
+    (
+        "commit",
+        "SELECT 1 FROM commits WHERE tenant = $1 AND session = $2 UNION ALL SELECT 1 FROM head_moves WHERE tenant = $1 AND session = $2 UNION ALL SELECT 1 FROM authorships WHERE tenant = $1 AND session = $2 LIMIT 1",
+    ),
+    (
+        "intent",
+        "SELECT 1 FROM processes WHERE tenant = $1 AND session = $2 AND EXISTS (SELECT 1 FROM intents WHERE tenant = $1 AND state = 'open') LIMIT 1",
+    ),
+    (
+        "edit",
+        "SELECT 1 FROM edits WHERE tenant = $1 AND session = $2 LIMIT 1",
+    ),
+    (
+        "statement",
+        "SELECT 1 FROM statements WHERE tenant = $1 AND session = $2 AND by <> $3 LIMIT 1",
+    ),
+    (
+        "archived",
+        "SELECT 1 FROM sessions WHERE tenant = $1 AND id = $2 AND (archived_at IS NOT NULL OR quarantined IS NOT NULL)",
+    ),
+    (
+        "fork",
+        "SELECT 1 FROM sessions WHERE tenant = $1 AND parent = $2 LIMIT 1",
+    ),
+    (
+        "open",
+        "SELECT 1 FROM open_turns WHERE tenant = $1 AND session = $2 UNION ALL SELECT 1 FROM sessions WHERE tenant = $1 AND id = $2 AND head > sealed LIMIT 1",
+    ),
+    (
+        "transcript",
+        "SELECT 1 FROM transcripts WHERE tenant = $1 AND session = $2 AND wanted LIMIT 1",
+    ),
+    (
+        "pipeline",
+        "SELECT 1 FROM pipeline_events WHERE tenant = $1 AND session = $2 LIMIT 1",
+    ),
+    (
+        "projection",
+        "SELECT 1 FROM deliveries WHERE tenant = $1 AND session = $2 AND due > taken UNION ALL SELECT 1 FROM documents WHERE tenant = $1 AND kind = 'session' AND document = replace($2::uuid::text, '-', '') AND due > sent UNION ALL SELECT 1 FROM statements s, destinations d WHERE s.tenant = $1 AND d.tenant = $1 AND s.session = $2 AND s.sequence > d.stated LIMIT 1",
+    ),
+    (
+        "telemetry",
+        "SELECT 1 FROM forwards WHERE tenant = $1 AND session = $2 UNION ALL SELECT 1 FROM telemetry_inbox WHERE tenant = $1 AND session = $2 LIMIT 1",
+    ),
+];
+
+/// What goes with a session, in an order that leaves nothing behind that belongs to nothing.
+pub(super) const STRIPPED: &[&str] = &[
+    "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
+    "DELETE FROM documents WHERE tenant = $1 AND kind = 'session' AND document = replace($2::uuid::text, '-', '')",
+    "DELETE FROM transcripts WHERE tenant = $1 AND session = $2",
+    "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
+    "DELETE FROM usages WHERE tenant = $1 AND session = $2",
+    "DELETE FROM running_calls WHERE tenant = $1 AND session = $2",
+    "DELETE FROM receipts WHERE tenant = $1 AND session = $2",
+    "DELETE FROM pending WHERE tenant = $1 AND session = $2",
+    "DELETE FROM leases WHERE tenant = $1 AND session = $2",
+    "DELETE FROM processes WHERE tenant = $1 AND session = $2",
+    "DELETE FROM aliases WHERE tenant = $1 AND session = $2",
+    "DELETE FROM replica_aliases WHERE tenant = $1 AND session = $2",
+    "DELETE FROM tokens WHERE tenant = $1 AND session = $2",
+    "DELETE FROM turns WHERE tenant = $1 AND session = $2",
+    "DELETE FROM observations WHERE tenant = $1 AND session = $2",
+    "DELETE FROM deliveries WHERE tenant = $1 AND session = $2",
+    "DELETE FROM links WHERE tenant = $1 AND session = $2",
+    "DELETE FROM statements WHERE tenant = $1 AND session = $2",
+    "DELETE FROM pipeline_sessions WHERE tenant = $1 AND session = $2",
+    "DELETE FROM traced_sessions WHERE tenant = $1 AND session = $2",
+    "DELETE FROM unassigned WHERE tenant = $1 AND session = $2",
+    "DELETE FROM sessions WHERE tenant = $1 AND id = $2",
+];

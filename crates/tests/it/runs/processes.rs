@@ -1,0 +1,104 @@
+//! Processes of agents: what they find in their environment, and that nothing of them stays.
+
+use serde_json::json;
+
+use crate::gateway::server::{Gateway, on_a_file};
+use crate::harness::until;
+use crate::messages::played::{AGENT, arguments, lines, send, serve, text, to};
+
+fn lives(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .trim_start()
+        .chars()
+        .next();
+    !matches!(state, None | Some('Z' | 'X'))
+}
+
+#[test]
+fn what_runs_below_an_agent_ends_with_it() {
+    on_a_file(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let crashed = send(&launcher, &lines("!child 600\n!next\n!pid\n!crash 3"));
+        assert_eq!(crashed["end"]["status"], "failed");
+        assert_eq!(crashed["end"]["error"]["code"], "agent-died", "{crashed}");
+        let mut body = to(
+            &json!("S1"),
+            "!sh setsid sleep 600 >/dev/null 2>&1 & echo $!\n!sleep 60",
+        );
+        body["limits"] = json!({ "wall_ms": 2000 });
+        // A call that nobody told the end of: the agent is not kept.
+        body["messages"][0]["content"] = json!("!child 600\n!tool c1 Bash execute {}\n!sleep 60");
+        let late = send(&launcher, &body);
+        let child = text(&late).trim().to_owned();
+        assert!(child.parse::<u32>().is_ok(), "{late}");
+        until("its child is gone", || !lives(&child));
+    });
+}
+
+#[test]
+fn an_agent_that_does_not_begin_is_told_with_its_last_words_and_leaves_nothing_open() {
+    on_a_file(|store| {
+        let arguments = arguments(store);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let gateway = Gateway::with(store, &arguments, &[("PLAYED_ACP_START", "crash")]);
+        let launcher = gateway.launcher();
+        for body in [lines("hello"), to(&json!("S1"), "hello")] {
+            let refused = launcher.post("/v1/messages", &body);
+            assert_eq!(refused.status, 502, "{}", refused.text);
+            assert!(refused.text.contains("cannot begin"), "{}", refused.text);
+            assert!(!refused.text.contains("ghp_aaaa"), "{}", refused.text);
+        }
+        assert_eq!(store.sql("SELECT count(*) FROM open_turns"), "0");
+        assert_eq!(store.sql("SELECT count(*) FROM runs"), "0");
+    });
+}
+
+#[test]
+fn an_agent_that_says_other_things_first_is_understood() {
+    on_a_file(|store| {
+        let arguments = arguments(store);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let gateway = Gateway::with(store, &arguments, &[("PLAYED_ACP_START", "garbage")]);
+        let told = send(&gateway.launcher(), &lines("hello"));
+        assert_eq!(text(&told), "hello");
+    });
+}
+
+#[test]
+fn an_agent_is_handed_its_session_and_nothing_of_the_gateways_own_work() {
+    on_a_file(|store| {
+        let arguments = arguments(store);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let own = [
+            ("TRACEPARENT", parent),
+            ("EGG_PIPELINE_ID", "the gateway's"),
+            ("SIGLUM_GATEWAY_TOKEN", "tok"),
+        ];
+        let gateway = Gateway::with(store, &arguments, &own);
+        let mut body = lines(
+            "!env SIGLUM_SESSION_ID\n!env TRACEPARENT\n!env SIGLUM_TRACEPARENT\n!env EGG_PIPELINE_ID\n\
+             !env SIGLUM_GATEWAY_TOKEN\n!env SIGLUM_ISSUE_NUMBER\n!env OTEL_RESOURCE_ATTRIBUTES",
+        );
+        body["session_id"] = json!("S1");
+        body["links"] = json!({ "issue_number": 42 });
+        let told = send(&gateway.launcher(), &body);
+        let session = told["run"]["session"].as_str().unwrap();
+        let said = text(&told);
+        for part in [
+            format!(
+                "SIGLUM_SESSION_ID={session}TRACEPARENT=SIGLUM_TRACEPARENT=EGG_PIPELINE_ID=SIGLUM_GATEWAY_TOKEN="
+            ),
+            "SIGLUM_ISSUE_NUMBER=42".to_owned(),
+            format!("siglum.session.id={session}"),
+        ] {
+            assert!(said.contains(&part), "{part}: {said}");
+        }
+        assert_eq!(told["agent"], AGENT);
+    });
+}
