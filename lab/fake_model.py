@@ -212,6 +212,8 @@ def canned(events, tools, schema, values):
         return "ok", "no marker"
     if not tools:
         return "Summary: work in progress.", "no tools"
+    if last.startswith("[SUGGESTION MODE"):     # Claude Code, beside the conversation
+        return "go on", "suggestion"
     if SUMMARY.search(last) and not MARK.search(last) and "<task-notification>" not in last:
         return summary_of(values), "summary"
     return None, "turn"

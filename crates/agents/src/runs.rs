@@ -81,6 +81,8 @@ static RUNS: &[RunSpec] = &[
     RunSpec {
         name: "claude-code",
         program: "claude-agent-acp",
+        // Else its model is asked after each turn what the person may say next, which nobody here reads and somebody pays.
+        environment: &[("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", "false")],
         // Its own default has a server decide.
         modes: Some(Mode {
             asking: "default",

@@ -104,6 +104,26 @@ impl Event {
         Self::new(event.clone(), event, fact)
     }
 
+    /// A sub-agent began, of this kind, by the call that started it.
+    #[must_use]
+    pub fn subagent_started(id: &str, agent_type: &str, call: &str) -> Self {
+        let kind = Redactor::shared().redact(agent_type).into_string();
+        let fact = Fact::SubagentStarted {
+            agent_type: kind,
+            call: Some(call.to_owned()),
+        };
+        let event = event::subagent(id);
+        Self::new(format!("{event}:start"), event, fact).in_subagent(id)
+    }
+
+    /// A sub-agent came to its stop.
+    #[must_use]
+    pub fn subagent_stopped(id: &str) -> Self {
+        let fact = Fact::SubagentStopped { last_message: None };
+        let event = event::subagent(id);
+        Self::new(format!("{event}:stop"), event, fact).in_subagent(id)
+    }
+
     /// Something that there is no word for here, by the runtime's own name.
     #[must_use]
     pub fn other(key: &str, name: &str) -> Self {

@@ -1,6 +1,6 @@
 //! Writes down what an agent says: for the ledger, and for those who follow.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 use siglum_domain::Timestamp;
@@ -26,6 +26,8 @@ pub(super) struct Scribe {
     /// The name of the message that was whole last, and what it said.
     whole: Vec<(String, String)>,
     names: HashSet<String>,
+    /// The sub-agents that were told, by the call that started each.
+    helpers: BTreeMap<String, String>,
     counted: u32,
     calls: Vec<Call>,
     told: HashMap<String, Told>,
@@ -79,6 +81,7 @@ impl Scribe {
             thought: None,
             whole: Vec::new(),
             names: HashSet::new(),
+            helpers: BTreeMap::new(),
             counted: 0,
             calls: Vec::new(),
             told: HashMap::new(),
@@ -209,7 +212,8 @@ impl Scribe {
         self.let_go(0);
         match message.parent {
             Some(parent) => {
-                let event = Event::message(&message.key, &text).in_subagent(&parent);
+                let helper = self.helper(&parent);
+                let event = Event::message(&message.key, &text).in_subagent(&helper);
                 self.said.push(event);
             }
             None => {
@@ -290,10 +294,7 @@ impl Scribe {
         let redact = |text: &str| Redactor::shared().redact(text).into_string();
         let given = cut(input.to_string());
         let clean = redact(&given);
-        let mut event = Event::tool_call(&call.id, &name, &given).class(class);
-        if let Some(parent) = &call.parent {
-            event = event.in_subagent(parent);
-        }
+        let event = Event::tool_call(&call.id, &name, &given).class(class);
         let told = RunEvent::ToolCall {
             id: call.id.clone(),
             name: redact(&name),
@@ -301,8 +302,10 @@ impl Scribe {
             class,
             input: serde_json::from_str(&clean).unwrap_or(Value::String(clean)),
         };
+        let parent = call.parent.clone();
         self.told.insert(call.id.clone(), Told::Start);
         self.let_go(0);
+        let event = self.inside(event, parent.as_deref());
         self.said.push(event);
         self.events.push(told);
     }
@@ -314,18 +317,38 @@ impl Scribe {
         }
         let (output, outcome) = (call.output(), call.outcome());
         let event = Event::tool_result(&call.id, &call.name(), &output);
-        let mut event = event.class(call.class()).outcome(outcome);
-        if let Some(parent) = &call.parent {
-            event = event.in_subagent(parent);
-        }
+        let event = event.class(call.class()).outcome(outcome);
+        let (id, parent) = (call.id.clone(), call.parent.clone());
         let output = Redactor::shared().redact(&output).into_string();
-        self.told.insert(call.id.clone(), Told::End);
+        self.told.insert(id.clone(), Told::End);
+        let event = self.inside(event, parent.as_deref());
         self.events.push(RunEvent::ToolResult {
-            id: call.id.clone(),
+            id,
             output,
             outcome,
         });
         self.said.push(event);
+    }
+
+    /// The event, in the sub-agent that a call started.
+    fn inside(&mut self, event: Event, parent: Option<&str>) -> Event {
+        match parent {
+            Some(parent) => event.in_subagent(&self.helper(parent)),
+            None => event,
+        }
+    }
+
+    /// The sub-agent that a call started; it is told when something of it is heard first.
+    fn helper(&mut self, parent: &str) -> String {
+        if let Some(known) = self.helpers.get(parent) {
+            return known.clone();
+        }
+        let call = self.calls.iter().find(|call| call.id == parent);
+        let (id, kind) = call.map_or((parent, ""), Call::helper);
+        let (id, event) = (id.to_owned(), Event::subagent_started(id, kind, parent));
+        self.said.push(event);
+        self.helpers.insert(parent.to_owned(), id.clone());
+        id
     }
 
     /// The calls that have no result.
@@ -435,6 +458,10 @@ impl Scribe {
         self.end_message();
         for at in 0..self.calls.len() {
             self.tell_start(at);
+        }
+        // The agent comes to its stop when all of them have.
+        for id in std::mem::take(&mut self.helpers).into_values() {
+            self.said.push(Event::subagent_stopped(&id));
         }
         if self.tokens != Tokens::default() && self.whole.is_empty() {
             let key = format!("{}.usage", self.prefix);

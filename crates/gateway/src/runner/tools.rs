@@ -23,6 +23,8 @@ pub(super) struct Call {
     exit: Option<i64>,
     /// The call whose sub-agent made this one.
     pub(super) parent: Option<String>,
+    /// The sub-agent that it started, by the agent's own name for it.
+    helper: Option<String>,
     /// Somebody refused it.
     pub(super) refused: bool,
 }
@@ -67,6 +69,9 @@ impl Call {
         if let Some(parent) = claude["parentToolUseId"].as_str() {
             self.parent = Some(parent.to_owned());
         }
+        if let Some(helper) = claude["toolResponse"]["agentId"].as_str() {
+            self.helper = Some(helper.to_owned()).filter(|id| !id.is_empty() && id.len() <= 128);
+        }
         self.refused |= claude["nonExecutionKind"].as_str() == Some("user-rejected");
         for field in ["terminal_output", "terminal_output_delta"] {
             let Some(data) = meta[field]["data"].as_str() else {
@@ -80,6 +85,18 @@ impl Call {
             }
         }
         self.exit = meta["terminal_exit"]["exit_code"].as_i64().or(self.exit);
+    }
+
+    /// What the sub-agent is called that it started, and its kind; where the agent does not say, it is called as the call.
+    pub(super) fn helper(&self) -> (&str, &str) {
+        let kind = self
+            .input
+            .as_ref()
+            .and_then(|input| input["subagent_type"].as_str());
+        (
+            self.helper.as_deref().unwrap_or(&self.id),
+            kind.unwrap_or_default(),
+        )
     }
 
     /// Whether it is known to run, so that it is told at once.

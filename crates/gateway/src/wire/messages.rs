@@ -40,7 +40,7 @@ pub(crate) struct MessageSaid {
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum IfBusyTold {
-    /// The message is refused with 409 `busy`.
+    /// The message is refused with 409 `session-busy`.
     Refuse,
     /// It waits for its turn.
     Queue,

@@ -97,7 +97,7 @@ fn a_question_is_lost_with_its_agent() {
     let path = format!("/v1/sessions/{name}/interactions/{id}");
     let answer = bench.call("POST", &path, &[], Some(&json!({ "approved": true })));
     assert!([409, 410].contains(&answer.status), "{answer:#?}");
-    // The same turn goes on in a trace of its own, when it is asked again.
+    bench.settle(&name);
     let mut again = bench.body(Agent::Claude, Some(&name), "say");
     again["resume"] = json!(true);
     let again = bench.done(&again);

@@ -67,7 +67,11 @@ fn one_message_at_a_time() {
     let first = bench.beside(bench.body(Agent::Claude, Some(&name), "slow"));
     bench.under_way("slow.txt");
     let second = bench.send(&[], &bench.body(Agent::Claude, Some(&name), "say"));
-    assert_eq!((second.status, second.code()), (409, "busy"), "{second:#?}");
+    assert_eq!(
+        (second.status, second.code()),
+        (409, "session-busy"),
+        "{second:#?}"
+    );
     let mut queued = bench.body(Agent::Claude, Some(&name), "say");
     queued["if_busy"] = json!("queue");
     let queued = bench.done(&queued);
@@ -122,7 +126,7 @@ fn two_conversations_share_a_trace() {
         let body = bench.body(Agent::Claude, Some(name), "say");
         let answer = bench.send(&[("traceparent", &parent)], &body);
         assert_eq!(answer.run("trace_id"), trace, "{answer:#?}");
-        bench.is_everywhere(&answer, name);
+        bench.is_recorded(&answer, name);
     }
     let spans = bench.spans_of(&trace);
     let told: BTreeSet<&str> = spans

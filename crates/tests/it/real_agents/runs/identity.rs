@@ -33,7 +33,8 @@ fn is_called_as_asked(agent: Agent) {
         "the model was asked by {asked:?}, not {native}"
     );
     let shown = bench.lab.ask(&["session", "show", answer.run("session")]);
-    assert_eq!(shown["native_ids"], json!([native]), "{shown:#}");
+    let natives = shown["native_ids"].as_array().expect("a list");
+    assert!(natives.contains(&json!(native)), "{shown:#}");
     assert_eq!(shown["conversation_id"], json!(name), "{shown:#}");
 }
 

@@ -38,7 +38,7 @@ fn whoever_asks_may_have_a_trace() {
     }
     let silent = sent(format!("00-{other}-{span}-00"), &unsampled);
     let after = bench.run(Agent::Claude, &fresh("after"), "say");
-    bench.exported(&[after.run("trace_id")]);
+    bench.exported(&[&after]);
     assert!(bench.spans_of(&other).is_empty(), "not sampled is not sent");
     let recorded = bench.get(&format!("/v1/sessions/{}", silent.run("session")));
     assert_eq!(

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::bench::{Bench, Hooks, is_first};
 use crate::harness::kill;
 use crate::real_agents::agents::Agent;
-use crate::real_agents::programs::wait_until;
+use crate::real_agents::programs::{wait_for, wait_until};
 use crate::real_sinks::sinks::fresh;
 
 /// Processes whose command line has this word, below the gateway of this bench: they have its home in their environment.
@@ -18,7 +18,8 @@ fn processes(bench: &Bench, word: &str) -> Vec<u32> {
     let is_it = |pid: &u32| {
         let read = |what: &str| fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
         let has = |text: &[u8], wanted: &str| String::from_utf8_lossy(text).contains(wanted);
-        has(&read("environ"), &home) && has(&read("cmdline"), word)
+        let words = read("cmdline");
+        has(&read("environ"), &home) && has(&words, word) && !has(&words, "serve")
     };
     pids.filter(is_it).collect()
 }
@@ -85,7 +86,7 @@ fn opencode_dies() {
 
 #[test]
 fn pi_dies_and_its_adapter_says_nothing() {
-    an_agent_dies(Agent::Pi, "pi\0");
+    an_agent_dies(Agent::Pi, "pi");
 }
 
 /// The gateway dies in the middle of a turn: the next one finds the turn, and says that it failed.
@@ -99,12 +100,15 @@ fn a_gateway_dies() {
     bench.under_way("slow.txt");
     bench.killed_and_again();
     drop(run);
-    let mut body = bench.body(Agent::Claude, Some(&name), "say");
-    body["if_busy"] = json!("queue");
-    let next = crate::real_agents::programs::wait_for("the session is free again", || {
+    // Nobody knows what became of the command, until somebody says it.
+    let body = bench.body(Agent::Claude, Some(&name), "say");
+    let held = wait_for("the lease of the dead one is over", || {
         let answer = bench.send(&[], &body);
-        (answer.status == 200).then_some(answer)
+        (answer.code() != "session-busy").then_some(answer)
     });
+    assert_eq!((held.status, held.code()), (409, "held"), "{held:#?}");
+    bench.settle(&name);
+    let next = bench.done(&body);
     bench.is_everywhere(&next, &name);
     let recorded = bench.get(&format!("/v1/sessions/{}", next.run("session")));
     assert_eq!(recorded["turns"], json!(2), "{recorded:#}");

@@ -143,12 +143,9 @@ fn a_name_loads_nothing(agent: Agent) {
     assert_eq!(first.run("session"), third.run("session"));
     let shown = bench.lab.ask(&["session", "show", first.run("session")]);
     let natives = [first.run("native_id"), second.run("native_id")];
-    let mut listed: Vec<&str> = list(&shown["native_ids"]);
-    listed.sort_unstable();
-    let mut expected = natives.to_vec();
-    expected.sort_unstable();
-    assert_eq!(listed, expected, "{shown:#}");
-    bench.exported(&[third.run("trace_id")]);
+    let listed: Vec<&str> = list(&shown["native_ids"]);
+    assert!(natives.iter().all(|n| listed.contains(n)), "{shown:#}");
+    bench.exported(&[&second, &third]);
     for span in bench.spans_of(second.run("trace_id")) {
         let attributes = &span["attributes"];
         assert_eq!(
