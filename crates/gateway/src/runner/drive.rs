@@ -583,7 +583,7 @@ impl Drive {
         if !matches!(noted.await, Ok(Ok(()))) {
             tracing::warn!("the end of a run could not be written down");
         }
-        if let Some(keys) = self.running.keys() {
+        if let Some(keys) = &self.running.started.keys {
             super::keys::ended(&self.app, &self.ask, keys, ending.status.as_str()).await;
         }
     }
