@@ -29,6 +29,7 @@ mod fuzzed;
 mod gateway;
 mod gateway_load;
 mod harness;
+mod heartbeats;
 mod histories;
 mod history_forms;
 mod integrity;
