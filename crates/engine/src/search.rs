@@ -270,7 +270,11 @@ mod tests {
         check("42 PAR", &texts, Some(&["Mend the PARSER", "issue=42"]));
         check("parser 43", &texts, None);
         check("İstanbul", &["in İSTANBUL today"], None);
-        check("istanbul", &["in ISTANBUL today"], Some(&["in ISTANBUL today"]));
+        check(
+            "istanbul",
+            &["in ISTANBUL today"],
+            Some(&["in ISTANBUL today"]),
+        );
     }
 
     #[test]

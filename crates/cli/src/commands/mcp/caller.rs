@@ -27,10 +27,10 @@ pub fn session(ledger: &mut dyn Ledger) -> Result<SessionId, CommandError> {
     })?;
     match open.as_slice() {
         [session] => Ok(*session),
-        [] => Err(CommandError::not_found(
-            "no session is known that this server runs in",
-        )
-        .hint("Name the session; `search` finds sessions.")),
+        [] => Err(
+            CommandError::not_found("no session is known that this server runs in")
+                .hint("Name the session; `search` finds sessions."),
+        ),
         several => Err(CommandError::failed(format!(
             "the process above has {} open sessions: {}",
             several.len(),

@@ -229,7 +229,8 @@ fn tool<T: JsonSchema>(
 
 /// The arguments of a call, if they are what its schema says.
 fn given<T: DeserializeOwned>(arguments: Value) -> Result<T, CommandError> {
-    serde_json::from_value(arguments).map_err(|error| CommandError::usage(format!("arguments: {error}")))
+    serde_json::from_value(arguments)
+        .map_err(|error| CommandError::usage(format!("arguments: {error}")))
 }
 
 fn within(name: &str, value: usize, most: usize) -> Result<usize, CommandError> {
@@ -246,7 +247,10 @@ fn links(texts: &[String]) -> Result<Vec<Link>, CommandError> {
     Ok(links?)
 }
 
-fn agent(ledger: &mut dyn Ledger, session: siglum_domain::SessionId) -> Result<String, CommandError> {
+fn agent(
+    ledger: &mut dyn Ledger,
+    session: siglum_domain::SessionId,
+) -> Result<String, CommandError> {
     let record = read(ledger, |tx| tx.session(session))?;
     Ok(record.map_or_else(|| "an agent".to_owned(), |r| r.agent.to_string()))
 }
