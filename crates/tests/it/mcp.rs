@@ -9,11 +9,7 @@ use crate::harness::{Agent, Repo, World};
 const COMMIT: &str = "git commit -q --allow-empty -m 'Mend the parser'";
 
 /// The answers to some calls of tools, by a client that speaks the protocol from a shell of whoever `run` is.
-fn ask(
-    repo: &Repo<'_>,
-    calls: &[(&str, Value)],
-    run: impl FnOnce(&str) -> String,
-) -> Vec<Value> {
+fn ask(repo: &Repo<'_>, calls: &[(&str, Value)], run: impl FnOnce(&str) -> String) -> Vec<Value> {
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "played", "version": "1"}});
     let mut lines = vec![
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}),
@@ -27,7 +23,11 @@ fn ask(
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
     fs::write(&file, text.join("\n") + "\n").expect("a file");
     let program = World::program();
-    let said = run(&format!("'{}' mcp < '{}'", program.display(), file.display()));
+    let said = run(&format!(
+        "'{}' mcp < '{}'",
+        program.display(),
+        file.display()
+    ));
     let mut answers: Vec<Value> = said
         .lines()
         .map(|line| serde_json::from_str(line).expect("nothing but the protocol"))
@@ -52,7 +52,9 @@ fn data(answer: &Value) -> &Value {
 #[track_caller]
 fn refusal(answer: &Value) -> &str {
     assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
-    answer["result"]["content"][0]["text"].as_str().expect("a text")
+    answer["result"]["content"][0]["text"]
+        .as_str()
+        .expect("a text")
 }
 
 #[test]
@@ -105,7 +107,10 @@ fn what_is_linked_is_the_session_that_asks() {
     let again = ask(&repo, &calls[..1], |command| agent.bare_sh(command).ok());
     assert_eq!(data(&again[0])["changed"], 0);
     let found = world.json(&repo.dir, &["search", "issue", "42"]);
-    assert_eq!(found["found"][0]["session"]["session"], listed("asking")["session"]);
+    assert_eq!(
+        found["found"][0]["session"]["session"],
+        listed("asking")["session"]
+    );
 }
 
 #[test]
@@ -138,7 +143,9 @@ fn what_cannot_be_answered_is_said_to_the_agent() {
     for (answer, part) in answers.iter().zip(parts) {
         assert!(refusal(answer).contains(part), "{part}: {answer}");
     }
-    let unknown = ask(&repo, &[("forget", json!({}))], |command| repo.sh(command).ok());
+    let unknown = ask(&repo, &[("forget", json!({}))], |command| {
+        repo.sh(command).ok()
+    });
     assert_eq!(unknown[0]["error"]["code"], -32602, "{unknown:?}");
 }
 
@@ -146,7 +153,11 @@ fn what_cannot_be_answered_is_said_to_the_agent() {
 fn every_word_is_looked_for_and_it_is_said_how_far() {
     let world = World::new();
     let repo = world.repo();
-    for (native, prompt) in [("a1", "Mend the parser"), ("b1", "Mend the docs"), ("c1", "Rest")] {
+    for (native, prompt) in [
+        ("a1", "Mend the parser"),
+        ("b1", "Mend the docs"),
+        ("c1", "Rest"),
+    ] {
         let mut agent = Agent::start(&repo, native);
         agent.begin("startup");
         agent.prompt(prompt);
@@ -159,17 +170,32 @@ fn every_word_is_looked_for_and_it_is_said_how_far() {
             let session = found["session"]["conversation_id"].as_str();
             session.expect("a name").to_owned()
         };
-        told["found"].as_array().expect("a list").iter().map(name).collect()
+        told["found"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(name)
+            .collect()
     };
     assert_eq!(natives(&["mend"]), ["b1", "a1"], "newest first");
     assert_eq!(natives(&["MEND", "pars"]), ["a1"]);
     assert_eq!(natives(&["mend parser", "docs"]), [""; 0]);
     assert_eq!(natives(&["mend", "--limit", "1"]), ["b1"]);
-    assert_eq!(natives(&["mend", "--within", "1"]), [""; 0], "it looks no further");
+    assert_eq!(
+        natives(&["mend", "--within", "1"]),
+        [""; 0],
+        "it looks no further"
+    );
     let told = world.json(&repo.dir, &["search", "mend", "--within", "1"]);
-    assert_eq!((&told["looked_at"], &told["more"]), (&json!(1), &json!(true)));
+    assert_eq!(
+        (&told["looked_at"], &told["more"]),
+        (&json!(1), &json!(true))
+    );
     let whole = world.json(&repo.dir, &["search", "mend"]);
-    assert_eq!((&whole["looked_at"], &whole["more"]), (&json!(3), &json!(false)));
+    assert_eq!(
+        (&whole["looked_at"], &whole["more"]),
+        (&json!(3), &json!(false))
+    );
     let commit = repo.id("HEAD");
     assert_eq!(natives(&[&commit[..12]]), ["c1"]);
     assert!(repo.siglum(&["search", " "]).err.contains("no word"));

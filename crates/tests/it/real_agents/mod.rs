@@ -27,6 +27,7 @@ mod programs;
 mod screen;
 mod why;
 
+mod asking;
 mod background;
 mod codex;
 mod compaction;
