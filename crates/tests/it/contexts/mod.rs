@@ -6,6 +6,7 @@
 //! depend on who wrote last.
 
 mod apart;
+mod commands;
 mod faults;
 mod host;
 mod isolated;
