@@ -10,7 +10,7 @@ use siglum_engine::run;
 use siglum_engine::turn::{self, Event, Hold, TurnError};
 use siglum_ledger::{LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::{self, Ids};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::agent::{Agent, AgentError, Heard};
@@ -80,6 +80,12 @@ impl Ending {
             sound: true,
         }
     }
+}
+
+/// Done when the gateway is told to stop, also if that was before.
+async fn stops(stopping: &mut watch::Receiver<bool>) {
+    // Nobody lets go of the other side before the gateway is gone.
+    let _ = stopping.wait_for(|stop| *stop).await.is_ok();
 }
 
 /// What a run waits for beside its agent.
@@ -175,7 +181,7 @@ impl Drive {
                     self.look(&mut watch).await;
                 }
                 _ = renew.tick() => self.renew().await,
-                _ = stopping.changed() => {
+                () = stops(&mut stopping), if watch.ending.is_none() => {
                     let text = "the gateway is about to stop";
                     self.stop(&mut watch, Ending::of(Status::Cancelled, "gateway-stopped", text)).await;
                 }

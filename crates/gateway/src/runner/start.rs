@@ -55,6 +55,8 @@ async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
     let slot = app.runs().slot(&ask.tenant, found.session);
     match app.runs().admit(&slot, &ask).await? {
         Admitted::Same(running) => Ok(running),
+        // It may have waited long.
+        Admitted::Mine(_) if *app.stopping().borrow() => Err(Problem::stopping()),
         Admitted::Mine(place) => {
             let beginning = Beginning {
                 app,

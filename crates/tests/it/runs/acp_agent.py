@@ -223,7 +223,7 @@ class Play:
 
 def initialize(_params):
     if ENV.get("PLAYED_ACP_START") == "crash":
-        print("cannot begin: token=" + "ghp_" + "a" * 36, file=sys.stderr, flush=True)
+        print("cannot begin: token=" + "ghp_" + "9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk", file=sys.stderr, flush=True)
         os._exit(3)
     if ENV.get("PLAYED_ACP_START") == "hang":
         time.sleep(600)

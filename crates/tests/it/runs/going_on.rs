@@ -164,7 +164,7 @@ fn names_that_the_agent_uses_again_and_secrets_in_parts_do_no_harm() {
     on_a_file(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
-        let secret = format!("ghp_{}", "a1B2".repeat(9));
+        let secret = format!("ghp_{}", "9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk");
         let (head, tail) = secret.split_at(9);
         let script = format!(
             "!tool call_1 Bash execute {{\"command\":\"echo {secret}\"}}\n!done call_1 {secret}\n!say it is {head}|{tail}| so"
@@ -173,10 +173,10 @@ fn names_that_the_agent_uses_again_and_secrets_in_parts_do_no_harm() {
             let stream = launcher.with("accept", "text/event-stream");
             let reply = stream.post("/v1/messages", &to(&json!("S1"), &script));
             assert!(reply.text.contains("\"done\""), "{}", reply.text);
-            assert!(!reply.text.contains("a1B2"), "{}", reply.text);
+            assert!(!reply.text.contains("9fK2mQ"), "{}", reply.text);
         }
         let home = store.world.siglum_home();
-        let found = store.world.sh(&home, "grep -rl a1B2a1B2 . | wc -l");
+        let found = store.world.sh(&home, "grep -rl 9fK2mQ . | wc -l");
         assert_eq!(found.ok().trim(), "0", "it is nowhere on disk");
     });
 }

@@ -22,6 +22,8 @@ fn what_hooks_see_of_a_run_is_one_turn_of_one_session() {
     on_a_file(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
+        // The agent works outside of repositories that are switched on.
+        std::fs::write(store.world.siglum_home().join("everywhere"), "").unwrap();
         let script = [
             hook("SessionStart", ",\"source\":\"startup\""),
             hook("UserPromptSubmit", ",\"prompt\":\"do it\""),
