@@ -15,6 +15,8 @@ mod log;
 mod past;
 mod plan;
 mod process;
+#[cfg(test)]
+mod recorded;
 mod running;
 mod runs;
 mod scribe;
