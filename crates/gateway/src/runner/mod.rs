@@ -16,6 +16,8 @@ mod log;
 mod past;
 mod plan;
 mod process;
+#[cfg(test)]
+mod recorded;
 mod running;
 mod runs;
 mod scribe;
