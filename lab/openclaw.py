@@ -54,7 +54,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_until(true, what, seconds=90):
+def wait_until(true, what, seconds=300):
     """What `true` returns, once it is something."""
     end = time.time() + seconds
     while time.time() < end:
@@ -200,7 +200,7 @@ class OpenClaw:
             self.stop()
         self.model.stop()
 
-    def cli(self, *args, check=True, seconds=120):
+    def cli(self, *args, check=True, seconds=300):
         done = subprocess.run(["node", os.environ["LAB_OPENCLAW"], *args], cwd=self.work, env=self.env(),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
         if check and done.returncode:
@@ -213,7 +213,7 @@ class OpenClaw:
 
     def say(self, key, text, check=True):
         """One turn of a person; returns the answer."""
-        told = self.cli("agent", "--session-key", key, "-m", text, "--json", "--timeout", "90", check=check)
+        told = self.cli("agent", "--session-key", key, "-m", text, "--json", "--timeout", "240", check=check)
         return told
 
     def tick(self, key=None, scenario="tick"):
@@ -225,7 +225,7 @@ class OpenClaw:
         self.script("tick", [*turns, {**last, "text": f"{last['text']} ({self.ticks})"}])
         where = ["--session-key", key] if key else []
         self.cli("system", "event", "--mode", "now", "--text", "wake up", "--json", "--token", TOKEN, *where)
-        wait_until(lambda: len(self.chat.sent) > before, "the alert of a heartbeat", 150)
+        wait_until(lambda: len(self.chat.sent) > before, "the alert of a heartbeat")
         return self.chat.sent[before:]
 
     def messages(self, key):

@@ -256,13 +256,16 @@ def outage(host, ledger):
 
 def restart(host, ledger):
     heading("A restart of OpenClaw")
-    key = "agent:main:desk"
+    key = "agent:main:restart"
+    host.say(key, "[[scenario:say]] before")
+    host.call("sessions.reset", key=key)
+    host.say(key, "[[scenario:say]] after")
     before = ledger.route(key)["route"]["current"]
     host.stop()
     host.start()
     host.say(key, "[[scenario:say]] again")
     show("the same context goes on", ledger.route(key)["route"]["current"] == before, before)
-    show("earlier entries that the turn is given", assembled(host, key)[-1][0] == 4, assembled(host, key)[-1][0])
+    show("earlier entries that the turn is given", assembled(host, key)[-1][0] == 2, assembled(host, key)[-1][0])
 
 
 def main():

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Repo, World};
+use crate::harness::{Agent, Repo, World, until};
 
 const COMMIT: &str = "git commit -q --allow-empty -m 'Mend the parser'";
 
@@ -66,6 +66,11 @@ fn tools_answer_as_the_commands_do() {
     agent.prompt("Mend the parser of dates");
     agent.sh(COMMIT);
     agent.stop();
+    // The worker seals; what a command says changes until then.
+    until("the turn is sealed", || {
+        let shown = world.json(&repo.dir, &["session", "show", "one"]);
+        shown["sealed"] == shown["head"]
+    });
     let outside = |command: &str| repo.sh(command).ok();
     let calls = [
         ("why", json!({"commit": "HEAD"})),
@@ -198,5 +203,5 @@ fn every_word_is_looked_for_and_it_is_said_how_far() {
     );
     let commit = repo.id("HEAD");
     assert_eq!(natives(&[&commit[..12]]), ["c1"]);
-    assert!(repo.siglum(&["search", " "]).err.contains("no word"));
+    assert!(repo.siglum(&["search", " "]).stderr.contains("no word"));
 }

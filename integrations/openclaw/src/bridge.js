@@ -217,20 +217,25 @@ export class Bridge {
     }
   }
 
-  // Hands over, from OpenClaw's transcript, what stands in a gap.
+  // Hands over, from OpenClaw's transcript, what stands in a gap. What the ledger will not have stays a gap.
   async fill(run, context, { first, last }) {
     const entries = await this.transcript.range(run.target, first, last);
+    let handed = 0;
     for (const turn of turnsOf(entries)) {
       const messages = allToLedger(turn.map((entry) => entry.message));
       if (messages.length === 0) continue;
-      await this.client.post("/v1/contexts/backfill", {
-        ...context.keys,
-        advancement_key: `backfill:${run.sessionId}:${turn[0].entryId}`,
-        positions: { first: turn[0].position, last: turn.at(-1).position },
-        messages,
-      });
+      const positions = { first: turn[0].position, last: turn.at(-1).position };
+      try {
+        await this.client.post("/v1/contexts/backfill", {
+          ...context.keys, advancement_key: `backfill:${run.sessionId}:${turn[0].entryId}`, positions, messages,
+        });
+        handed += turn.length;
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        this.log.warn(`siglum: ${run.route}, positions ${positions.first} to ${positions.last}: ${error.message}`);
+      }
     }
-    this.log.info(`siglum: ${run.route} had a gap at ${first} to ${last}; ${entries.length} messages were handed over`);
+    this.log.info(`siglum: ${run.route} had a gap at ${first} to ${last}; ${handed} messages were handed over`);
   }
 
   // ---- whatever happens, the turn of the person goes on

@@ -160,6 +160,19 @@ test("what nobody has does not hold up the turns after it either", async () => {
   assert.equal(only.next, 14);
 });
 
+test("a turn that the ledger will not have is a gap, and the turns after it are stored", async () => {
+  const large = (body) => JSON.stringify(body.messages).includes("message 2");
+  const refuse = (body, otherwise) => (large(body) ? ledger.refuse(413, "too-large") : otherwise(body));
+  ledger.on_commit = (body) => refuse(body, PlayedLedger.prototype.on_commit.bind(ledger));
+  ledger.on_backfill = (body) => refuse(body, PlayedLedger.prototype.on_backfill.bind(ledger));
+  await host.replay(recorded("ordinary"));
+  delete ledger.on_commit;
+  delete ledger.on_backfill;
+  const [only] = contexts("agent:main:incident-42");
+  assert.deepEqual([...only.turns.values()].map((turn) => turn.positions.first), [0, 4]);
+  assert.deepEqual(only.accepted.map(({ first, last }) => [first, last]), [[2, 3]]);
+});
+
 test("what the ledger refuses for good does not hold up the turns after it", async () => {
   ledger.on_commit = () => ledger.refuse(409, "conflict");
   const answers = await host.replay(recorded("ordinary"));
