@@ -14,7 +14,7 @@ use siglum_domain::{
     Timestamp,
 };
 use siglum_ledger::{
-    CheckpointKind, CheckpointRecord, LaunchEnd, LedgerError, Mode, Order, SessionFilter,
+    CheckpointKind, CheckpointRecord, LaunchEnd, LedgerError, Mode, Order, Relation, SessionFilter,
     SessionOrigin, SessionRecord, Statement, StatementRecord, Transaction,
 };
 
@@ -48,6 +48,8 @@ pub struct NewSession {
     pub links: Vec<Link>,
     /// The repositories that it works in, by the names that their owners give them.
     pub repositories: Vec<String>,
+    /// The session that it goes on from, and the last entry of that one's log that is the history of both.
+    pub from: Option<(SessionId, Relation, u64)>,
     /// Who creates it.
     pub by: String,
 }
@@ -187,6 +189,8 @@ fn fresh(here: &Here<'_>, ledger: LedgerId, new: &NewSession) -> SessionRecord {
     };
     SessionRecord {
         cwd: new.cwd.clone(),
+        parent: new.from.map(|(session, how, _)| (session, how)),
+        parent_at: new.from.map(|(_, _, at)| at),
         ..SessionRecord::new(
             id,
             new.agent.clone(),

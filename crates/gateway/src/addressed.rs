@@ -77,7 +77,26 @@ fn called(
     for (of, id) in tx.sessions_by_native(&native)? {
         let wanted = agent.is_none_or(|agent| *agent == of);
         let record = tx.session(id)?;
-        found.extend(record.filter(|record| wanted && record.conversation == *name));
+        if let Some(record) = record.filter(|record| wanted && record.conversation == *name) {
+            found.push(goes_on_in(tx, record)?);
+        }
     }
     Ok(found)
+}
+
+/// The session that a conversation goes on in: somebody may have gone back in it, or begun anew.
+fn goes_on_in(
+    tx: &mut dyn Transaction,
+    record: SessionRecord,
+) -> Result<SessionRecord, LedgerError> {
+    let Some(context) = tx.context_of_session(record.id)? else {
+        return Ok(record);
+    };
+    let current = tx.route(&context.route)?.and_then(|route| route.current);
+    let Some(current) = current.map(|key| tx.context(&key)).transpose()?.flatten() else {
+        return Ok(record);
+    };
+    let now = tx.session(current.session)?;
+    let same = |now: &SessionRecord| now.conversation == record.conversation;
+    Ok(now.filter(same).unwrap_or(record))
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use siglum_domain::context::{Cause, ContextKey, Inherit};
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId};
-use siglum_ledger::{ContextRecord, Mode, SessionRecord, Transaction};
+use siglum_ledger::{ContextRecord, Mode, Relation, SessionRecord, Transaction};
 
 use super::{ContextError, Resolve};
 use crate::{Here, audit, remote};
@@ -161,19 +161,43 @@ fn session(
         alias = None;
     }
     let id = SessionId::mint(here.ids);
+    let from = goes_on_from(tx, new)?;
+    let conversation = match (conversation(ask), from) {
+        // Whoever goes back stays in the conversation.
+        (None, Some((before, Relation::Rewind, _))) => tx.session(before)?.map(|s| s.conversation),
+        (named, _) => named,
+    };
     let record = remote::NewSession {
         id: Some(id),
         home: None,
         agent: ask.agent.clone(),
-        conversation: conversation(ask),
+        conversation,
         native: Some(alias.unwrap_or_else(|| own_name(id))),
         mode: Mode::Driven,
         cwd: ask.cwd.clone(),
         links: Vec::new(),
         repositories: Vec::new(),
+        from,
         by: ask.by.clone(),
     };
     Ok(remote::create(here, tx, home, &record)?.record.id)
+}
+
+/// The session that a new one shares its beginning with.
+fn goes_on_from(
+    tx: &mut dyn Transaction,
+    new: &New,
+) -> Outcome<Option<(SessionId, Relation, u64)>> {
+    let how = match new.cause {
+        Cause::Rewind => Relation::Rewind,
+        Cause::Fork => Relation::Fork,
+        _ => return Ok(None),
+    };
+    let Some((key, at)) = &new.parent else {
+        return Ok(None);
+    };
+    let before = tx.context(key)?;
+    Ok(before.map(|before| (before.session, how, *at)))
 }
 
 /// The name under which a session is found again, if anybody gave it one.
@@ -278,6 +302,7 @@ pub(super) fn used(
         cwd: prepared.cwd,
         links: Vec::new(),
         repositories: Vec::new(),
+        from: None,
         by: prepared.by,
     };
     let created = remote::create(here, tx, home, &record)?.record;

@@ -154,6 +154,7 @@ impl Wanted {
                 cwd: new.cwd.as_deref().map(directory).transpose()?,
                 links,
                 repositories,
+                from: None,
                 by: caller.by(),
             },
             named_by,
