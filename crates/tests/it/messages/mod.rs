@@ -4,6 +4,7 @@
 //! two digits are the scenarios of the design's reference on traces; 15 and 16 have their rules in `domain::envelope`.
 
 mod answers;
+mod back;
 mod crowds;
 mod names;
 mod owners;
