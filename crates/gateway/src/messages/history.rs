@@ -42,11 +42,9 @@ impl Talk {
         for entry in entries {
             let key = (entry.observation.event.as_str(), entry.turn);
             match &entry.observation.fact {
-                Fact::Prompt { text, synthetic } => {
-                    if !*synthetic && seen.insert(key) {
-                        let text = Part::Text(text.text().unwrap_or_default().to_owned());
-                        talk.push(Self::begun(entry, RoleTold::User, talk.len(), vec![text]));
-                    }
+                Fact::Prompt { text, synthetic } if !*synthetic && seen.insert(key) => {
+                    let text = Part::Text(text.text().unwrap_or_default().to_owned());
+                    talk.push(Self::begun(entry, RoleTold::User, talk.len(), vec![text]));
                 }
                 Fact::Message {
                     role: Role::Assistant,
