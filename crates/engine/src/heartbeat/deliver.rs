@@ -100,6 +100,7 @@ pub fn settle(
         match outcome {
             Ok(()) => {
                 tick.outcome = TickOutcome::Delivered;
+                tick.reason = None;
                 tick.delivered_at = Some(now);
             }
             Err(Undelivered::Later(reason)) if tick.tries < TRIES => {

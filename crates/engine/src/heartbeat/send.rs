@@ -57,7 +57,8 @@ pub fn to_session(
     parcel: &Parcel,
 ) -> Result<(), Undelivered> {
     let later = |e: &dyn std::fmt::Display| Undelivered::Later(e.to_string());
-    let key = TurnKey::new(format!("tick:{}", parcel.id))
+    // The run of the tick itself is called otherwise.
+    let key = TurnKey::new(format!("said:{}", parcel.id))
         .map_err(|e| Undelivered::Refused(e.to_string()))?;
     let agent =
         siglum_domain::AgentName::new("siglum").map_err(|e| Undelivered::Refused(e.to_string()))?;
