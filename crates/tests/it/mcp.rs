@@ -87,7 +87,8 @@ fn tools_answer_as_the_commands_do() {
     assert_eq!(data(&answers[0])["committer"]["native_ids"], json!(["one"]));
     let found = &data(&answers[2])["found"];
     assert_eq!(found.as_array().map(Vec::len), Some(1));
-    assert_eq!(found[0]["hits"][0]["place"], "prompt");
+    let hits = found[0]["hits"].as_array().expect("a list");
+    assert!(hits.iter().any(|hit| hit["place"] == "prompt"), "{hits:?}");
 }
 
 #[test]
