@@ -19,7 +19,7 @@ fn processes(bench: &Bench, word: &str) -> Vec<u32> {
         let read = |what: &str| fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
         let has = |text: &[u8], wanted: &str| String::from_utf8_lossy(text).contains(wanted);
         let words = read("cmdline");
-        has(&read("environ"), &home) && has(&words, word) && !has(&words, "serve")
+        has(&read("environ"), &home) && has(&words, word) && !has(&words, "\0serve\0")
     };
     pids.filter(is_it).collect()
 }
