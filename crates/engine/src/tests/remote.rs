@@ -32,6 +32,7 @@ fn wanted() -> NewSession {
         cwd: None,
         links: Vec::new(),
         repositories: Vec::new(),
+        from: None,
         by: BY.to_owned(),
     }
 }

@@ -184,7 +184,10 @@ mod tests {
     #[test]
     fn what_is_told_of_an_agent_has_no_secrets_and_is_short() {
         let tail = Tail::default();
-        tail.take(&format!("token=ghp_{}", "9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk"));
+        tail.take(&format!(
+            "token=ghp_{}",
+            "9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk"
+        ));
         (0..100).for_each(|n| tail.take(&format!("line {n} {}", "x".repeat(200))));
         tail.take("the end");
         let told = tail.told().unwrap();

@@ -164,6 +164,53 @@ fn s19_keys_that_differ_in_case_alone_are_two_routes() {
     });
 }
 
+/// Selectors that are missing something or malformed, each with the field that is wrong.
+fn malformed() -> Vec<(Value, &'static str)> {
+    vec![
+        (json!({ "agent": "openclaw", "run": "x" }), "route_key"),
+        (
+            json!({ "route_key": "", "agent": "openclaw", "run": "x" }),
+            "route_key",
+        ),
+        (
+            json!({ "route_key": " r", "agent": "openclaw", "run": "x" }),
+            "route_key",
+        ),
+        (
+            json!({ "route_key": null, "agent": "openclaw", "run": "x" }),
+            "route_key",
+        ),
+        (
+            json!({ "route_key": "r", "agent": "openclaw", "run": "" }),
+            "run",
+        ),
+        (
+            json!({ "route_key": "r", "agent": "Open Claw", "run": "x" }),
+            "agent",
+        ),
+        (
+            json!({ "route_key": "r", "agent": "openclaw", "run": "x", "cause": "Tick" }),
+            "cause",
+        ),
+        (
+            json!({ "route_key": "r", "agent": "openclaw", "run": "x", "cause": "rewind" }),
+            "anchor",
+        ),
+        (
+            json!({ "route_key": "t", "agent": "openclaw", "run": "x", "cause": "fork" }),
+            "from",
+        ),
+        (
+            json!({ "route_key": "r", "agent": "openclaw", "run": "x", "cause": "rewind", "anchor": { "message": 99 } }),
+            "anchor",
+        ),
+        (
+            json!({ "route_key": "r", "agent": "openclaw", "run": "x", "links": { "issue_number": "1" } }),
+            "issue_number",
+        ),
+    ]
+}
+
 #[test]
 fn s20_a_selector_that_is_missing_or_malformed_is_refused_and_nothing_is_written() {
     each_store(|store| {
@@ -185,49 +232,7 @@ fn s20_a_selector_that_is_missing_or_malformed_is_refused_and_nothing_is_written
         };
         until("what was committed is summed up", || rows() == rows());
         let before = rows();
-        for (bad, field) in [
-            (json!({ "agent": "openclaw", "run": "x" }), "route_key"),
-            (
-                json!({ "route_key": "", "agent": "openclaw", "run": "x" }),
-                "route_key",
-            ),
-            (
-                json!({ "route_key": " r", "agent": "openclaw", "run": "x" }),
-                "route_key",
-            ),
-            (
-                json!({ "route_key": null, "agent": "openclaw", "run": "x" }),
-                "route_key",
-            ),
-            (
-                json!({ "route_key": "r", "agent": "openclaw", "run": "" }),
-                "run",
-            ),
-            (
-                json!({ "route_key": "r", "agent": "Open Claw", "run": "x" }),
-                "agent",
-            ),
-            (
-                json!({ "route_key": "r", "agent": "openclaw", "run": "x", "cause": "Tick" }),
-                "cause",
-            ),
-            (
-                json!({ "route_key": "r", "agent": "openclaw", "run": "x", "cause": "rewind" }),
-                "anchor",
-            ),
-            (
-                json!({ "route_key": "t", "agent": "openclaw", "run": "x", "cause": "fork" }),
-                "from",
-            ),
-            (
-                json!({ "route_key": "r", "agent": "openclaw", "run": "x", "cause": "rewind", "anchor": { "message": 99 } }),
-                "anchor",
-            ),
-            (
-                json!({ "route_key": "r", "agent": "openclaw", "run": "x", "links": { "issue_number": "1" } }),
-                "issue_number",
-            ),
-        ] {
+        for (bad, field) in malformed() {
             let refused = host.post("resolve", &bad);
             assert_eq!(refused.status, 400, "{bad}: {}", refused.text);
             assert!(refused.text.contains(field), "{bad}: {}", refused.text);

@@ -13,7 +13,7 @@ use crate::messages::played::{AGENT, serve};
 /// How long a tick is held by one that died, and a little more.
 const LOST: Duration = Duration::from_secs(100);
 
-fn put(client: &Client, name: &str, more: Value) -> Value {
+fn put(client: &Client, name: &str, more: &Value) -> Value {
     let mut definition =
         json!({ "agent": AGENT, "every": "1s", "prompt": "!seen\nTwo wait.", "target": "none" });
     for (field, value) in more.as_object().unwrap() {
@@ -52,7 +52,7 @@ fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
         let one = put(
             &client,
             "fast",
-            json!({ "route": "team:main:heartbeat:heartbeat" }),
+            &json!({ "route": "team:main:heartbeat:heartbeat" }),
         );
         assert_eq!(one["route"], "team:main:heartbeat");
         let began = Instant::now();
@@ -97,7 +97,7 @@ fn a_tick_whose_gateway_is_killed_is_told_and_not_run_again() {
         let marks = store.world.root.join("marks");
         let mark = format!("!sh echo begun >> {}\n!sleep 300", marks.display());
         let client = gateway.launcher();
-        put(&client, "slow", json!({ "every": "1h", "prompt": mark }));
+        put(&client, "slow", &json!({ "every": "1h", "prompt": mark }));
         let tick = client.post("/v1/heartbeats/slow/run", &json!({})).is(202);
         until("the agent is at work", || marks.exists());
         client
@@ -155,7 +155,7 @@ fn what_breaks_a_rule_is_refused_and_nothing_is_written() {
         put(
             &client,
             "spy",
-            json!({ "every": "1h", "prompt": null, "prompt_file": "passwd", "cwd": "/etc" }),
+            &json!({ "every": "1h", "prompt": null, "prompt_file": "passwd", "cwd": "/etc" }),
         );
         client.post("/v1/heartbeats/spy/run", &json!({})).is(202);
         until("it is refused", || {

@@ -91,9 +91,7 @@ fn an_agent_is_handed_its_session_and_nothing_of_the_gateways_own_work() {
         let session = told["run"]["session"].as_str().unwrap();
         let said = text(&told);
         for part in [
-            format!(
-                "SIGLUM_SESSION_ID={session}TRACEPARENT=SIGLUM_TRACEPARENT=EGG_PIPELINE_ID="
-            ),
+            format!("SIGLUM_SESSION_ID={session}TRACEPARENT=SIGLUM_TRACEPARENT=EGG_PIPELINE_ID="),
             "SIGLUM_ISSUE_NUMBER=42".to_owned(),
             format!("siglum.session.id={session}none"),
         ] {

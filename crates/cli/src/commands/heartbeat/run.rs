@@ -68,7 +68,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if let Some((id, _)) = made {
         access::revoke(&*cx.world()?, ledger.as_mut(), id, &cx.person())?;
     }
-    let tick = answer.map_err(refused)?;
+    let tick = answer.map_err(|error| refused(&error))?;
     let tick = tick
         .body
         .get("id")
@@ -87,8 +87,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn refused(error: EgressError) -> CommandError {
-    match &error {
+fn refused(error: &EgressError) -> CommandError {
+    match error {
         EgressError::Unreachable { .. } => CommandError::failed(error.to_string()).hint(
             "Heartbeats are run by a gateway: `siglum serve --run AGENT --workdir DIR`; `--gateway` says where it is.",
         ),

@@ -195,10 +195,7 @@ fn check(
             definition.name
         );
         let last = told.last.unwrap();
-        let newest = wanted
-            .iter()
-            .filter(|(n, _)| *n == definition.name.as_str())
-            .next_back();
+        let newest = wanted.iter().rfind(|(n, _)| *n == definition.name.as_str());
         assert_eq!(
             Some(&(definition.name.to_string(), last.due)),
             newest,

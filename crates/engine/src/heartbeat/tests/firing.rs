@@ -116,7 +116,7 @@ fn a_delivery_is_tried_again_by_its_name_and_at_last_given_up() {
         .unwrap();
     // The first one takes it and dies; the second one gets it when the time of the first is over.
     first.play(now, |here, ledger| {
-        assert_eq!(take(here, ledger).unwrap().len(), 1)
+        assert_eq!(take(here, ledger).unwrap().len(), 1);
     });
     let mut names = Vec::new();
     second.deliver(now, |_| panic!("it is taken"));

@@ -1,5 +1,6 @@
 //! How heartbeats are kept, changed, and let go.
 
+use siglum_domain::SessionId;
 use siglum_domain::audit::Action;
 use siglum_domain::context::{ContextKey, RouteKey};
 use siglum_domain::heartbeat::TickOutcome;
@@ -34,7 +35,7 @@ fn next(replica: &mut Replica) -> Option<siglum_domain::Timestamp> {
         .next_due
 }
 
-fn audited(replica: &mut Replica, action: Action) -> Vec<String> {
+fn audited(replica: &mut Replica, action: &Action) -> Vec<String> {
     let filter = AuditFilter {
         action: Some(action.as_str().to_owned()),
         ..AuditFilter::default()
@@ -81,7 +82,7 @@ fn a_change_of_where_answers_go_is_recorded() {
     );
     keep(&mut replica, START, &other, Origin::Asked).unwrap();
     keep(&mut replica, START, &other, Origin::Asked).unwrap();
-    let told = audited(&mut replica, Action::HeartbeatChanged);
+    let told = audited(&mut replica, &Action::HeartbeatChanged);
     assert_eq!(told.len(), 2, "what changes nothing is not told: {told:?}");
     assert!(
         told.iter()
@@ -95,7 +96,7 @@ fn the_configuration_says_what_its_heartbeats_are() {
     let (_dir, mut replica) = desk();
     let sync_to = |replica: &mut Replica, all: &[Definition], by: &str| {
         replica.play(at(START), |here, ledger| {
-            sync(here, ledger, all, by).unwrap()
+            sync(here, ledger, all, by).unwrap();
         });
     };
     keep(
@@ -124,7 +125,7 @@ fn the_configuration_says_what_its_heartbeats_are() {
         "{gone:?}"
     );
     replica.play(at(START), |here, ledger| {
-        assert!(pause(here, ledger, &name("h"), Pause::Paused, "ann").unwrap())
+        assert!(pause(here, ledger, &name("h"), Pause::Paused, "ann").unwrap());
     });
     sync_to(&mut replica, &[other], "configuration on a");
     assert_eq!(next(&mut replica), None, "a person paused it");
@@ -186,29 +187,8 @@ fn run(replica: &mut Replica, hours: i64) {
     }
 }
 
-#[test]
-fn old_ticks_go_with_their_sessions_and_what_they_came_to_stays() {
-    let (_dir, mut replica) = desk();
-    keep(
-        &mut replica,
-        START,
-        &defined("h", r#""every":"10m","keep":"1h""#),
-        Origin::Asked,
-    )
-    .unwrap();
-    run(&mut replica, 5);
-    let session = |replica: &mut Replica, n: usize| {
-        replica
-            .ticks("h")
-            .iter()
-            .rev()
-            .nth(n)
-            .unwrap()
-            .session
-            .unwrap()
-    };
-    // A person attached a link to the second one, and the third has what a projection lacks.
-    let (linked, lagging) = (session(&mut replica, 1), session(&mut replica, 2));
+/// Attaches a link to one session, and has a projection lack what is in another one.
+fn pin(replica: &mut Replica, linked: SessionId, lagging: SessionId) {
     replica.play(at(START), |_, ledger| {
         siglum_ledger::write(ledger, siglum_ledger::Durability::Process, |tx| {
             let link = siglum_domain::link::Link::IssueNumber(7);
@@ -232,6 +212,32 @@ fn old_ticks_go_with_their_sessions_and_what_they_came_to_stays() {
         })
         .unwrap();
     });
+}
+
+#[test]
+fn old_ticks_go_with_their_sessions_and_what_they_came_to_stays() {
+    let (_dir, mut replica) = desk();
+    keep(
+        &mut replica,
+        START,
+        &defined("h", r#""every":"10m","keep":"1h""#),
+        Origin::Asked,
+    )
+    .unwrap();
+    run(&mut replica, 5);
+    let session = |replica: &mut Replica, n: usize| {
+        replica
+            .ticks("h")
+            .iter()
+            .rev()
+            .nth(n)
+            .unwrap()
+            .session
+            .unwrap()
+    };
+    // A person attached a link to the second one, and the third has what a projection lacks.
+    let (linked, lagging) = (session(&mut replica, 1), session(&mut replica, 2));
+    pin(&mut replica, linked, lagging);
     let now = at("2026-01-05T05:00:00Z");
     let swept = replica.play(now, |here, ledger| sweep(here, ledger).unwrap());
     assert_eq!(
@@ -257,7 +263,7 @@ fn old_ticks_go_with_their_sessions_and_what_they_came_to_stays() {
         (totals[0].outcome, totals[0].ticks, totals[0].tokens),
         (TickOutcome::Acknowledged, 30, 300)
     );
-    assert_eq!(audited(&mut replica, Action::HeartbeatSwept).len(), 1);
+    assert_eq!(audited(&mut replica, &Action::HeartbeatSwept).len(), 1);
     // When the projection has come on, the rest goes.
     replica.play(now, |_, ledger| {
         siglum_ledger::write(ledger, siglum_ledger::Durability::Process, |tx| {
@@ -277,7 +283,7 @@ fn old_ticks_go_with_their_sessions_and_what_they_came_to_stays() {
     let idle = replica.play(now, |here, ledger| sweep(here, ledger).unwrap());
     assert_eq!(idle, Swept::default());
     assert_eq!(
-        audited(&mut replica, Action::HeartbeatSwept).len(),
+        audited(&mut replica, &Action::HeartbeatSwept).len(),
         2,
         "nothing is told of nothing"
     );
@@ -327,7 +333,7 @@ fn a_silent_heartbeat_can_still_be_asked_about_and_a_removed_one_goes_at_last() 
     assert_eq!(told.last.unwrap().due, at("2026-01-05T01:00:00Z"));
     assert_eq!(told.record.alive_at, Some(at("2026-01-05T01:00:00Z")));
     replica.play(later, |here, ledger| {
-        remove(here, ledger, &name("h"), "ann").unwrap()
+        remove(here, ledger, &name("h"), "ann").unwrap();
     });
     assert!(matches!(
         show(replica.ledger.as_mut(), &name("h")),
