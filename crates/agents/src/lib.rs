@@ -32,7 +32,7 @@ mod transcript;
 pub use hook::{BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced};
 pub use install::{InstallError, InstallState, SettingsError, SettingsFile, SettingsTexts};
 pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
-pub use runs::{Blank, Choosing, Mode, RunSpec, UsageTold, run_spec, runnable};
+pub use runs::{Blank, Choosing, HeadlessSpec, Mode, RunSpec, UsageTold, run_spec, runnable};
 pub use spec::{AGENTS, AgentSpec, find};
 pub use telemetry::{
     Export, TELEMETRY, TelemetryPlan, TelemetrySpec, TelemetryState,

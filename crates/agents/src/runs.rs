@@ -1,5 +1,5 @@
 //! How each agent is run without a terminal: the program that speaks the Agent Client Protocol for it, natively or by its
-//! published adapter, and what differs between them.
+//! published adapter, what differs between them, and the headless mode of its own that does where there is no such program.
 
 /// How one agent is run.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,25 @@ pub struct RunSpec {
     pub names_messages: bool,
     /// The first chunk of a process may be an empty line, which is no word of the model.
     pub blank_first: Blank,
+    /// Its own headless mode, if that is known here.
+    pub headless: Option<HeadlessSpec>,
+}
+
+/// How an agent is run once, without the protocol: it reads its prompt from standard input.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadlessSpec {
+    /// The program.
+    pub program: &'static str,
+    /// What it is started with.
+    pub arguments: &'static [&'static str],
+    /// What it is started with besides where all is allowed.
+    pub allowing: &'static [&'static str],
+    /// What it is started with besides where what it wants to be allowed is refused.
+    pub refusing: &'static [&'static str],
+    /// The option that names the native session to go on with.
+    pub resume: &'static str,
+    /// The option that names the model.
+    pub model: &'static str,
 }
 
 /// The modes of an agent, by what is answered when it wants to be allowed something.
@@ -74,6 +93,7 @@ const PLAIN: RunSpec = RunSpec {
     usage: UsageTold::Turn,
     names_messages: true,
     blank_first: Blank::Never,
+    headless: None,
 };
 
 /// The agents that can be run.
@@ -87,6 +107,20 @@ static RUNS: &[RunSpec] = &[
         modes: Some(Mode {
             asking: "default",
             allowing: "default",
+        }),
+        headless: Some(HeadlessSpec {
+            program: "claude",
+            arguments: &[
+                "-p",
+                "--output-format",
+                "stream-json",
+                "--verbose",
+                "--include-partial-messages",
+            ],
+            allowing: &["--permission-mode", "bypassPermissions"],
+            refusing: &["--permission-mode", "default"],
+            resume: "--resume",
+            model: "--model",
         }),
         ..PLAIN
     },

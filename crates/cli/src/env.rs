@@ -33,6 +33,12 @@ pub fn home() -> PathBuf {
     path("HOME").unwrap_or_else(|| PathBuf::from("/"))
 }
 
+/// The directories in which programs are looked up.
+pub fn programs() -> Vec<PathBuf> {
+    let path = raw("PATH").unwrap_or_default();
+    std::env::split_paths(&path).collect()
+}
+
 /// The git program.
 pub fn git() -> PathBuf {
     path("SIGLUM_GIT").unwrap_or_else(|| PathBuf::from("git"))

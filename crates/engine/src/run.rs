@@ -16,7 +16,7 @@ use siglum_ledger::{
     SessionRecord, Settlement, Statement, Transaction, read, write,
 };
 
-pub use siglum_agents::{Blank, Choosing, RunSpec, UsageTold, run_spec, runnable};
+pub use siglum_agents::{Blank, Choosing, HeadlessSpec, RunSpec, UsageTold, run_spec, runnable};
 
 use crate::links::{self, Change};
 use crate::turn::{self, TurnError};

@@ -14,6 +14,7 @@ use siglum_gateway::HeartbeatSettings;
 use siglum_gateway::{Limits, Origin, RunAgent, RunSettings, ServeError, Settings, Store, Written};
 
 use crate::cx::Cx;
+use crate::env;
 use crate::error::CommandError;
 use crate::heartbeats;
 use crate::platform;
@@ -76,6 +77,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         runs: RunSettings {
             agents: args.run.clone(),
             workdirs: args.workdir.clone(),
+            programs: env::programs(),
             handing: handing::of(cx),
             ..RunSettings::default()
         },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use siglum_domain::observation::Observation;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{InteractionId, Timestamp};
@@ -13,7 +13,7 @@ use siglum_platform::clock::{self, Ids};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::agent::{Agent, AgentError, Heard};
+use super::agent::{Agent, AgentError, Heard, Refused};
 use super::interactions::{Asked, settlement};
 use super::runs::{Control, Place, Slot};
 use super::scribe::Scribe;
@@ -127,22 +127,11 @@ impl Drive {
 
     async fn converse(&mut self) -> Ending {
         let started = &self.running.started;
-        let blocks: Vec<Value> = self
-            .blocks
-            .iter()
-            .map(|text| json!({ "type": "text", "text": text }))
-            .collect();
-        let params = json!({
-            "sessionId": started.native.as_ref().map(|native| native.as_str()),
-            "prompt": blocks,
-            "_meta": { "traceparent": parent(&self.ask, started).to_string() },
-        });
-        let answer = match self.agent.ask("session/prompt", &params) {
+        let parent = parent(&self.ask, started).to_string();
+        let mut answer = match self.agent.prompt(&self.blocks, &parent) {
             Ok(answer) => answer,
             Err(error) => return self.failed(&error),
         };
-        self.agent.turns += 1;
-        let mut answer = Box::pin(answer);
         let mut watch = self.watch();
         let (mut store, mut renew) = (interval(STORE), interval(RENEW));
         store.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -156,12 +145,12 @@ impl Drive {
             tokio::select! {
                 biased;
                 answer = &mut answer => {
-                    while let Ok(heard) = self.agent.heard.try_recv() {
+                    while let Some(heard) = self.agent.heard_more() {
                         self.hear(heard).await;
                     }
                     return self.answered(answer, watch.ending).await;
                 }
-                Some(heard) = self.agent.heard.recv() => {
+                Some(heard) = self.agent.hear() => {
                     watch.heard = Instant::now();
                     self.hear(heard).await;
                     self.tell_events();
@@ -245,9 +234,7 @@ impl Drive {
         if watch.ending.is_some() {
             return;
         }
-        let native = self.record.native.as_ref().map(|native| native.as_str());
-        self.agent
-            .tell("session/cancel", &json!({ "sessionId": native }));
+        self.agent.cancel();
         self.let_go("cancelled").await;
         watch.ending = Some((ending, Instant::now() + STOP));
     }
@@ -391,15 +378,15 @@ impl Drive {
 
     async fn answered(
         &mut self,
-        answer: Result<Value, agent_client_protocol::Error>,
+        answer: Result<Value, Refused>,
         told: Option<(Ending, Instant)>,
     ) -> Ending {
         let told = told.map(|(ending, _)| ending);
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => {
-                self.agent.hear_out().await;
-                let failed = self.agent.failed("session/prompt", &error);
+            Err(refused) => {
+                self.scribe.answered(&refused.answer);
+                let failed = self.agent.refused(&refused).await;
                 let mut ending = told.unwrap_or_else(|| self.failed(&failed));
                 ending.sound = false;
                 return ending;
@@ -526,7 +513,7 @@ impl Drive {
         } = self;
         release(&app, &ask.tenant, hold).await;
         slot.set_active(None);
-        agent.cost = scribe.cost_now();
+        agent.cost_now(scribe.cost_now());
         if keep {
             let warm = app.runs().settings().warm;
             slot.keep(agent, warm);

@@ -1,4 +1,5 @@
-//! The runner: starts headless agents over the Agent Client Protocol, and drives them.
+//! The runner: starts agents without a terminal, over the Agent Client Protocol or by their own headless mode, and drives
+//! them.
 //!
 //! A run is one driven turn of one session. [`start`] finds or makes the session, takes its lease, opens the turn, and
 //! gives a [`Running`], whose events can be read from the start and while they happen. What is told outside carries an id

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::link::Link;
 use siglum_domain::trace::TraceParent;
-use siglum_engine::run::{RunSpec, run_spec};
+use siglum_engine::run::{HeadlessSpec, RunSpec, run_spec};
 
-use super::{Ask, RunSettings, Said, Speaker};
+use super::agent::Opening;
+use super::{Ask, Permissions, RunAgent, RunSettings, Said, Speaker};
 use crate::problem::Problem;
 
 const PARENT: &str = "TRACEPARENT";
@@ -16,10 +17,20 @@ const TRACED: &str = "SIGLUM_TRACEPARENT";
 /// What of a trace may be in the gateway's own environment, and is nobody else's.
 const FOREIGN: [&str; 4] = [PARENT, "TRACESTATE", "BAGGAGE", TRACED];
 
+/// Which way an agent speaks.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Way {
+    /// By the protocol.
+    Protocol,
+    /// By its own headless mode.
+    Headless(&'static HeadlessSpec),
+}
+
 /// How something that is asked is done.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) spec: &'static RunSpec,
+    pub(super) way: Way,
     pub(super) program: PathBuf,
     pub(super) cwd: PathBuf,
     /// What the agent is told, block by block.
@@ -37,13 +48,63 @@ impl Plan {
             );
             return Err(Problem::invalid("agent", rule));
         };
-        let program = agent.program.clone();
+        let (way, program) = way(settings, agent, spec);
+        if matches!(way, Way::Headless(_)) && ask.permissions == Permissions::Ask {
+            let program = program.display();
+            let rule = format!(
+                "`allow` or `refuse`: {program} is run by its own headless mode here, in which it can ask nobody"
+            );
+            return Err(Problem::invalid("permissions", rule));
+        }
         Ok(Self {
             spec,
-            program: program.unwrap_or_else(|| spec.program.into()),
+            way,
+            program,
             cwd: within(settings, ask.cwd.as_deref())?,
             blocks: blocks(&ask.prompt)?,
         })
+    }
+
+    /// What its program is started with.
+    pub(super) fn arguments(&self, opening: &Opening<'_>) -> Vec<OsString> {
+        let Way::Headless(spec) = self.way else {
+            return self.spec.arguments.iter().map(Into::into).collect();
+        };
+        let mode = match opening.permissions {
+            Permissions::Allow => spec.allowing,
+            Permissions::Ask | Permissions::Refuse => spec.refusing,
+        };
+        let fixed = spec.arguments.iter().chain(mode).map(Into::into);
+        // A value of its own option each, so that none can be an option itself.
+        let native = opening.native.map(|id| format!("{}={id}", spec.resume));
+        let model = opening.model.map(|model| format!("{}={model}", spec.model));
+        let chosen = native.into_iter().chain(model).map(Into::into);
+        fixed.chain(chosen).collect()
+    }
+}
+
+/// Which way an agent is run: what the operator's program speaks, else the protocol if what speaks it is there.
+fn way(settings: &RunSettings, agent: &RunAgent, spec: &'static RunSpec) -> (Way, PathBuf) {
+    let is_there = |program: &str| {
+        let mut found = settings.programs.iter().map(|dir| dir.join(program));
+        found.any(|path| path.is_file())
+    };
+    let program = agent.program.clone();
+    let headless = spec.headless.as_ref().filter(|headless| match &program {
+        Some(program) => program
+            .file_stem()
+            .is_some_and(|name| name == headless.program),
+        None => !is_there(spec.program) && is_there(headless.program),
+    });
+    match headless {
+        Some(headless) => (
+            Way::Headless(headless),
+            program.unwrap_or_else(|| headless.program.into()),
+        ),
+        None => (
+            Way::Protocol,
+            program.unwrap_or_else(|| spec.program.into()),
+        ),
     }
 }
 
@@ -133,6 +194,8 @@ pub(super) fn variables(
 
 #[cfg(test)]
 mod tests {
+    use siglum_domain::NativeId;
+
     use super::*;
 
     fn said(role: Speaker, text: &str) -> Said {
@@ -188,6 +251,69 @@ mod tests {
         ] {
             assert!(within(&settings, Some(&real.join(bad))).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_agent_without_the_protocol_is_run_by_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = RunSettings {
+            programs: vec![dir.path().join("none"), dir.path().to_owned()],
+            ..RunSettings::default()
+        };
+        let chosen = |name: &str, program: Option<&str>| {
+            let agent = RunAgent {
+                name: siglum_domain::AgentName::new(name).unwrap(),
+                program: program.map(PathBuf::from),
+            };
+            let (way, program) = way(&settings, &agent, run_spec(name).unwrap());
+            let program = program.to_string_lossy().into_owned();
+            (matches!(way, Way::Headless(_)), program)
+        };
+        let acp = (false, "claude-agent-acp".to_owned());
+        assert_eq!(chosen("claude-code", None), acp, "what is missing is told");
+        std::fs::write(dir.path().join("claude"), "").unwrap();
+        assert_eq!(chosen("claude-code", None), (true, "claude".to_owned()));
+        assert!(!chosen("codex", None).0);
+        std::fs::write(dir.path().join("claude-agent-acp"), "").unwrap();
+        assert_eq!(chosen("claude-code", None), acp);
+        for (program, headless) in [("/opt/claude", true), ("/opt/claude-agent-acp", false)] {
+            let expected = (headless, program.to_owned());
+            assert_eq!(chosen("claude-code", Some(program)), expected);
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_request_is_an_option() {
+        let spec = run_spec("claude-code").unwrap();
+        let plan = Plan {
+            spec,
+            way: Way::Headless(spec.headless.as_ref().unwrap()),
+            program: "claude".into(),
+            cwd: "/".into(),
+            blocks: vec!["--version".to_owned()],
+        };
+        let arguments = |permissions, model: Option<&str>, native: Option<&NativeId>| {
+            let opening = Opening {
+                spec,
+                native,
+                cwd: "/",
+                permissions,
+                model,
+                blocks: &plan.blocks,
+            };
+            let all = plan.arguments(&opening).into_iter();
+            let all: Vec<String> = all.map(|a| a.into_string().unwrap()).collect();
+            all[5..].join(" ")
+        };
+        assert_eq!(
+            arguments(Permissions::Refuse, Some("--dangerous"), None),
+            "--permission-mode default --model=--dangerous"
+        );
+        let native = NativeId::new("n1").unwrap();
+        assert_eq!(
+            arguments(Permissions::Allow, None, Some(&native)),
+            "--permission-mode bypassPermissions --resume=n1"
+        );
     }
 
     #[test]

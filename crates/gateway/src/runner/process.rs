@@ -114,6 +114,14 @@ impl Tail {
         }
     }
 
+    /// A text, and behind it the last of what the process wrote.
+    pub(super) fn after(&self, text: &str) -> String {
+        match self.told() {
+            Some(said) => format!("{text} (it wrote: {said})"),
+            None => text.to_owned(),
+        }
+    }
+
     /// The last of it, in one line.
     pub(super) fn told(&self) -> Option<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,6 +15,8 @@ pub struct RunSettings {
     pub agents: Vec<RunAgent>,
     /// A run works in one of these directories, or within one.
     pub workdirs: Vec<PathBuf>,
+    /// The directories in which programs are looked up.
+    pub programs: Vec<PathBuf>,
     /// What the process of an agent is handed.
     pub handing: Handing,
     /// The longest that a run may take.
@@ -32,6 +34,7 @@ impl Default for RunSettings {
         Self {
             agents: Vec::new(),
             workdirs: Vec::new(),
+            programs: Vec::new(),
             handing: Handing::nothing(),
             wall: Duration::from_hours(6),
             silent: Duration::from_mins(30),
@@ -46,7 +49,8 @@ impl Default for RunSettings {
 pub struct RunAgent {
     /// Its name.
     pub name: AgentName,
-    /// The program that speaks the Agent Client Protocol for it, where it is not to be looked up.
+    /// The program that speaks the Agent Client Protocol for it, or the agent itself if it has a headless mode that is
+    /// known; where it is not to be looked up.
     pub program: Option<PathBuf>,
 }
 

@@ -3,26 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use siglum_domain::context::Keys;
 use siglum_domain::observation::Observation;
 use siglum_domain::trace::{SpanId, TraceId, TraceParent};
 use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
-use siglum_engine::run::{self, Choosing, Found, Wanted, Which};
+use siglum_engine::run::{self, Found, Wanted, Which};
 use siglum_engine::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
 use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
 
-use super::agent::{Agent, AgentError};
+use super::agent::{Agent, AgentError, Opening};
 use super::drive::Drive;
 use super::log::Log;
 use super::past;
-use super::plan::{self, Plan};
+use super::plan::{self, Plan, Way};
 use super::process;
 use super::runs::{Active, Admitted, Place, Slot};
 use super::scribe::Scribe;
-use super::{Ask, IfBusy, Owned, Permissions, Resume, Running, Started, Target, Under, keys};
+use super::{Ask, IfBusy, Owned, Resume, Running, Started, Target, Under, keys};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::wire::NamedBy;
@@ -181,6 +180,9 @@ impl Beginning {
 
     /// Whether the process is used for this run alone.
     fn runs_once(&self) -> bool {
+        if matches!(self.plan.way, Way::Headless(_)) {
+            return true;
+        }
         let isolated = match &self.ask.under {
             Under::Isolated(_) => true,
             Under::Keys(keys) => keys.route.as_str() != keys.context.as_str(),
@@ -193,29 +195,35 @@ impl Beginning {
     async fn agent(&mut self) -> Result<Agent, AgentError> {
         let goes_on = self.ask.resume == Resume::Native || self.ask.if_busy == IfBusy::Steer;
         let native = self.found.native.clone().filter(|_| goes_on);
+        let cwd = self.plan.cwd.to_string_lossy().into_owned();
         if let Some(mut warm) = self.slot.warm() {
-            let id = warm.native().map(|native| native.id.clone());
-            let has = native.is_some() && id == native;
+            let has = native.is_some() && warm.native() == native.as_ref();
             if has && warm.lives() && !self.runs_once() {
-                while warm.heard.try_recv().is_ok() {}
-                self.set_up(&mut warm).await?;
+                warm.again(&self.opening(native.as_ref(), &cwd)).await?;
                 return Ok(warm);
             }
             drop(warm);
             self.over(LaunchEnd::Completed).await;
         }
-        let mut agent = self.launch().await?;
-        let cwd = self.plan.cwd.to_string_lossy().into_owned();
-        match native {
-            Some(native) => agent.reopen(&native, &cwd).await?,
-            None => agent.begin(&cwd).await?,
-        };
-        self.set_up(&mut agent).await?;
+        let opening = self.opening(native.as_ref(), &cwd);
+        let mut agent = self.launch(&opening).await?;
+        agent.open(&opening).await?;
         Ok(agent)
     }
 
+    fn opening<'a>(&'a self, native: Option<&'a NativeId>, cwd: &'a str) -> Opening<'a> {
+        Opening {
+            spec: self.plan.spec,
+            native,
+            cwd,
+            permissions: self.ask.permissions,
+            model: self.ask.model.as_deref(),
+            blocks: &self.plan.blocks,
+        }
+    }
+
     /// Starts the process, which hooks find the session by.
-    async fn launch(&self) -> Result<Agent, AgentError> {
+    async fn launch(&self, opening: &Opening<'_>) -> Result<Agent, AgentError> {
         let session = self.session();
         let not = |text: String| AgentError::new("agent-not-started", text);
         let handing = self.app.runs().settings().handing.clone();
@@ -249,14 +257,14 @@ impl Beginning {
             own,
             self.plan.spec,
         ));
-        let agent = Agent::start(process::Start {
+        let start = process::Start {
             program: &self.plan.program,
-            arguments: self.plan.spec.arguments.iter().map(Into::into).collect(),
+            arguments: self.plan.arguments(opening),
             cwd: &self.plan.cwd,
             variables,
             over: handed.over,
-        });
-        let agent = agent.await?;
+        };
+        let agent = Agent::start(start, self.plan.way).await?;
         if let Some(process) = siglum_platform::process(agent.pid()) {
             let bound = self
                 .app
@@ -272,53 +280,9 @@ impl Beginning {
         Ok(agent)
     }
 
-    /// Has the agent ask as it should, with the model that it should use.
-    async fn set_up(&self, agent: &mut Agent) -> Result<(), AgentError> {
-        let Some(native) = agent.native().cloned() else {
-            return Ok(());
-        };
-        let id = native.id.as_str();
-        if let Some(modes) = self.plan.spec.modes {
-            let mode = match self.ask.permissions {
-                Permissions::Allow => modes.allowing,
-                Permissions::Ask | Permissions::Refuse => modes.asking,
-            };
-            let known = native.opened["modes"]["availableModes"].as_array();
-            let has = |modes: &Vec<Value>| modes.iter().any(|known| known["id"] == mode);
-            // A session that is resumed may leave out what it can do.
-            if known.is_none_or(has) {
-                let params = json!({ "sessionId": id, "modeId": mode });
-                let set = agent.setup("session/set_mode", &params).await;
-                if known.is_some() {
-                    set?;
-                }
-            }
-        }
-        let Some(model) = &self.ask.model else {
-            return Ok(());
-        };
-        let (method, params) = match self.plan.spec.model {
-            Choosing::Option(option) => (
-                "session/set_config_option",
-                json!({ "sessionId": id, "configId": option, "value": model }),
-            ),
-            Choosing::Request => (
-                "session/set_model",
-                json!({ "sessionId": id, "modelId": model }),
-            ),
-            Choosing::Never => {
-                let text = "the model of this agent cannot be chosen";
-                return Err(AgentError::new("invalid-model", text));
-            }
-        };
-        let set = agent.setup(method, &params).await;
-        set.map_err(|error| AgentError::new("invalid-model", error.text))?;
-        Ok(())
-    }
-
     /// Opens the turn, and lets the run go.
     async fn open(self, agent: Agent, hold: Hold, head: u64) -> Result<Running, Problem> {
-        let native = agent.native().map(|native| native.id.clone());
+        let native = agent.native().cloned();
         let native = native.ok_or_else(Problem::internal)?;
         let (session, id) = (self.session(), native.clone());
         let named = self
@@ -446,18 +410,7 @@ impl Beginning {
 
 fn scribe(plan: &Plan, running: &Running, agent: &Agent) -> Scribe {
     let native = running.started.native.as_ref().map(NativeId::to_string);
-    let options = agent
-        .native()
-        .map(|native| native.opened["configOptions"].clone());
-    let of_model = |option: &Value| {
-        let model = option["currentValue"]
-            .as_str()
-            .filter(|_| option["id"] == "model")?;
-        Some(model.to_owned())
-    };
-    let model = options.as_ref().and_then(Value::as_array);
-    let model = model.and_then(|options| options.iter().find_map(of_model));
-    let first = match agent.turns {
+    let first = match agent.turns() {
         0 => plan.spec.blank_first,
         _ => run::Blank::Never,
     };
@@ -466,10 +419,9 @@ fn scribe(plan: &Plan, running: &Running, agent: &Agent) -> Scribe {
         running.started.turn.to_string(),
         native.unwrap_or_default(),
         first,
-        // What it calls its default is no name of a model.
-        model.filter(|model| model != "default"),
+        agent.model(),
     );
-    scribe.cost_before(agent.cost);
+    scribe.cost_before(agent.cost());
     scribe
 }
 

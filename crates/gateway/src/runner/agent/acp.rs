@@ -1,7 +1,7 @@
-//! An agent that runs: its process, the connection to it, and the native session in it.
+//! An agent that speaks the Agent Client Protocol: its process, the connection to it, and the native session in it.
 
 use std::io;
-use std::time::Duration;
+use std::sync::Arc;
 
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent as Peer, Client, Error, Lines, UntypedMessage};
@@ -9,33 +9,23 @@ use futures_util::sink::unfold as sink;
 use futures_util::stream::unfold as stream;
 use serde_json::{Value, json};
 use siglum_domain::NativeId;
+use siglum_engine::run::Choosing;
 use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
-use super::process::{Process, Start, Tail, bounded_line};
+use super::either::{Answer, BEGIN, Heard, Opening, WAITING};
+use super::error::{AgentError, Refused};
+use super::lines::next_message;
+use crate::runner::Permissions;
+use crate::runner::process::{Process, Start, Tail};
 
-/// The longest message of an agent, in bytes.
-const LINE_MOST: usize = 64 << 20;
-/// Messages of an agent that wait to be looked at; then it waits, too.
-const WAITING: usize = 1_024;
-/// How long an agent may take to begin, and to open a native session.
-const BEGIN: Duration = Duration::from_secs(90);
-
-/// What an agent says by itself.
-pub(super) enum Heard {
-    /// Something of the turn, as the protocol has it.
-    Update(Value),
-    /// It wants to be allowed something, and waits.
-    Permission(Value, Box<Responder<Value>>),
-}
-
-/// An agent that runs.
-pub(super) struct Agent {
+/// An agent that speaks the protocol.
+pub(in crate::runner) struct Acp {
     process: Process,
     connection: ConnectionTo<Peer>,
     pub(super) heard: mpsc::Receiver<Heard>,
-    said: std::sync::Arc<Tail>,
+    said: Arc<Tail>,
     /// What it can do, by its own word.
     able: Value,
     native: Option<Native>,
@@ -49,40 +39,18 @@ pub(super) struct Agent {
 
 /// The native session that an agent has open.
 #[derive(Debug, Clone)]
-pub(super) struct Native {
-    pub(super) id: NativeId,
+struct Native {
+    id: NativeId,
     /// What it said when it was opened.
-    pub(super) opened: Value,
+    opened: Value,
 }
 
-/// Why an agent does not do what it should.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{text}")]
-pub(super) struct AgentError {
-    /// A word for programs.
-    pub(super) code: &'static str,
-    pub(super) text: String,
-}
-
-impl AgentError {
-    pub(super) fn new(code: &'static str, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { code, text }
-    }
-}
-
-impl Agent {
+impl Acp {
     /// Starts an agent, and agrees with it on the protocol.
     pub(super) async fn start(start: Start<'_>) -> Result<Self, AgentError> {
         let program = start.program.to_owned();
-        let (process, stdin, stdout) = Process::start(start).map_err(|error| {
-            let code = match error.kind() {
-                io::ErrorKind::NotFound => "agent-not-installed",
-                _ => "agent-not-started",
-            };
-            let text = format!("{} could not be started: {error}", program.display());
-            AgentError::new(code, text)
-        })?;
+        let (process, stdin, stdout) =
+            Process::start(start).map_err(|error| AgentError::not_started(&program, &error))?;
         let said = process.said();
         let (tell, heard) = mpsc::channel(WAITING);
         let (stay, leave) = oneshot::channel();
@@ -114,9 +82,23 @@ impl Agent {
         self.process.pid()
     }
 
-    /// The native session that is open.
-    pub(super) const fn native(&self) -> Option<&Native> {
-        self.native.as_ref()
+    /// What it calls the session that is open.
+    pub(super) fn native(&self) -> Option<&NativeId> {
+        self.native.as_ref().map(|native| &native.id)
+    }
+
+    /// The model of the native session, by its own word.
+    pub(super) fn model(&self) -> Option<String> {
+        let options = self.native.as_ref()?.opened["configOptions"].as_array()?;
+        let of_model = |option: &Value| {
+            let model = option["currentValue"]
+                .as_str()
+                .filter(|_| option["id"] == "model")?;
+            Some(model.to_owned())
+        };
+        let model = options.iter().find_map(of_model);
+        // What it calls its default is no name of a model.
+        model.filter(|model| model != "default")
     }
 
     /// Whether its process is there, as far as that can be told.
@@ -124,12 +106,47 @@ impl Agent {
         !self.heard.is_closed() && siglum_platform::process(self.pid()).is_some()
     }
 
+    /// Opens the native session, and has the agent ask as it should.
+    pub(super) async fn open(&mut self, opening: &Opening<'_>) -> Result<(), AgentError> {
+        match opening.native {
+            Some(native) => self.reopen(native, opening.cwd).await?,
+            None => self.begin(opening.cwd).await?,
+        }
+        self.set_up(opening).await
+    }
+
+    /// The native session goes on in the same process.
+    pub(super) async fn again(&mut self, opening: &Opening<'_>) -> Result<(), AgentError> {
+        while self.heard.try_recv().is_ok() {}
+        self.set_up(opening).await
+    }
+
+    /// Tells it the prompt.
+    pub(super) fn prompt(&mut self, blocks: &[String], parent: &str) -> Result<Answer, AgentError> {
+        let text = |text: &String| json!({ "type": "text", "text": text });
+        let blocks: Vec<Value> = blocks.iter().map(text).collect();
+        let params = json!({
+            "sessionId": self.native().map(NativeId::as_str),
+            "prompt": blocks,
+            "_meta": { "traceparent": parent },
+        });
+        let answer = self.ask("session/prompt", &params)?;
+        self.turns += 1;
+        Ok(Box::pin(async move {
+            answer
+                .await
+                .map_err(|error| Refused::of("session/prompt", &error))
+        }))
+    }
+
+    /// Has it stop.
+    pub(super) fn cancel(&self) {
+        let native = self.native().map(NativeId::as_str);
+        self.tell("session/cancel", &json!({ "sessionId": native }));
+    }
+
     /// Asks for something that is no turn. What the agent says by itself meanwhile is of before, and is dropped.
-    pub(super) async fn setup(
-        &mut self,
-        method: &str,
-        params: &Value,
-    ) -> Result<Value, AgentError> {
+    async fn setup(&mut self, method: &str, params: &Value) -> Result<Value, AgentError> {
         let answer = self.ask(method, params)?;
         let mut answer = std::pin::pin!(tokio::time::timeout(BEGIN, answer));
         loop {
@@ -143,7 +160,7 @@ impl Agent {
                             self.process.hear_out().await;
                             Err(self.failed(method, &error))
                         }
-                        Err(_) => Err(AgentError::new("agent-not-ready", self.with_said(&format!(
+                        Err(_) => Err(AgentError::new("agent-not-ready", self.said.after(&format!(
                             "the agent did not answer `{method}` in {} s", BEGIN.as_secs())))),
                     };
                 }
@@ -155,7 +172,7 @@ impl Agent {
     }
 
     /// Opens a native session of its own.
-    pub(super) async fn begin(&mut self, cwd: &str) -> Result<NativeId, AgentError> {
+    async fn begin(&mut self, cwd: &str) -> Result<(), AgentError> {
         let params = json!({ "cwd": cwd, "mcpServers": [] });
         let opened = self.setup("session/new", &params).await?;
         let told = opened.get("sessionId").and_then(Value::as_str);
@@ -164,20 +181,12 @@ impl Agent {
             let text = "the agent gave its session no id that can be used";
             return Err(AgentError::new("agent-not-ready", text));
         };
-        self.turns = 0;
-        self.native = Some(Native {
-            id: id.clone(),
-            opened,
-        });
-        Ok(id)
+        self.native = Some(Native { id, opened });
+        Ok(())
     }
 
     /// Goes on with a native session that another process had. What the agent says of before is dropped.
-    pub(super) async fn reopen(
-        &mut self,
-        id: &NativeId,
-        cwd: &str,
-    ) -> Result<NativeId, AgentError> {
+    async fn reopen(&mut self, id: &NativeId, cwd: &str) -> Result<(), AgentError> {
         let able = &self.able["agentCapabilities"];
         let method = if able["sessionCapabilities"]["resume"].is_object() {
             "session/resume"
@@ -193,17 +202,13 @@ impl Agent {
         // Some go on under another name.
         let told = opened.get("sessionId").and_then(Value::as_str);
         let now = told.and_then(|id| NativeId::new(id).ok());
-        let now = now.unwrap_or_else(|| id.clone());
-        self.turns = 0;
-        self.native = Some(Native {
-            id: now.clone(),
-            opened,
-        });
-        Ok(now)
+        let id = now.unwrap_or_else(|| id.clone());
+        self.native = Some(Native { id, opened });
+        Ok(())
     }
 
     /// Sends a request; the answer comes when it comes.
-    pub(super) fn ask(
+    fn ask(
         &self,
         method: &str,
         params: &Value,
@@ -214,7 +219,7 @@ impl Agent {
     }
 
     /// Tells the agent something.
-    pub(super) fn tell(&self, method: &str, params: &Value) {
+    fn tell(&self, method: &str, params: &Value) {
         if let Ok(message) = UntypedMessage::new(method, params) {
             // An agent that is gone is found out otherwise.
             let _ = self.connection.send_notification(message);
@@ -228,47 +233,76 @@ impl Agent {
         }
     }
 
-    /// What a refusal of the agent comes to, redacted.
-    pub(super) fn failed(&self, method: &str, error: &Error) -> AgentError {
-        let detail = error.data.as_ref().and_then(|data| {
-            let told = data
-                .get("details")
-                .or_else(|| data.get("message"))
-                .unwrap_or(data);
-            told.as_str().map(|text| format!(": {text}"))
-        });
-        let text = format!(
-            "`{method}`: {}{}",
-            error.message,
-            detail.unwrap_or_default()
-        );
-        let text: String = text.chars().take(600).collect();
-        let text = siglum_domain::redact::Redactor::shared()
-            .redact(&text)
-            .into_string();
-        let code = match method {
-            "session/prompt" if self.lives() => "agent-failed",
-            "session/prompt" => "agent-died",
-            _ => "agent-not-ready",
-        };
-        AgentError::new(code, self.with_said(&text))
+    /// What a refusal of something that is no turn comes to.
+    fn failed(&self, method: &str, error: &Error) -> AgentError {
+        self.refused("agent-not-ready", &Refused::of(method, error))
     }
 
-    fn with_said(&self, text: &str) -> String {
-        match self.said.told() {
-            Some(said) => format!("{text} (it wrote: {said})"),
-            None => text.to_owned(),
+    /// What a refusal comes to, with what the agent wrote last.
+    pub(super) fn refused(&self, code: &'static str, refused: &Refused) -> AgentError {
+        AgentError::new(code, self.said.after(&refused.text))
+    }
+
+    /// Has it ask as it should, with the model that it should use.
+    async fn set_up(&mut self, opening: &Opening<'_>) -> Result<(), AgentError> {
+        self.set_mode(opening).await?;
+        match opening.model {
+            Some(model) => self.set_model(opening.spec.model, model).await,
+            None => Ok(()),
         }
+    }
+
+    async fn set_mode(&mut self, opening: &Opening<'_>) -> Result<(), AgentError> {
+        let Some((native, modes)) = self.native.clone().zip(opening.spec.modes) else {
+            return Ok(());
+        };
+        let mode = match opening.permissions {
+            Permissions::Allow => modes.allowing,
+            Permissions::Ask | Permissions::Refuse => modes.asking,
+        };
+        let known = native.opened["modes"]["availableModes"].as_array();
+        let has = |modes: &Vec<Value>| modes.iter().any(|known| known["id"] == mode);
+        if !known.is_none_or(has) {
+            return Ok(());
+        }
+        let params = json!({ "sessionId": native.id.as_str(), "modeId": mode });
+        let set = self.setup("session/set_mode", &params).await;
+        // A session that is resumed may leave out what it can do.
+        match known {
+            Some(_) => set.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    async fn set_model(&mut self, choosing: Choosing, model: &str) -> Result<(), AgentError> {
+        let id = self.native().map(NativeId::as_str);
+        let (method, params) = match choosing {
+            Choosing::Option(option) => (
+                "session/set_config_option",
+                json!({ "sessionId": id, "configId": option, "value": model }),
+            ),
+            Choosing::Request => (
+                "session/set_model",
+                json!({ "sessionId": id, "modelId": model }),
+            ),
+            Choosing::Never => {
+                let text = "the model of this agent cannot be chosen";
+                return Err(AgentError::new("invalid-model", text));
+            }
+        };
+        let set = self.setup(method, &params).await;
+        set.map_err(|error| AgentError::new("invalid-model", error.text))?;
+        Ok(())
     }
 }
 
 /// What is answered to a permission request of a run that was cancelled.
-pub(super) fn cancelled() -> Value {
+pub(in crate::runner) fn cancelled() -> Value {
     json!({ "outcome": { "outcome": "cancelled" } })
 }
 
 /// What is answered to one for which something was chosen.
-pub(super) fn selected(option: &str) -> Value {
+pub(in crate::runner) fn selected(option: &str) -> Value {
     json!({ "outcome": { "outcome": "selected", "optionId": option } })
 }
 
@@ -276,7 +310,7 @@ pub(super) fn selected(option: &str) -> Value {
 async fn connect(
     stdin: ChildStdin,
     stdout: ChildStdout,
-    tail: std::sync::Arc<Tail>,
+    tail: Arc<Tail>,
     tell: mpsc::Sender<Heard>,
     connected: oneshot::Sender<ConnectionTo<Peer>>,
     leave: oneshot::Receiver<()>,
@@ -327,26 +361,5 @@ async fn connect(
         .await;
     if let Err(error) = ended {
         tracing::debug!("the connection to an agent ended: {}", error.message);
-    }
-}
-
-/// The next line that may be a message; programs write other things there, too.
-async fn next_message(
-    from: &mut BufReader<ChildStdout>,
-    tail: &Tail,
-) -> Option<io::Result<String>> {
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match bounded_line(from, &mut line, LINE_MOST).await {
-            Ok(true) => {}
-            Ok(false) => return None,
-            Err(error) => return Some(Err(error)),
-        }
-        let text = String::from_utf8_lossy(&line);
-        if text.trim_start().starts_with('{') {
-            return Some(Ok(text.into_owned()));
-        }
-        tail.take(&text);
     }
 }

@@ -1,0 +1,195 @@
+//! An agent, whichever way it speaks.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use agent_client_protocol::v1::Responder;
+use serde_json::Value;
+use siglum_domain::NativeId;
+use siglum_engine::run::RunSpec;
+use tokio::sync::mpsc;
+
+use super::acp::Acp;
+use super::error::{AgentError, Refused};
+use super::headless::Headless;
+use crate::runner::Permissions;
+use crate::runner::plan::Way;
+use crate::runner::process::Start;
+
+/// Messages of an agent that wait to be looked at; then it waits, too.
+pub(super) const WAITING: usize = 1_024;
+/// How long an agent may take to begin, and to open a native session.
+pub(super) const BEGIN: Duration = Duration::from_secs(90);
+
+/// What an agent says by itself.
+pub(in crate::runner) enum Heard {
+    /// Something of the turn, as the protocol has it.
+    Update(Value),
+    /// It wants to be allowed something, and waits.
+    Permission(Value, Box<Responder<Value>>),
+}
+
+/// What comes of a prompt, in the end.
+pub(in crate::runner) type Answer = Pin<Box<dyn Future<Output = Result<Value, Refused>> + Send>>;
+
+/// How an agent begins.
+pub(in crate::runner) struct Opening<'a> {
+    pub(in crate::runner) spec: &'static RunSpec,
+    /// The native session that it goes on with.
+    pub(in crate::runner) native: Option<&'a NativeId>,
+    pub(in crate::runner) cwd: &'a str,
+    pub(in crate::runner) permissions: Permissions,
+    pub(in crate::runner) model: Option<&'a str>,
+    /// What it is told, for one that is told so as it begins.
+    pub(in crate::runner) blocks: &'a [String],
+}
+
+/// An agent that runs.
+pub(in crate::runner) enum Agent {
+    /// It speaks the protocol.
+    Acp(Box<Acp>),
+    /// It is run once, by its own headless mode.
+    Headless(Box<Headless>),
+}
+
+impl Agent {
+    /// Starts the process of an agent.
+    pub(in crate::runner) async fn start(start: Start<'_>, way: Way) -> Result<Self, AgentError> {
+        match way {
+            Way::Protocol => Ok(Self::Acp(Box::new(Acp::start(start).await?))),
+            Way::Headless(_) => Ok(Self::Headless(Box::new(Headless::start(start)?))),
+        }
+    }
+
+    /// Opens its native session; one that names it when it has its prompt is told that.
+    pub(in crate::runner) async fn open(
+        &mut self,
+        opening: &Opening<'_>,
+    ) -> Result<(), AgentError> {
+        match self {
+            Self::Acp(agent) => agent.open(opening).await,
+            Self::Headless(agent) => agent.open(opening).await,
+        }
+    }
+
+    /// Its native session goes on in the same process. What it said meanwhile is dropped.
+    pub(in crate::runner) async fn again(
+        &mut self,
+        opening: &Opening<'_>,
+    ) -> Result<(), AgentError> {
+        match self {
+            Self::Acp(agent) => agent.again(opening).await,
+            Self::Headless(_) => {
+                let text = "this agent is run anew for each prompt";
+                Err(AgentError::new("agent-not-ready", text))
+            }
+        }
+    }
+
+    pub(in crate::runner) const fn pid(&self) -> u32 {
+        match self {
+            Self::Acp(agent) => agent.pid(),
+            Self::Headless(agent) => agent.pid(),
+        }
+    }
+
+    /// What it calls the session that it has open.
+    pub(in crate::runner) fn native(&self) -> Option<&NativeId> {
+        match self {
+            Self::Acp(agent) => agent.native(),
+            Self::Headless(agent) => agent.native(),
+        }
+    }
+
+    /// The model of that session, by its own word.
+    pub(in crate::runner) fn model(&self) -> Option<String> {
+        match self {
+            Self::Acp(agent) => agent.model(),
+            Self::Headless(agent) => agent.model(),
+        }
+    }
+
+    /// Whether its process is there, as far as that can be told.
+    pub(in crate::runner) fn lives(&self) -> bool {
+        match self {
+            Self::Acp(agent) => agent.lives(),
+            Self::Headless(agent) => agent.lives(),
+        }
+    }
+
+    /// How often it was asked something in this process.
+    pub(in crate::runner) const fn turns(&self) -> u32 {
+        match self {
+            Self::Acp(agent) => agent.turns,
+            Self::Headless(_) => 0,
+        }
+    }
+
+    /// What it says that its process cost by now, in billionths of a dollar.
+    pub(in crate::runner) const fn cost(&self) -> u64 {
+        match self {
+            Self::Acp(agent) => agent.cost,
+            Self::Headless(_) => 0,
+        }
+    }
+
+    /// Keeps in mind what its process cost by now.
+    pub(in crate::runner) const fn cost_now(&mut self, cost: u64) {
+        if let Self::Acp(agent) = self {
+            agent.cost = cost;
+        }
+    }
+
+    /// What it says next by itself.
+    pub(in crate::runner) async fn hear(&mut self) -> Option<Heard> {
+        self.heard().recv().await
+    }
+
+    /// What it said, and nobody looked at yet.
+    pub(in crate::runner) fn heard_more(&mut self) -> Option<Heard> {
+        self.heard().try_recv().ok()
+    }
+
+    const fn heard(&mut self) -> &mut mpsc::Receiver<Heard> {
+        match self {
+            Self::Acp(agent) => &mut agent.heard,
+            Self::Headless(agent) => &mut agent.heard,
+        }
+    }
+
+    /// Tells it the prompt; the answer comes when it comes.
+    pub(in crate::runner) fn prompt(
+        &mut self,
+        blocks: &[String],
+        parent: &str,
+    ) -> Result<Answer, AgentError> {
+        match self {
+            Self::Acp(agent) => agent.prompt(blocks, parent),
+            Self::Headless(agent) => agent.answer(),
+        }
+    }
+
+    /// Has it stop.
+    pub(in crate::runner) fn cancel(&self) {
+        match self {
+            Self::Acp(agent) => agent.cancel(),
+            Self::Headless(agent) => agent.cancel(),
+        }
+    }
+
+    /// What the refusal of a prompt comes to, with its last words.
+    pub(in crate::runner) async fn refused(&mut self, refused: &Refused) -> AgentError {
+        match self {
+            Self::Acp(agent) => {
+                agent.hear_out().await;
+                let code = if agent.lives() {
+                    "agent-failed"
+                } else {
+                    "agent-died"
+                };
+                agent.refused(code, refused)
+            }
+            Self::Headless(agent) => agent.refused("agent-died", refused).await,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Why an agent does not do what it should.
+
+use std::io;
+use std::path::Path;
+
+use agent_client_protocol::Error;
+use serde_json::Value;
+use siglum_domain::redact::Redactor;
+
+/// What of a refusal is told, in characters.
+const TOLD_MOST: usize = 600;
+
+/// Why an agent does not do what it should.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{text}")]
+pub(in crate::runner) struct AgentError {
+    /// A word for programs.
+    pub(in crate::runner) code: &'static str,
+    pub(in crate::runner) text: String,
+}
+
+impl AgentError {
+    pub(in crate::runner) fn new(code: &'static str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { code, text }
+    }
+
+    /// Its program could not be started.
+    pub(super) fn not_started(program: &Path, error: &io::Error) -> Self {
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => "agent-not-installed",
+            _ => "agent-not-started",
+        };
+        let text = format!("{} could not be started: {error}", program.display());
+        Self::new(code, text)
+    }
+}
+
+/// What an agent answers to a prompt that it does not bring to its stop.
+#[derive(Debug, Clone)]
+pub(in crate::runner) struct Refused {
+    /// Why, redacted.
+    pub(super) text: String,
+    /// A word for programs, where more is known than that it refused.
+    pub(super) code: Option<&'static str>,
+    /// What it used all the same, as an answer has it.
+    pub(in crate::runner) answer: Value,
+}
+
+impl Refused {
+    pub(super) fn new(text: &str) -> Self {
+        let text: String = text.chars().take(TOLD_MOST).collect();
+        Self {
+            text: Redactor::shared().redact(&text).into_string(),
+            code: None,
+            answer: Value::Null,
+        }
+    }
+
+    /// What an error of the protocol comes to.
+    pub(super) fn of(method: &str, error: &Error) -> Self {
+        let detail = error.data.as_ref().and_then(|data| {
+            let told = data
+                .get("details")
+                .or_else(|| data.get("message"))
+                .unwrap_or(data);
+            told.as_str().map(|text| format!(": {text}"))
+        });
+        let detail = detail.unwrap_or_default();
+        Self::new(&format!("`{method}`: {}{detail}", error.message))
+    }
+}
