@@ -41,8 +41,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         (Some("record"), [_]) => script("record.py", rest),
         (Some("acp"), [_, _, ..]) => script("acp_client.py", rest),
         (Some("record-acp"), [_]) => script("record_acp.py", rest),
+        (Some("record-headless"), [_]) => script("record_headless.py", rest),
         _ => Err(Failure::Usage(
-            "lab install, path, run AGENT STEP…, record DIR, acp AGENT STEP… or record-acp DIR"
+            "lab install, path, run AGENT STEP…, record DIR, acp AGENT STEP…, record-acp DIR or record-headless DIR"
                 .to_owned(),
         )),
     }

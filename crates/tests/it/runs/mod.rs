@@ -2,5 +2,6 @@
 //! (`acp_agent.py`); what is said over HTTP is the matter of [`messages`](crate::messages).
 
 mod going_on;
+mod headless;
 mod hooks;
 mod processes;

@@ -6,7 +6,7 @@ use crate::gateway::server::{Gateway, on_a_file};
 use crate::harness::until;
 use crate::messages::played::{AGENT, arguments, lines, send, serve, text, to};
 
-fn lives(pid: &str) -> bool {
+pub(super) fn lives(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
         .rsplit(')')

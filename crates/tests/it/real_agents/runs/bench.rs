@@ -72,6 +72,15 @@ impl Drop for Bench {
 impl Bench {
     /// A fresh one, or nothing where real agents are not to be driven.
     pub(super) fn open(agents: &[Agent], hooks: Hooks) -> Option<Self> {
+        Self::finding(agents, hooks, SPEAKING)
+    }
+
+    /// The same, where none of the programs that speak the protocol is installed, but the agents themselves are.
+    pub(super) fn headless(agents: &[Agent], hooks: Hooks) -> Option<Self> {
+        Self::finding(agents, hooks, THEMSELVES)
+    }
+
+    fn finding(agents: &[Agent], hooks: Hooks, programs: &[(&str, &str)]) -> Option<Self> {
         let lab = match hooks {
             Hooks::Installed => Lab::open_for(agents)?,
             Hooks::None => {
@@ -88,7 +97,7 @@ impl Bench {
         );
         lab.siglum(&["otel", "add", "phoenix", &to, "--header", &header]);
         lab.siglum(&["otel", "add", "sink", &sink.url]);
-        programs_on_path(&lab);
+        on_path(&lab, programs);
         let token = lab.siglum(&["token", "create"]).trim().to_owned();
         let (serving, address) = serve(&lab, agents);
         Some(Self {
@@ -244,18 +253,24 @@ pub(super) fn is_first(span: &Value) -> bool {
     *kind == "invoke_agent" && span["attributes"]["siglum.agent.id"].is_null()
 }
 
-/// Puts what speaks the protocol where the gateway looks for it, by the names that the published packages give.
-fn programs_on_path(lab: &Lab) {
+/// What speaks the protocol, by the names that the published packages give, and which program of the lab it is.
+const SPEAKING: &[(&str, &str)] = &[
+    ("claude-agent-acp", "SIGLUM_LAB_CLAUDE_ACP"),
+    ("codex-acp", "SIGLUM_LAB_CODEX_ACP"),
+    ("gemini", "SIGLUM_LAB_GEMINI"),
+    ("opencode", "SIGLUM_LAB_OPENCODE"),
+    ("pi-acp", "SIGLUM_LAB_PI_ACP"),
+    ("pi", "SIGLUM_LAB_PI"),
+];
+
+/// Agents that have a headless mode of their own which is known.
+const THEMSELVES: &[(&str, &str)] = &[("claude", "SIGLUM_LAB_CLAUDE")];
+
+/// Puts programs where the gateway looks for them.
+fn on_path(lab: &Lab, programs: &[(&str, &str)]) {
     let dir = lab.beside("path");
     fs::create_dir(&dir).expect("a directory");
-    for (program, variable) in [
-        ("claude-agent-acp", "SIGLUM_LAB_CLAUDE_ACP"),
-        ("codex-acp", "SIGLUM_LAB_CODEX_ACP"),
-        ("gemini", "SIGLUM_LAB_GEMINI"),
-        ("opencode", "SIGLUM_LAB_OPENCODE"),
-        ("pi-acp", "SIGLUM_LAB_PI_ACP"),
-        ("pi", "SIGLUM_LAB_PI"),
-    ] {
+    for (program, variable) in programs {
         symlink(programs::path(variable), dir.join(program)).expect("a link");
     }
 }
