@@ -67,13 +67,14 @@ fn what_a_headless_agent_does_is_told_and_stored() {
         let deltas = told.iter().filter(|e| e.0 == "text");
         let words: String = deltas.filter_map(|e| e.2["delta"].as_str()).collect();
         assert_eq!(words, "Hello thereDone.");
+        let end = &end["end"];
         assert_eq!(
             (&end["status"], &end["text"]),
             (&json!("done"), &json!("Done."))
         );
-        assert_eq!(end["usage"]["input_tokens"], 300, "{end}");
+        assert_eq!(end["usage"]["tokens"]["input"], 300, "{end}");
         assert_eq!(end["usage"]["model"], "played-1", "{end}");
-        for kind in ["prompt", "tool_started", "tool_ended", "turn_ended"] {
+        for kind in ["prompt", "tool_started", "tool_ended", "stopped"] {
             let count = format!("SELECT count(*) FROM observations WHERE kind = '{kind}'");
             assert_eq!(store.sql(&count), "1", "{kind}");
         }

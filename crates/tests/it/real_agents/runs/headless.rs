@@ -64,3 +64,26 @@ fn what_nobody_named_is_called_as_the_agent_calls_it() {
     let refused = bench.send(&[], &asking);
     assert_eq!((refused.status, refused.code()), (400, "invalid-field"));
 }
+
+/// Its process ends in the middle of what it does; what it said is kept, and it goes on where it was.
+#[test]
+fn what_is_steered_goes_on_in_the_same_native_session() {
+    let Some(bench) = Bench::headless(&[Agent::Claude], Hooks::Installed) else {
+        return;
+    };
+    let name = fresh("steered");
+    let first = bench.beside(bench.body(Agent::Claude, Some(&name), "slow"));
+    bench.under_way("slow.txt");
+    let mut body = bench.body(Agent::Claude, Some(&name), "say");
+    body["if_busy"] = json!("steer");
+    let second = bench.done(&body);
+    let first = first.join().expect("it ends");
+    assert_eq!(first.status_of_run(), "cancelled", "{first:#?}");
+    assert_eq!(first.run("native_id"), second.run("native_id"));
+    assert_eq!(first.run("session"), second.run("session"));
+    bench.is_everywhere(&second, &name);
+    let requests = bench.lab.model.requests();
+    let newest = requests.iter().rfind(|r| r["why"] == "turn");
+    let events = newest.and_then(|r| r["events"].as_u64());
+    assert!(events > Some(1), "it is told what was before: {newest:?}");
+}
