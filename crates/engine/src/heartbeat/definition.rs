@@ -12,6 +12,7 @@ use siglum_domain::link::Link;
 use siglum_domain::redact::Redactor;
 use siglum_egress::{Address, Plain};
 
+use super::arguments::Takes;
 use super::form::{Form, FormError};
 use super::schedule::{Hours, Schedule, interval, zone};
 
@@ -133,6 +134,8 @@ pub struct Definition {
     pub links: Vec<Link>,
     /// Where answers go.
     pub target: Target,
+    /// What the webhook or the command takes.
+    pub takes: Option<Takes>,
     /// An answer that is only this is not delivered.
     pub acknowledge: String,
     /// How much a tick may use.
@@ -151,6 +154,8 @@ impl Definition {
     pub fn of(name: HeartbeatName, form: Form) -> Result<Self, FormError> {
         let given = form.agent.as_deref().unwrap_or_default();
         let agent = AgentName::new(given).map_err(|e| FormError::new("agent", e.rule))?;
+        let target = target(&form)?;
+        let takes = form.schema.as_ref().map(|s| Takes::of(s, &target));
         Ok(Self {
             schedule: schedule(&form)?,
             route: route(&name, &form)?,
@@ -170,7 +175,8 @@ impl Definition {
                 }
             },
             links: links(&form)?,
-            target: target(&form)?,
+            takes: takes.transpose()?,
+            target,
             acknowledge: word("acknowledge", form.acknowledge.as_deref(), 100)?
                 .unwrap_or_else(|| ACKNOWLEDGE.to_owned()),
             limits: limits(&form)?,
@@ -385,7 +391,7 @@ fn word(field: &str, text: Option<&str>, most: usize) -> Result<Option<String>, 
     Ok(Some(text.to_owned()))
 }
 
-fn no_secret(field: &str, text: &str) -> Result<(), FormError> {
+pub(super) fn no_secret(field: &str, text: &str) -> Result<(), FormError> {
     match Redactor::shared().redact_cow(text) {
         Cow::Borrowed(_) => Ok(()),
         Cow::Owned(_) => Err(FormError::new(field, "text without a secret in it")),

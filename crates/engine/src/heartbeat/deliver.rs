@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use siglum_domain::context::RouteKey;
 use siglum_domain::heartbeat::TickOutcome;
 use siglum_ledger::{Durability, Ledger, LedgerError, TickRecord, write};
 
+use super::arguments::arguments;
 use super::fire::{add, tick_name, told};
 use super::keep::{definition, later};
 use super::{Definition, Target};
@@ -35,6 +37,8 @@ pub struct Parcel {
     pub route: RouteKey,
     /// What it says, redacted.
     pub text: String,
+    /// What its receiver gets of what the tick is known by; nothing where it does not say what it takes.
+    pub arguments: Option<Map<String, Value>>,
 }
 
 /// Why something was not delivered.
@@ -58,7 +62,13 @@ pub fn take(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<Vec<Parcel>, Led
             tick.retry_at = Some(later(now, WORKING));
             let known = tx.heartbeat(&tick.heartbeat)?;
             let known = known.map(|record| definition(&record)).transpose();
-            let Ok(Some(Definition { target, route, .. })) = known else {
+            let Ok(Some(Definition {
+                target,
+                takes,
+                route,
+                ..
+            })) = known
+            else {
                 tick.outcome = TickOutcome::Undelivered;
                 tick.reason = Some("its heartbeat is not there any more".to_owned());
                 (tick.owed, tick.retry_at) = (None, None);
@@ -67,9 +77,11 @@ pub fn take(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<Vec<Parcel>, Led
                 continue;
             };
             tx.set_tick(&tick)?;
+            let given = takes.map(|takes| arguments(tx, &takes, &route, &tick));
             parcels.push(Parcel {
                 id: tick_name(&tick.heartbeat, tick.due),
                 text: tick.owed.clone().unwrap_or_default(),
+                arguments: given.transpose()?,
                 target,
                 route,
                 tick,

@@ -59,6 +59,9 @@ pub struct Form {
     /// The route key of the conversation that answers are said in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The JSON schema of what the webhook or the command takes: of what the run is known by it gets what this declares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
     /// An answer that is only this is not delivered; `HEARTBEAT_OK` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledge: Option<String>,

@@ -5,6 +5,7 @@
 //! told as interrupted, and never run again.
 
 mod answer;
+mod arguments;
 mod definition;
 mod deliver;
 mod error;
@@ -18,18 +19,20 @@ mod send;
 mod sweep;
 
 pub use answer::{is_acknowledged, read};
+pub use arguments::Takes;
 pub use definition::{Definition, Isolation, Permission, Prompt, Target, TickLimits, converged};
 pub use deliver::{Parcel, Undelivered, settle, take};
 pub use error::HeartbeatError;
 pub use fire::{
     Claimed, Ended, HOLD, Held, Used, ask, began, bury, claim, end, hold, is_due, tick_name,
+    tick_turn,
 };
 pub use form::{Form, FormError};
 pub use json::{HeartbeatJson, TickJson, TotalJson};
 pub use keep::{Origin, Pause, definition, pause, put, remove, sync};
 pub use overview::{Overview, list, show, ticks};
 pub use schedule::Schedule;
-pub use send::{document, to_session, to_webhook};
+pub use send::{document, input, to_session, to_webhook};
 pub use sweep::{BY, SWEPT_MOST, Swept, sweep};
 
 #[cfg(test)]

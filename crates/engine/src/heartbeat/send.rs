@@ -19,10 +19,11 @@ const TIMEOUTS: Timeouts = Timeouts {
     whole: Duration::from_secs(30),
 };
 
-/// What is delivered, as a document. The route says where it belongs; no key of a context is in it.
+/// What is delivered, as a document. The route says where it belongs. Of what else the run is known by, `arguments` has
+/// what the receiver's schema declares, where it has one.
 #[must_use]
 pub fn document(parcel: &Parcel) -> Value {
-    json!({
+    let mut document = json!({
         "schema": "siglum.heartbeat.tick/1",
         "id": parcel.id,
         "heartbeat": parcel.tick.heartbeat.as_str(),
@@ -30,7 +31,20 @@ pub fn document(parcel: &Parcel) -> Value {
         "due": parcel.tick.due.to_string(),
         "session": parcel.tick.session.map(|s| s.to_string()),
         "text": parcel.text,
-    })
+    });
+    if let Some(arguments) = &parcel.arguments {
+        document["arguments"] = Value::Object(arguments.clone());
+    }
+    document
+}
+
+/// What a command reads: the document where it says what it takes, and else what is said.
+#[must_use]
+pub fn input(parcel: &Parcel) -> String {
+    match parcel.arguments {
+        Some(_) => format!("{}\n", document(parcel)),
+        None => parcel.text.clone(),
+    }
 }
 
 /// Hands it over to a webhook.

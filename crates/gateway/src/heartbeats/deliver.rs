@@ -120,7 +120,7 @@ async fn command(app: &App, tenant: &Tenant, parcel: &Parcel) -> Result<(), Unde
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read has what it wants.
-            let _ = stdin.write_all(parcel.text.as_bytes()).await;
+            let _ = stdin.write_all(heartbeat::input(parcel).as_bytes()).await;
         }
         child.wait().await
     };

@@ -10,6 +10,7 @@ use siglum_engine::Here;
 use siglum_engine::context::{self, ContextError, Ran, Resolve, Want};
 use siglum_engine::heartbeat::{
     self, BY, Claimed, Definition, Ended, HeartbeatError, Isolation, Permission, Used, tick_name,
+    tick_turn,
 };
 use siglum_ledger::{ContextTurnKind, Ledger, TickRecord, read};
 
@@ -74,7 +75,7 @@ pub(super) async fn run(app: App, tenant: Tenant, claimed: Claimed) {
         Ended::Skipped(_) => "skipped",
         Ended::Failed { .. } => "failed",
     };
-    let turn = turn_of(&claimed);
+    let turn = tick_turn(&claimed.definition.name, claimed.tick.due);
     let noted = app.ledgers().write(&tenant, move |here, ledger| {
         let tick = heartbeat::end(here, ledger, &claimed, &ended, used)?;
         if let Some(keys) = &keys {
@@ -111,13 +112,6 @@ fn told_to_route(
         Err(ContextError::Invalid { .. }) => context::after_turn(here, ledger, keys, &ran(None)),
         other => other,
     }
-}
-
-/// What the turn of a tick is called.
-fn turn_of(claimed: &Claimed) -> TurnKey {
-    let name = tick_name(&claimed.definition.name, claimed.tick.due);
-    let key = TurnKey::new(format!("tick:{name}"));
-    key.expect("because the name of a heartbeat and a time keep to the grammar")
 }
 
 /// Done when the tick is not held any more.
@@ -257,7 +251,7 @@ async fn resolved(
     claimed: &Claimed,
 ) -> Result<(Keys, SessionId), Problem> {
     let definition = &claimed.definition;
-    let run = turn_of(claimed);
+    let run = tick_turn(&claimed.definition.name, claimed.tick.due);
     let want = match definition.isolation {
         Isolation::Isolated => Want::Isolated { cause: Cause::Tick },
         Isolation::Shared => Want::Shared,
@@ -319,7 +313,7 @@ fn asked(
             Permission::Ask => Permissions::Ask,
         },
         traced: None,
-        key: turn_of(claimed),
+        key: tick_turn(&claimed.definition.name, claimed.tick.due),
         by: BY.to_owned(),
         owned: Owned::BySession,
         environment: Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use siglum_domain::TurnId;
 use siglum_domain::fold::Entry;
-use siglum_domain::observation::{Fact, Outcome, Role, event};
+use siglum_domain::observation::{Fact, Outcome, Role, Source, event};
 
 use crate::wire::{PastMessage, RoleTold, outcome_word};
 
@@ -42,9 +42,12 @@ impl Talk {
         for entry in entries {
             let key = (entry.observation.event.as_str(), entry.turn);
             match &entry.observation.fact {
-                Fact::Prompt { text, synthetic } if !*synthetic && seen.insert(key) => {
+                Fact::Prompt { text, synthetic } => {
+                    let Some(role) = asks(entry, *synthetic).filter(|_| seen.insert(key)) else {
+                        continue;
+                    };
                     let text = Part::Text(text.text().unwrap_or_default().to_owned());
-                    talk.push(Self::begun(entry, RoleTold::User, talk.len(), vec![text]));
+                    talk.push(Self::begun(entry, role, talk.len(), vec![text]));
                 }
                 Fact::Message {
                     role: Role::Assistant,
@@ -94,6 +97,15 @@ impl Talk {
             at: entry.observation.at.to_string(),
             parts,
         }
+    }
+}
+
+/// Who asks. What is asked in nobody's name is told where a driver says it; what an agent tells itself is not.
+fn asks(entry: &Entry, synthetic: bool) -> Option<RoleTold> {
+    match (synthetic, entry.observation.source) {
+        (false, _) => Some(RoleTold::User),
+        (true, Source::Api) => Some(RoleTold::System),
+        (true, _) => None,
     }
 }
 
@@ -245,6 +257,7 @@ mod tests {
             (1, Event::stop("p1")),
             (2, Event::prompt("p2", "again")),
             (2, Event::message("m3", "done")),
+            (3, Event::prompt("p3", "by nobody").synthetic()),
         ]));
         let said: Vec<_> = plain(&talk)
             .into_iter()
@@ -257,6 +270,7 @@ mod tests {
                 (RoleTold::Assistant, "first\n\nthen".to_owned()),
                 (RoleTold::User, "again".to_owned()),
                 (RoleTold::Assistant, "done".to_owned()),
+                (RoleTold::System, "by nobody".to_owned()),
             ]
         );
         let ui = ui_messages(&talk);
@@ -276,5 +290,9 @@ mod tests {
         assert_eq!(ui[1]["parts"][1]["input"]["path"], "a");
         assert_eq!(ui[1]["parts"][2]["input"], "plain");
         assert_eq!(talk[2].first, 9);
+        assert_eq!(ui[4]["role"], "system");
+        let mut own = entries(vec![(1, Event::prompt("p1", "to itself").synthetic())]);
+        own[0].observation.source = Source::Transcript;
+        assert_eq!(Talk::of(&own), []);
     }
 }

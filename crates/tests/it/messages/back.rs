@@ -16,7 +16,7 @@ fn t25_whoever_goes_back_stays_in_the_conversation() {
         let (route, context) = (&first["run"]["route_key"], &first["run"]["context_key"]);
         assert_eq!(route, context, "an ordinary run has both keys equal");
         let back = json!({
-            "route_key": route, "agent": AGENT, "run": "back", "session_id": "S1",
+            "route_key": route, "agent": AGENT, "run": "back", "conversation_id": "S1",
             "cause": "rewind", "anchor": { "turn": "m1" },
         });
         let back = launcher.post("/v1/contexts/resolve", &back).is(200);
@@ -49,7 +49,7 @@ fn t25_its_trace_points_to_the_turn_that_it_goes_on_from() {
         let first = send(&launcher, &keyed("one", "m1"));
         send(&launcher, &keyed("two", "m2"));
         let back = json!({
-            "route_key": first["run"]["route_key"], "agent": AGENT, "run": "back", "session_id": "S1",
+            "route_key": first["run"]["route_key"], "agent": AGENT, "run": "back", "conversation_id": "S1",
             "cause": "rewind", "anchor": { "turn": "m1" },
         });
         launcher.post("/v1/contexts/resolve", &back).is(200);

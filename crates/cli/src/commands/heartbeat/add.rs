@@ -1,7 +1,7 @@
 //! `siglum heartbeat add`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use siglum_domain::heartbeat::HeartbeatName;
@@ -78,6 +78,9 @@ pub struct Args {
     /// The route key of the conversation that answers are said in
     #[arg(long, value_name = "KEY")]
     session: Option<String>,
+    /// A file with the JSON schema of what the webhook takes: of what the run is known by it gets what this declares
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
     /// An answer that is only this is not delivered; without this, HEARTBEAT_OK
     #[arg(long, value_name = "TEXT")]
     acknowledge: Option<String>,
@@ -126,6 +129,7 @@ impl Args {
             target: self.target.clone(),
             webhook: self.webhook.clone(),
             session: self.session.clone(),
+            schema: self.schema.as_deref().map(schema).transpose()?,
             acknowledge: self.acknowledge.clone(),
             wall: self.wall.clone(),
             tokens: self.tokens,
@@ -133,6 +137,15 @@ impl Args {
             keep: self.keep.clone(),
         })
     }
+}
+
+/// The schema that a file holds.
+fn schema(file: &Path) -> Result<Value, CommandError> {
+    let wrong = |e: &dyn std::fmt::Display| {
+        CommandError::usage(format!("--schema {}: {e}", file.display()))
+    };
+    let text = std::fs::read_to_string(file).map_err(|e| wrong(&e))?;
+    serde_json::from_str(&text).map_err(|e| wrong(&e))
 }
 
 /// Links as flags have them, in the form of a definition.

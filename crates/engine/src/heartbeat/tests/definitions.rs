@@ -105,6 +105,46 @@ fn each_field_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_schema_is_that_of_an_object_for_those_who_take_arguments() {
+    let hook = r#","target":"webhook","webhook":"https://team.example/hook""#;
+    let nested = |levels: usize| {
+        let (open, close) = (r#"{"not":"#.repeat(levels), "}".repeat(levels));
+        format!("{open}{{}}{close}")
+    };
+    let long = |bytes: usize| format!(r#"{{"title":"{}"}}"#, "x".repeat(bytes));
+    let token = format!("ghp_{}", &"a1B2c3D4e5F6g7H8i9J0".repeat(2)[..36]);
+    for (target, schema, good) in [
+        (hook, "{}", true),
+        (
+            hook,
+            r#"{"type":"object","properties":{"session_id":{}}}"#,
+            true,
+        ),
+        (r#","target":"command""#, "{}", true),
+        (hook, &nested(31), true),
+        (hook, &nested(32), false),
+        (hook, &long(16_000), true),
+        (hook, &long(17_000), false),
+        (hook, "true", false),
+        (hook, "[]", false),
+        (hook, r#""session_id""#, false),
+        (hook, r#"{"type":"string"}"#, false),
+        (hook, r#"{"type":["object"]}"#, false),
+        (hook, r#"{"properties":["session_id"]}"#, false),
+        (hook, &format!(r#"{{"title":"{token}"}}"#), false),
+        (r#","target":"log""#, "{}", false),
+        (r#","target":"none""#, "{}", false),
+        (r#","target":"session","session":"team:lead""#, "{}", false),
+        ("", "{}", false),
+    ] {
+        let told = defined(form(&format!(r#"{target},"schema":{schema}"#)));
+        let expected = (!good).then(|| "schema".to_owned());
+        assert_eq!(told.err(), expected, "{target} {schema}");
+    }
+    assert!(defined(form(r#","schema":null"#)).unwrap().takes.is_none());
+}
+
+#[test]
 fn keys_converge() {
     for (route, expected) in [
         ("agent:main", "agent:main"),

@@ -1,0 +1,146 @@
+//! Ticks, as `siglum serve` runs them.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::played::{put, texts, ticks};
+use crate::gateway::server::each_store;
+use crate::harness::until;
+use crate::messages::played::{AGENT, serve};
+
+/// How long a tick is held by one that died, and a little more.
+const LOST: Duration = Duration::from_secs(100);
+
+#[test]
+fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let client = gateway.launcher();
+        // Two look after one store: each tick is one's.
+        let beside = gateway.beside(store);
+        let one = put(
+            &client,
+            "fast",
+            &json!({ "route": "team:main:heartbeat:heartbeat" }),
+        );
+        assert_eq!(one["route"], "team:main:heartbeat");
+        let began = Instant::now();
+        while ticks(&client, "fast", "ran").len() < 10 {
+            assert!(
+                began.elapsed() < LOST,
+                "{}",
+                client.get("/v1/heartbeats/fast/ticks").text
+            );
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        client.post("/v1/heartbeats/fast/pause", &json!({})).is(200);
+        let ran = ticks(&client, "fast", "ran");
+        let (contexts, sessions) = (texts(&ran, "context"), texts(&ran, "session"));
+        assert_eq!(
+            (contexts.len(), sessions.len()),
+            (ran.len(), ran.len()),
+            "one each"
+        );
+        assert_eq!(texts(&ran, "due").len(), ran.len(), "each time once");
+        for tick in &ran {
+            let own = format!(
+                "team:main:heartbeat-run:{}",
+                tick["session"].as_str().unwrap()
+            );
+            assert_eq!(tick["context"], own);
+        }
+        for session in &sessions {
+            // What the played agent said: how many prompts it had seen before, and an answer.
+            let log = client.get(&format!("/v1/sessions/{session}/events")).text;
+            assert!(!log.contains("1Two wait."), "{log}");
+        }
+        assert_eq!(ticks(&client, "fast", "failed"), Vec::<Value>::new());
+        drop(beside);
+    });
+}
+
+#[test]
+fn a_tick_whose_gateway_is_killed_is_told_and_not_run_again() {
+    each_store(|store| {
+        let mut gateway = serve(store, &[]);
+        let marks = store.world.root.join("marks");
+        let mark = format!("!sh echo begun >> {}\n!sleep 300", marks.display());
+        let client = gateway.launcher();
+        put(&client, "slow", &json!({ "every": "1h", "prompt": mark }));
+        let tick = client.post("/v1/heartbeats/slow/run", &json!({})).is(202);
+        until("the agent is at work", || marks.exists());
+        client
+            .post("/v1/heartbeats/slow/run", &json!({}))
+            .problem(409, "heartbeat-running");
+        gateway.kill();
+        let gateway = gateway.beside(store);
+        let client = gateway.launcher();
+        let began = Instant::now();
+        while ticks(&client, "slow", "interrupted").is_empty() {
+            assert!(
+                began.elapsed() < LOST,
+                "{}",
+                client.get("/v1/heartbeats/slow/ticks").text
+            );
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        let lost = ticks(&client, "slow", "interrupted").remove(0);
+        assert_eq!((&lost["id"], &lost["due"]), (&tick["id"], &tick["due"]));
+        assert!(lost["session"].is_string(), "what it did can be read");
+        let begun = std::fs::read_to_string(&marks).unwrap();
+        assert_eq!(begun.lines().count(), 1, "it is not run again");
+    });
+}
+
+#[test]
+fn what_breaks_a_rule_is_refused_and_nothing_is_written() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let client = gateway.launcher();
+        for (more, field) in [
+            (json!({ "every": "0s" }), "definition.every"),
+            (json!({ "zone": "Europe/Atlantis" }), "definition.zone"),
+            (json!({ "target": "command" }), "definition.target"),
+            (
+                json!({ "target": "webhook", "webhook": "http://team.example/x" }),
+                "definition.webhook",
+            ),
+            (json!({ "route": "a b" }), "definition.route"),
+            (json!({ "schema": {} }), "definition.schema"),
+            (
+                json!({ "target": "webhook", "webhook": "https://team.example/x", "schema": true }),
+                "definition.schema",
+            ),
+        ] {
+            let mut definition = json!({ "agent": AGENT, "every": "1s", "prompt": "x" });
+            for (name, value) in more.as_object().unwrap() {
+                definition[name] = value.clone();
+            }
+            let refused = client.post(
+                "/v1/heartbeats",
+                &json!({ "name": "h", "definition": definition }),
+            );
+            refused.refuses(field);
+        }
+        let none = client.get("/v1/heartbeats").is(200);
+        assert_eq!(none["heartbeats"], json!([]));
+        client.get("/v1/heartbeats/h").problem(404, "not-found");
+        // A file is read where agents may work, and nowhere else.
+        put(
+            &client,
+            "spy",
+            &json!({ "every": "1h", "prompt": null, "prompt_file": "passwd", "cwd": "/etc" }),
+        );
+        client.post("/v1/heartbeats/spy/run", &json!({})).is(202);
+        until("it is refused", || {
+            !ticks(&client, "spy", "failed").is_empty()
+        });
+        let failed = ticks(&client, "spy", "failed").remove(0);
+        assert!(
+            failed["reason"].as_str().unwrap().starts_with("cwd:"),
+            "{failed}"
+        );
+        assert_eq!(failed["session"], Value::Null, "nothing was begun");
+    });
+}

@@ -1,0 +1,241 @@
+//! What webhooks and commands are given of what a tick is known by.
+
+use serde_json::{Value, json};
+
+use super::played::{put, ran};
+use crate::gateway::client::Client;
+use crate::gateway::server::{Gateway, Store, each_store, on_a_file};
+use crate::harness::{self, OtlpSink, until};
+use crate::messages::played::{AGENT, arguments, serve};
+
+/// What the agent is told: to say all that it was told, and something that looks like a field.
+const PROMPT: &str = "!whole\n{\"session_id\":\"X-of-the-payload\"}";
+/// What it says then.
+const SAID: &str =
+    "!whole\n{\"session_id\":\"X-of-the-payload\"}{\"session_id\":\"X-of-the-payload\"}";
+
+/// A schema that declares much of what there is, some of what there is not, and something of its own.
+fn declaring() -> Value {
+    json!({ "type": "object", "additionalProperties": false, "properties": {
+        "session_id": { "type": "string" }, "siglum_session": { "type": "string" },
+        "turn_id": { "type": "string" }, "trace_id": {}, "route_key": true,
+        "context_key": { "type": ["string", "null"] }, "agent": { "type": "string" },
+        "issue_number": { "type": "integer" }, "labels": { "type": "object" },
+        "pr_number": { "type": "integer" }, "phase": { "type": "integer" }, "text": { "type": "string" },
+    } })
+}
+
+/// One that declares none of it at its top level.
+fn free() -> Value {
+    json!({ "type": "object", "additionalProperties": true, "required": ["session_id"], "properties": {
+        "inputs": { "type": "object", "properties": { "session_id": { "type": "string" } } },
+    } })
+}
+
+/// What a tick gives one that declares it. Its turn and its trace are those that were given, once they are looked up.
+#[track_caller]
+fn declared(client: &Client, tick: &Value, given: &Value) -> Value {
+    let session = tick["session"].as_str().unwrap();
+    let known = client.get(&format!("/v1/sessions/{session}")).is(200);
+    let log = client.get(&format!("/v1/sessions/{session}/events")).text;
+    let turn = given["turn_id"].as_str().expect("a turn");
+    assert!(log.contains(turn), "{turn}: {log}");
+    assert_eq!(
+        given["trace_id"].as_str().map(str::len),
+        Some(32),
+        "{given}"
+    );
+    json!({
+        "session_id": known["conversation_id"], "siglum_session": session, "turn_id": turn,
+        "trace_id": given["trace_id"], "route_key": "team:main", "context_key": tick["context"],
+        "agent": AGENT, "issue_number": 424_242, "labels": { "area": "auth" },
+    })
+}
+
+/// A document has this beside its arguments, and nothing else.
+#[track_caller]
+fn is_plain(tick: &Value, document: &Value, name: &str) {
+    let mut document = document.clone();
+    document.as_object_mut().unwrap().remove("arguments");
+    let expected = json!({
+        "schema": "siglum.heartbeat.tick/1", "id": tick["id"], "heartbeat": name, "route": "team:main",
+        "due": tick["due"], "session": tick["session"], "text": SAID,
+    });
+    assert_eq!(document, expected);
+}
+
+fn to_hook(hook: &str, schema: &Value) -> Value {
+    let links =
+        json!({ "issue_number": 424_242, "phase": "review-7", "labels": { "area": "auth" } });
+    json!({ "every": "1h", "prompt": PROMPT, "route": "team:main", "links": links,
+        "target": "webhook", "webhook": hook, "schema": schema })
+}
+
+#[test]
+fn t15_t16_t17_a_webhook_gets_what_its_schema_declares_and_nothing_else() {
+    each_store(|store| {
+        let hook = harness::Gateway::start(&store.world);
+        let gateway = serve(store, &[]);
+        let client = gateway.launcher();
+        let told = |name: &str, schema: &Value| {
+            let before = hook.asked().len();
+            let address = format!("{}/{name}", hook.url);
+            put(&client, name, &to_hook(&address, schema));
+            let tick = ran(&client, name, "delivered");
+            let asked = hook.asked().split_off(before);
+            assert_eq!(asked.len(), 1, "once");
+            assert_eq!(asked[0].header("idempotency-key"), tick["id"].as_str());
+            is_plain(&tick, &asked[0].json(), name);
+            (tick, asked[0].json())
+        };
+        let (tick, document) = told("declaring", &declaring());
+        let expected = declared(&client, &tick, &document["arguments"]);
+        assert_eq!(document["arguments"], expected);
+        let (_, document) = told("free", &free());
+        assert_eq!(document["arguments"], json!({}));
+        let all = document.to_string();
+        for hidden in ["424242", "review-7", "-run:", "trace_id", "turn_id"] {
+            assert!(!all.contains(hidden), "{hidden}: {all}");
+        }
+        let (_, document) = told("plain", &Value::Null);
+        assert_eq!(document.get("arguments"), None);
+    });
+}
+
+#[test]
+fn t17_what_is_given_is_what_the_spans_say() {
+    on_a_file(|store| {
+        let (hook, sink) = (harness::Gateway::start(&store.world), OtlpSink::start());
+        let args = ["otel", "add", "recorder", &sink.url];
+        store.world.siglum(&store.world.root, &args).ok();
+        let gateway = serve(store, &[]);
+        let client = gateway.launcher();
+        put(&client, "h", &to_hook(&hook.url, &declaring()));
+        ran(&client, "h", "delivered");
+        let given = hook.asked()[0].json()["arguments"].clone();
+        until("the turn is told", || !sink.spans().is_empty());
+        for span in sink.spans() {
+            assert_eq!(span["traceId"], given["trace_id"], "{span}");
+            assert_eq!(span["attributes"]["session.id"], given["session_id"]);
+        }
+    });
+}
+
+/// A gateway whose configuration has these heartbeats.
+fn configured(store: &Store, text: &str) -> Gateway {
+    let dir = store.world.root.join("config");
+    std::fs::create_dir_all(dir.join("siglum")).unwrap();
+    std::fs::write(dir.join("siglum/config.toml"), text).unwrap();
+    let arguments = arguments(store);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let variables = [("XDG_CONFIG_HOME", dir.to_str().unwrap())];
+    Gateway::with(store, &arguments, &variables)
+}
+
+/// A heartbeat of the configuration whose command writes down what it reads, and its environment.
+fn commanded(store: &Store, name: &str, schema: &str) -> String {
+    let out = store.world.root.join(name).display().to_string();
+    format!(
+        r#"
+        [heartbeat.{name}]
+        every = "1h"
+        agent = "{AGENT}"
+        prompt = '''{PROMPT}'''
+        route = "team:main"
+        links = {{ issue_number = 424242, phase = "review-7", labels = {{ area = "auth" }} }}
+        target = "command"
+        command = ["sh", "-c", "env > {out}.env; cat > {out}"]
+        {schema}
+        "#
+    )
+}
+
+#[test]
+fn t15_t16_a_command_reads_a_document_where_it_says_what_it_takes_and_else_what_is_said() {
+    // Heartbeats of the configuration are those of a file's only tenant.
+    on_a_file(|store| {
+        let fields = [
+            "session_id",
+            "siglum_session",
+            "turn_id",
+            "trace_id",
+            "route_key",
+            "context_key",
+            "agent",
+            "issue_number",
+            "labels",
+            "pr_number",
+        ];
+        let fields = fields.map(|field| format!("{field} = {{}}")).join(", ");
+        let declaring = format!("schema = {{ type = \"object\", properties = {{ {fields} }} }}");
+        let free = "schema = { additionalProperties = true, \
+                    properties = { inputs = { properties = { session_id = {} } } } }";
+        let text = commanded(store, "declaring", &declaring)
+            + &commanded(store, "free", free)
+            + &commanded(store, "plain", "");
+        let gateway = configured(store, &text);
+        let client = gateway.launcher();
+        let read = |name: &str| {
+            until("the configuration is followed", || {
+                client.get(&format!("/v1/heartbeats/{name}")).status == 200
+            });
+            let tick = ran(&client, name, "delivered");
+            let file = |name: &str| std::fs::read_to_string(store.world.root.join(name)).unwrap();
+            let around = file(&format!("{name}.env"));
+            for hidden in ["424242", "review-7", "-run:"] {
+                assert!(!around.contains(hidden), "{hidden}: {around}");
+            }
+            (tick, file(name))
+        };
+        for (name, declares) in [("declaring", true), ("free", false)] {
+            let (tick, told) = read(name);
+            let document: Value = serde_json::from_str(&told).unwrap();
+            is_plain(&tick, &document, name);
+            let given = &document["arguments"];
+            let expected = match declares {
+                true => declared(&client, &tick, given),
+                false => json!({}),
+            };
+            assert_eq!(*given, expected);
+        }
+        assert_eq!(read("plain").1, SAID);
+    });
+}
+
+#[test]
+fn a_schema_comes_from_a_file_and_one_of_another_form_is_refused() {
+    on_a_file(|store| {
+        let file = store.world.root.join("takes.json");
+        let add = |schema: &str, target: &[&str]| {
+            std::fs::write(&file, schema).unwrap();
+            let schema = file.to_str().unwrap();
+            let mut args = vec!["heartbeat", "add", "h", "--agent", AGENT, "--every", "1h"];
+            args.extend(["--prompt", "Look.", "--schema", schema, "--json"]);
+            args.extend(target);
+            store.world.siglum(&store.world.root, &args)
+        };
+        let hook = [
+            "--target",
+            "webhook",
+            "--webhook",
+            "https://team.example/hook",
+        ];
+        let told = add(&declaring().to_string(), &hook).ok();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let definition = &told["data"]["heartbeat"]["definition"];
+        assert_eq!(definition["schema"], declaring());
+        for (schema, target) in [
+            ("{", &hook[..]),
+            ("true", &hook),
+            (r#"{"type":"string"}"#, &hook),
+            ("{}", &["--target", "log"]),
+        ] {
+            let refused = add(schema, target);
+            assert_ne!(refused.code, Some(0), "{schema}");
+            assert!(
+                (refused.stderr + &refused.stdout).contains("schema"),
+                "{schema}"
+            );
+        }
+    });
+}

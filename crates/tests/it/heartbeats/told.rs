@@ -1,0 +1,137 @@
+//! Where answers go.
+
+use serde_json::{Value, json};
+
+use super::played::{put, ran, ticks};
+use crate::gateway::client::Client;
+use crate::gateway::server::{audited, each_store};
+use crate::harness::{self, until};
+use crate::messages::played::{lines, send, serve};
+
+/// What is said in a conversation.
+#[track_caller]
+fn said(client: &Client, session: &Value) -> String {
+    let path = format!("/v1/sessions/{}/messages", session.as_str().unwrap());
+    client.get(&path).is(200).to_string()
+}
+
+/// Somebody says this on a route; gives the run.
+#[track_caller]
+fn says(client: &Client, route: &str, script: &str) -> Value {
+    let mut body = lines(script);
+    body["route_key"] = json!(route);
+    send(client, &body)["run"].clone()
+}
+
+fn to_route(route: &str, prompt: &str) -> Value {
+    json!({ "every": "1h", "prompt": prompt, "target": "session", "session": route })
+}
+
+#[test]
+fn what_is_for_a_conversation_is_said_there_once_and_it_goes_on() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let client = gateway.launcher();
+        let before = says(&client, "team:lead", "good morning");
+        put(&client, "h", &to_route("team:lead", "The queue is long."));
+        let tick = ran(&client, "h", "delivered");
+        assert_ne!(tick["session"], before["session"], "it ran elsewhere");
+        let after = says(&client, "team:lead", "thank you");
+        assert_eq!(after["session"], before["session"]);
+        let ask = json!({ "route_key": "team:lead", "context_key": after["context_key"], "budget": 1000 });
+        let seen = client.post("/v1/contexts/assemble", &ask).is(200);
+        let seen = seen["messages"].as_array().unwrap().iter();
+        let seen: Vec<_> = seen.map(|m| m["text"].as_str().unwrap()).collect();
+        let expected = [
+            "good morning",
+            "good morning",
+            "Heartbeat h: The queue is long.",
+            "thank you",
+            "thank you",
+        ];
+        assert_eq!(seen, expected);
+        // A route that nobody spoke on before begins with it.
+        put(&client, "h", &to_route("team:new", "All is well."));
+        ran(&client, "h", "delivered");
+        let ask = json!({ "route_key": "team:new", "context_key": "team:new", "budget": 1000 });
+        let seen = client.post("/v1/contexts/assemble", &ask).is(200);
+        assert_eq!(seen["messages"][0]["text"], "Heartbeat h: All is well.");
+    });
+}
+
+#[test]
+fn what_is_for_a_conversation_waits_while_somebody_speaks_there() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let client = gateway.launcher();
+        let before = says(&client, "team:lead", "good morning");
+        put(&client, "h", &to_route("team:lead", "The queue is long."));
+        let [mark, go] = ["mark", "go"].map(|name| store.world.root.join(name));
+        let busy = format!(
+            "!sh touch {}; while ! [ -e {} ]; do sleep 0.1; done",
+            mark.display(),
+            go.display()
+        );
+        std::thread::scope(|scope| {
+            let speaks = scope.spawn(|| says(&client, "team:lead", &busy));
+            until("somebody speaks", || mark.exists());
+            client.post("/v1/heartbeats/h/run", &json!({})).is(202);
+            until("it waits", || {
+                let owed = ticks(&client, "h", "owed");
+                owed.first().is_some_and(|tick| tick["reason"].is_string())
+            });
+            std::fs::write(&go, "").unwrap();
+            speaks.join().unwrap();
+        });
+        until("it is delivered", || {
+            !ticks(&client, "h", "delivered").is_empty()
+        });
+        let now = said(&client, &before["session"]);
+        let times = now.matches("Heartbeat h: The queue is long.").count();
+        assert_eq!(times, 1, "{now}");
+    });
+}
+
+#[test]
+fn s22_an_alert_goes_where_the_definition_says_whoever_wrote_last() {
+    each_store(|store| {
+        let hooks = [(); 2].map(|()| harness::Gateway::start(&store.world));
+        let gateway = serve(store, &[]);
+        let client = gateway.launcher();
+        let alert = |hook: &harness::Gateway| {
+            json!({ "every": "1h", "prompt": "!say alert", "route": "agent:main:main",
+                "target": "webhook", "webhook": hook.url })
+        };
+        put(&client, "watch", &alert(&hooks[0]));
+        let ours = says(&client, "agent:main:main", "ours");
+        ran(&client, "watch", "delivered");
+        // Others write last: on the route of the heartbeat, and on another one.
+        let theirs = ["agent:main:main", "agent:main:peer"].map(|r| says(&client, r, "theirs"));
+        let tick = ran(&client, "watch", "delivered");
+        let place = tick["target"].as_str().unwrap();
+        assert!(place.contains(&hooks[0].url), "{place}");
+        assert_eq!(hooks[0].asked().len(), 2);
+        for asked in hooks[0].asked() {
+            let document = asked.json();
+            assert_eq!(document["text"], "alert");
+            assert_eq!(document["route"], "agent:main:main");
+        }
+        for run in theirs.iter().chain([&ours]) {
+            let said = said(&client, &run["session"]);
+            assert!(!said.contains("alert"), "{said}");
+        }
+        // Where it goes changes with the definition alone, and that is recorded.
+        assert_eq!(audited(&gateway, "heartbeat.changed").len(), 1);
+        put(&client, "watch", &alert(&hooks[1]));
+        ran(&client, "watch", "delivered");
+        let asked = [&hooks[0], &hooks[1]].map(|hook| hook.asked().len());
+        assert_eq!(asked, [2, 1]);
+        let changes = audited(&gateway, "heartbeat.changed");
+        assert_eq!(changes.len(), 2);
+        let change = changes[0].to_string();
+        assert!(
+            hooks.iter().all(|hook| change.contains(&hook.url)),
+            "{change}"
+        );
+    });
+}
