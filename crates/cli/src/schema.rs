@@ -41,7 +41,7 @@ const SCHEMAS: &[Row] = &[
     (heartbeat::list::SCHEMA, of::<heartbeat::list::Json>),
     (heartbeat::pause::SCHEMA, of::<heartbeat::pause::Json>),
     (heartbeat::remove::SCHEMA, of::<heartbeat::remove::Json>),
-    (heartbeat::resume::SCHEMA, of::<heartbeat::resume::Json>),
+    (heartbeat::resume::SCHEMA, of::<heartbeat::pause::Json>),
     (heartbeat::run::SCHEMA, of::<heartbeat::run::Json>),
     (heartbeat::show::SCHEMA, of::<heartbeat::show::Json>),
     (import::SCHEMA, of::<import::show::Json>),
