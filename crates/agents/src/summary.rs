@@ -43,5 +43,8 @@ pub(crate) fn of(class: ToolClass, input: Field<'_>, plain: &[&str]) -> String {
             out.insert(format!("{key}_bytes"), Value::from(raw.len() - quotes));
         }
     }
-    Value::Object(out).to_string()
+    let mut out = Value::Object(out);
+    // What several sources tell of one call is the same text, in whatever order each has its keys.
+    out.sort_all_objects();
+    out.to_string()
 }

@@ -41,7 +41,7 @@ const SCHEMAS: &[Row] = &[
     (heartbeat::list::SCHEMA, of::<heartbeat::list::Json>),
     (heartbeat::pause::SCHEMA, of::<heartbeat::pause::Json>),
     (heartbeat::remove::SCHEMA, of::<heartbeat::remove::Json>),
-    (heartbeat::resume::SCHEMA, of::<heartbeat::resume::Json>),
+    (heartbeat::resume::SCHEMA, of::<heartbeat::pause::Json>),
     (heartbeat::run::SCHEMA, of::<heartbeat::run::Json>),
     (heartbeat::show::SCHEMA, of::<heartbeat::show::Json>),
     (import::SCHEMA, of::<import::show::Json>),
@@ -121,7 +121,22 @@ fn enveloped(name: &str, data: Schema) -> String {
     });
     // Which order keys have in memory depends on what else is built.
     whole.sort_all_objects();
+    sort_required(&mut whole);
     serde_json::to_string_pretty(&whole).unwrap() + "\n"
+}
+
+/// Sorts the names of required members, whose order means nothing either.
+fn sort_required(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(sort_required),
+        Value::Object(members) => {
+            if let Some(Value::Array(names)) = members.get_mut("required") {
+                names.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+            }
+            members.values_mut().for_each(sort_required);
+        }
+        _ => {}
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub mod tail;
 pub mod time;
 pub mod trace;
 pub mod trailer;
+mod words;
 
 pub use grammar::{
     AgentName, ConversationId, GrammarError, NativeId, Oid, Tenant, TokenName, TurnKey,

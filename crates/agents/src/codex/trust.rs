@@ -40,8 +40,9 @@ pub(super) fn placed(hooks: Option<&str>, shim: &str) -> Result<Vec<Placed>, Ins
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let root: Value =
+    let mut root: Value =
         serde_json::from_str(text).map_err(|error| InstallError::NotJson(error.to_string()))?;
+    root.sort_all_objects();
     let mut out = Vec::new();
     for (event, groups) in root["hooks"].as_object().into_iter().flatten() {
         for (group_at, group) in groups.as_array().into_iter().flatten().enumerate() {
@@ -99,7 +100,9 @@ fn hash(event: &str, matcher: Option<&str>, command: &str, hook: &Value) -> Stri
     if let Some(matcher) = matcher.filter(|_| !UNMATCHED.contains(&event)) {
         identity.insert("matcher".to_owned(), json!(matcher));
     }
-    let digest = Sha256::digest(Value::Object(identity).to_string());
+    let mut identity = Value::Object(identity);
+    identity.sort_all_objects();
+    let digest = Sha256::digest(identity.to_string());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
 }

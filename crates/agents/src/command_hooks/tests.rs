@@ -147,7 +147,8 @@ fn the_hooks_look_like_this() {
             "hooks": [
               {
     "#);
-    let events: Value = serde_json::from_str(&after).expect("JSON");
+    let mut events: Value = serde_json::from_str(&after).expect("JSON");
+    events.sort_all_objects();
     let events: Vec<_> = events["hooks"]
         .as_object()
         .expect("an object")

@@ -3,47 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::GrammarError;
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $rule:literal, { $($(#[$each:meta])* $arm:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$each])* #[serde(rename = $word)] $arm),+
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$arm),+];
-
-            /// Its word.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$arm => $word),+
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = GrammarError;
-
-            fn from_str(text: &str) -> Result<Self, GrammarError> {
-                let known = Self::ALL.iter().copied().find(|known| known.as_str() == text);
-                known.ok_or(GrammarError { what: $what, rule: $rule })
-            }
-        }
-    };
-}
+use crate::words::words;
 
 words!(
     /// Why a context came to be.

@@ -30,7 +30,10 @@ impl Redactor {
     /// Redacts every string value of `json`, and those under a key that names a secret as a whole.
     #[must_use]
     pub fn redact_json(&self, json: &Value) -> RedactedJson {
-        RedactedJson(redact_value(self, json, None))
+        let mut redacted = redact_value(self, json, None);
+        // The order of keys is the same whatever the program was built with: texts are compared and digested.
+        redacted.sort_all_objects();
+        RedactedJson(redacted)
     }
 }
 

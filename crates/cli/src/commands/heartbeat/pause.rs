@@ -28,28 +28,33 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let mut ledger = store::open(cx)?;
-    let world = cx.world()?;
-    let changed = heartbeat::pause(
-        &world,
-        ledger.as_mut(),
-        &args.name,
-        Pause::Paused,
-        &cx.person(),
-    )?;
-    if cx.ui.json {
-        let answer = Json {
-            heartbeat: args.name.to_string(),
-            before: !changed,
-        };
-        return cx.ui.json(SCHEMA, answer);
-    }
-    cx.ui.status(match changed {
+    let told = |changed| match changed {
         true => format!("Heartbeat {} is paused.", args.name),
         false => format!(
             "Heartbeat {} was paused before; nothing was changed.",
             args.name
         ),
-    });
+    };
+    change(&args.name, Pause::Paused, SCHEMA, told, cx)
+}
+
+/// Pauses a heartbeat, or lets it go on, and tells whether that changed anything.
+pub(super) fn change(
+    name: &HeartbeatName,
+    pause: Pause,
+    schema: &'static str,
+    told: impl Fn(bool) -> String,
+    cx: &Cx,
+) -> Result<(), CommandError> {
+    let mut ledger = store::open(cx)?;
+    let changed = heartbeat::pause(&*cx.world()?, ledger.as_mut(), name, pause, &cx.person())?;
+    if cx.ui.json {
+        let answer = Json {
+            heartbeat: name.to_string(),
+            before: !changed,
+        };
+        return cx.ui.json(schema, answer);
+    }
+    cx.ui.status(told(changed));
     Ok(())
 }

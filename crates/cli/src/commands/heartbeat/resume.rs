@@ -1,12 +1,11 @@
 //! `siglum heartbeat resume`.
 
-use serde::Serialize;
 use siglum_domain::heartbeat::HeartbeatName;
-use siglum_engine::heartbeat::{self, Pause};
+use siglum_engine::heartbeat::Pause;
 
+use super::pause::change;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.heartbeat.resume/1";
@@ -19,37 +18,13 @@ pub struct Args {
     name: HeartbeatName,
 }
 
-/// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
-pub struct Json {
-    heartbeat: String,
-    /// Whether it was so before.
-    before: bool,
-}
-
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let mut ledger = store::open(cx)?;
-    let world = cx.world()?;
-    let changed = heartbeat::pause(
-        &world,
-        ledger.as_mut(),
-        &args.name,
-        Pause::GoesOn,
-        &cx.person(),
-    )?;
-    if cx.ui.json {
-        let answer = Json {
-            heartbeat: args.name.to_string(),
-            before: !changed,
-        };
-        return cx.ui.json(SCHEMA, answer);
-    }
-    cx.ui.status(match changed {
+    let told = |changed| match changed {
         true => format!("Heartbeat {} goes on.", args.name),
         false => format!(
             "Heartbeat {} was not paused; nothing was changed.",
             args.name
         ),
-    });
-    Ok(())
+    };
+    change(&args.name, Pause::GoesOn, SCHEMA, told, cx)
 }
