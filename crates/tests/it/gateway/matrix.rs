@@ -11,6 +11,9 @@ use super::server::{Gateway, Store, base, each_store, revoke, stored, tenant, to
 /// A pipeline that is there, and ids that nobody has.
 const NOBODY: &str = "ses_019ad0000000700080000000000000ff";
 const PIPELINE: &str = "a-pipeline-that-is-there";
+/// A heartbeat that is there.
+const HEARTBEAT: &str = "heartbeat-that-is-there";
+const NO_INTERACTION: &str = "int_019ad0000000700080000000000000ff";
 const NOTHING: &str = "chk_019ad0000000700080000000000000ff";
 
 /// A call of the document.
@@ -57,6 +60,8 @@ struct There {
     epoch: u64,
     head: u64,
     own: String,
+    /// A context that is kept in a session of its own.
+    keys: Value,
 }
 
 impl There {
@@ -74,7 +79,14 @@ impl There {
             json!({ "commit": { "repository": "github.com/o/r", "commit": "a".repeat(40) } });
         let path = format!("/v1/sessions/{session}/checkpoints");
         let recorded = own.post(&path, &claim).is(201);
+        let launcher = gateway.launcher();
+        let asked = json!({ "route_key": "route-that-is-there", "agent": "openclaw", "run": "r1" });
+        let resolved = launcher.post("/v1/contexts/resolve", &asked).is(200);
+        let heartbeat = json!({ "name": HEARTBEAT, "definition": {
+            "agent": "claude-code", "every": "1h", "prompt": "Look.", "target": "none" } });
+        launcher.post("/v1/heartbeats", &heartbeat).is(200);
         Self {
+            keys: json!({ "route_key": resolved["route_key"], "context_key": resolved["context_key"] }),
             checkpoint: recorded["checkpoint"]["id"].as_str().unwrap().to_owned(),
             epoch,
             head: turn["receipt"]["last"].as_u64().unwrap(),
@@ -98,13 +110,59 @@ impl There {
             .replace("{checkpoint}", &or(&self.checkpoint, NOTHING))
             .replace("{commit}", &or(&"a".repeat(40), &"b".repeat(40)))
             .replace("{pipeline}", &or(PIPELINE, "a-pipeline-of-nobody"))
+            .replace("{heartbeat}", &or(HEARTBEAT, "of-nobody"))
+            .replace("{interaction}", &or(NO_INTERACTION, NO_INTERACTION))
             .replace("{key}", &or("t1", "t9"));
         assert!(
             !path.contains('{'),
             "say here what stands in the path of {}",
             route.name
         );
-        path
+        let key = |name: &str, nowhere: &str| or(self.keys[name].as_str().unwrap(), nowhere);
+        match route.name.as_str() {
+            "gaps_of_context" | "lineage_of_context" | "explain_context" => format!(
+                "{path}?route_key={}&context_key={}",
+                key("route_key", "route-of-nobody"),
+                key("context_key", "context-of-nobody"),
+            ),
+            "show_route" => format!("{path}?route_key={}", key("route_key", "route-of-nobody")),
+            _ => path,
+        }
+    }
+
+    /// Both keys of the context, and what else a call about it says.
+    fn in_context(&self, more: Value) -> Value {
+        let mut body = self.keys.clone();
+        let more = more.as_object().cloned().unwrap_or_default();
+        body.as_object_mut().unwrap().extend(more);
+        body
+    }
+
+    /// The same of the calls about contexts.
+    fn context_body(&self, name: &str) -> Option<Value> {
+        let turn = || json!([{ "type": "user", "text": "stolen" }]);
+        Some(match name {
+            "resolve_context" => {
+                json!({ "route_key": "stolen", "agent": "openclaw", "run": "r9" })
+            }
+            "prepare_subagent" => json!({ "parent": self.keys, "child": {
+                "route_key": "stolen", "agent": "openclaw", "run": "r9" } }),
+            "bootstrap_context" | "maintain_context" => self.in_context(json!({})),
+            "assemble_context" => self.in_context(json!({ "budget": 1_000 })),
+            "ingest_into_context" => {
+                self.in_context(json!({ "advancement_key": "t9", "message": turn()[0] }))
+            }
+            "commit_to_context" | "backfill_context" => {
+                self.in_context(json!({ "advancement_key": "t9", "messages": turn() }))
+            }
+            "after_turn_of_context" => self.in_context(json!({ "outcome": "done" })),
+            "compact_context" => {
+                self.in_context(json!({ "advancement_key": "t9", "summary": "stolen" }))
+            }
+            "subagent_ended" => self.in_context(json!({ "outcome": "done" })),
+            "accept_gap" => self.in_context(json!({ "until": 3 })),
+            _ => return None,
+        })
     }
 
     /// A body that would do what the route is for. A new route needs one here.
@@ -131,6 +189,12 @@ impl There {
             "take_logs" => json!({ "resourceLogs": [] }),
             "take_metrics" => json!({ "resourceMetrics": [] }),
             "assign_trace" => json!({ "trace_id": "1".repeat(32) }),
+            "put_heartbeat" => json!({ "name": "stolen", "definition": {
+                "agent": "claude-code", "every": "1h", "prompt": "Look.", "target": "none" } }),
+            "send_messages" | "send_messages_to" => json!({
+                "agent": "claude-code", "messages": [{ "role": "user", "content": "stolen" }] }),
+            "answer_interaction" => json!({ "option": "allow" }),
+            name if self.context_body(name).is_some() => return self.context_body(name),
             _ if !route.has_body => return None,
             other => panic!("{other} has a body, and no well-formed one is known here"),
         };

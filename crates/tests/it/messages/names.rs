@@ -175,7 +175,9 @@ fn t16_t17_t18_the_agent_is_told_the_messages_and_nothing_else() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
-        send(&launcher, &to(&json!("Secret-name-1"), "the word is xyzzy"));
+        let mut before = to(&json!("Secret-name-1"), "the word is xyzzy");
+        before["route_key"] = json!("agent:route-9");
+        send(&launcher, &before);
         // The name is not in what the agent is told, and what was said before under it is not either.
         let mut body = to(&json!("Secret-name-1"), "!whole");
         body["links"] = json!({ "issue_number": 424_242 });
@@ -295,8 +297,15 @@ fn a_run_of_a_route_has_both_keys_equal_and_an_isolated_one_has_a_context_of_its
         );
         let mut named = to(&json!("S1"), "hello");
         named["route_key"] = json!("agent:other");
-        assert_eq!(send(&launcher, &named)["run"]["session_id"], "S1");
+        let on = send(&launcher, &named)["run"].clone();
+        assert_eq!(on["session_id"], "S1");
+        // Isolated it is called the same, and is another session; a conversation has one route.
         named["isolated"] = json!(true);
-        launcher.post("/v1/messages", &named).refuses("isolated");
+        let apart = send(&launcher, &named)["run"].clone();
+        assert_eq!(apart["session_id"], "S1");
+        assert_ne!(apart["session"], on["session"]);
+        assert_ne!(apart["context_key"], on["context_key"]);
+        named["route_key"] = json!("agent:third");
+        launcher.post("/v1/messages", &named).problem(409, "taken");
     });
 }
