@@ -145,13 +145,12 @@ impl There {
             "resolve_context" => {
                 json!({ "route_key": "stolen", "agent": "openclaw", "run": "r9" })
             }
-            "prepare_subagent" => json!({ "parent": self.keys, "child": {
-                "route_key": "stolen", "agent": "openclaw", "run": "r9" } }),
+            "prepare_subagent" => self.in_context(json!({ "child": {
+                "route_key": "stolen", "agent": "openclaw", "run": "r9" } })),
             "bootstrap_context" | "maintain_context" => self.in_context(json!({})),
             "assemble_context" => self.in_context(json!({ "budget": 1_000 })),
-            "ingest_into_context" => {
-                self.in_context(json!({ "advancement_key": "t9", "message": turn()[0] }))
-            }
+            "ingest_into_context" => self
+                .in_context(json!({ "advancement_key": "t9", "place": 0, "message": turn()[0] })),
             "commit_to_context" | "backfill_context" => {
                 self.in_context(json!({ "advancement_key": "t9", "messages": turn() }))
             }
