@@ -36,6 +36,12 @@ fn what_is_for_a_conversation_is_said_there_once_and_it_goes_on() {
         put(&client, "h", &to_route("team:lead", "The queue is long."));
         let tick = ran(&client, "h", "delivered");
         assert_ne!(tick["session"], before["session"], "it ran elsewhere");
+        // A gateway that dies before it noted that leaves it to be delivered again.
+        let owed = "outcome = 'owed', owed = 'The queue is long.', retry_at = 0";
+        store.sql(&format!("UPDATE ticks SET {owed}"));
+        until("it is delivered again", || {
+            !ticks(&client, "h", "delivered").is_empty()
+        });
         let after = says(&client, "team:lead", "thank you");
         assert_eq!(after["session"], before["session"]);
         let ask = json!({ "route_key": "team:lead", "context_key": after["context_key"], "budget": 1000 });

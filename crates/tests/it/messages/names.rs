@@ -222,6 +222,9 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
             .post(&path, &lines("hello"))
             .problem(404, "not-found");
         theirs
+            .get(&format!("{path}/stream"))
+            .problem(404, "not-found");
+        theirs
             .poke(&format!("{path}/cancel"))
             .problem(404, "not-found");
         assert_eq!(
