@@ -131,7 +131,7 @@ impl There {
     }
 
     /// Both keys of the context, and what else a call about it says.
-    fn in_context(&self, more: Value) -> Value {
+    fn in_context(&self, more: &Value) -> Value {
         let mut body = self.keys.clone();
         let more = more.as_object().cloned().unwrap_or_default();
         body.as_object_mut().unwrap().extend(more);
@@ -145,21 +145,21 @@ impl There {
             "resolve_context" => {
                 json!({ "route_key": "stolen", "agent": "openclaw", "run": "r9" })
             }
-            "prepare_subagent" => self.in_context(json!({ "child": {
+            "prepare_subagent" => self.in_context(&json!({ "child": {
                 "route_key": "stolen", "agent": "openclaw", "run": "r9" } })),
-            "bootstrap_context" | "maintain_context" => self.in_context(json!({})),
-            "assemble_context" => self.in_context(json!({ "budget": 1_000 })),
+            "bootstrap_context" | "maintain_context" => self.in_context(&json!({})),
+            "assemble_context" => self.in_context(&json!({ "budget": 1_000 })),
             "ingest_into_context" => self
                 .in_context(json!({ "advancement_key": "t9", "place": 0, "message": turn()[0] })),
             "commit_to_context" | "backfill_context" => {
-                self.in_context(json!({ "advancement_key": "t9", "messages": turn() }))
+                self.in_context(&json!({ "advancement_key": "t9", "messages": turn() }))
             }
-            "after_turn_of_context" => self.in_context(json!({ "outcome": "done" })),
+            "after_turn_of_context" => self.in_context(&json!({ "outcome": "done" })),
             "compact_context" => {
-                self.in_context(json!({ "advancement_key": "t9", "summary": "stolen" }))
+                self.in_context(&json!({ "advancement_key": "t9", "summary": "stolen" }))
             }
-            "subagent_ended" => self.in_context(json!({ "outcome": "done" })),
-            "accept_gap" => self.in_context(json!({ "until": 3 })),
+            "subagent_ended" => self.in_context(&json!({ "outcome": "done" })),
+            "accept_gap" => self.in_context(&json!({ "until": 3 })),
             _ => return None,
         })
     }
