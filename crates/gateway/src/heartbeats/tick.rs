@@ -158,7 +158,14 @@ async fn ran(app: &App, tenant: &Tenant, claimed: &Claimed) -> What {
         Ok(resolved) => resolved,
         Err(problem) => return failed(problem.detail().to_owned()),
     };
-    let running = match start(app, asked(tenant, claimed, &keys, session, prompt)).await {
+    let mut ask = asked(tenant, claimed, &keys, session, prompt);
+    let mut begun = start(app, ask.clone()).await;
+    if matches!(&begun, Err(problem) if problem.code() == "cannot-resume") {
+        // The agent lost its own session; its schedule goes on all the same.
+        ask.resume = Resume::Fresh;
+        begun = start(app, ask).await;
+    }
+    let running = match begun {
         Ok(running) => running,
         Err(problem) if problem.code() == "session-busy" => {
             return (Ended::Skipped(Skip::Busy), Used::default(), Some(keys));
