@@ -150,7 +150,7 @@ impl There {
             "bootstrap_context" | "maintain_context" => self.in_context(&json!({})),
             "assemble_context" => self.in_context(&json!({ "budget": 1_000 })),
             "ingest_into_context" => self
-                .in_context(json!({ "advancement_key": "t9", "place": 0, "message": turn()[0] })),
+                .in_context(&json!({ "advancement_key": "t9", "place": 0, "message": turn()[0] })),
             "commit_to_context" | "backfill_context" => {
                 self.in_context(&json!({ "advancement_key": "t9", "messages": turn() }))
             }
