@@ -1,5 +1,7 @@
 //! `cargo xtask compat`: our plug-ins in the live programs that they are for. Not part of any lane: it installs much.
 
+use std::path::{Path, PathBuf};
+
 use crate::{Failure, lab, programs, workspace};
 
 /// Runs a `cargo xtask compat` command.
@@ -14,21 +16,30 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
 }
 
+fn plugin() -> PathBuf {
+    workspace::root().join("integrations/openclaw")
+}
+
+/// The plug-in's own tests: what OpenClaw was recorded to call it with, against a played ledger. `node` is the directory
+/// of the program.
+pub(crate) fn plugin_tests(node: &Path) -> Result<(), Failure> {
+    let tests = ["replay", "rules"].map(|name| format!("test/{name}.test.js"));
+    let mut node = programs::program(node.join("node"));
+    programs::run(node.current_dir(plugin()).arg("--test").args(tests))
+}
+
 /// The plug-in's own tests, then OpenClaw with it.
 fn openclaw(parts: &[String]) -> Result<(), Failure> {
     let variables = lab::openclaw()?;
     let [_, (_, node)] = &variables;
-    let plugin = workspace::root().join("integrations/openclaw");
-    let tests = ["replay", "rules"].map(|name| format!("test/{name}.test.js"));
-    let mut node = programs::program(node.join("node"));
-    programs::run(node.current_dir(&plugin).arg("--test").args(tests))?;
+    plugin_tests(node)?;
     programs::run(&mut programs::cargo(&["build", "-p", "siglum"]))?;
     let mut shown = programs::program("python3");
     shown
         .arg(workspace::root().join("lab/openclaw_compat.py"))
         .args(parts)
         .envs(variables)
-        .env("LAB_PLUGIN", plugin)
+        .env("LAB_PLUGIN", plugin())
         .env("SIGLUM_BIN", workspace::target_dir()?.join("debug/siglum"));
     programs::run(&mut shown)
 }

@@ -1,6 +1,6 @@
 //! What the front-end tests need: the parts of the page by npm, and Debian's Chromium.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{Failure, debian, lab, programs};
 
@@ -25,6 +25,11 @@ pub(crate) fn install() -> Result<FrontEnd, Failure> {
 }
 
 impl FrontEnd {
+    /// The directory of Node.
+    pub(crate) fn node(&self) -> &Path {
+        &self.node
+    }
+
     /// The variables that the tests read.
     pub(crate) fn variables(&self) -> [(&'static str, PathBuf); 3] {
         [

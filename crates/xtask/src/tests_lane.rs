@@ -5,7 +5,9 @@ use std::process::Command;
 
 use crate::lanes::Ended;
 use crate::summary::{self, Runner};
-use crate::{Failure, debian, front_end, lab, postgres, programs, python, sinks, workspace};
+use crate::{
+    Failure, compat, debian, front_end, lab, postgres, programs, python, sinks, workspace,
+};
 
 /// The module of the black-box tests that drive real agents.
 const REAL_AGENTS: &str = "real_agents::";
@@ -84,10 +86,11 @@ pub(crate) fn sinks() -> Result<Ended, Failure> {
     run_all([(runner(), &mut tests)])
 }
 
-/// The black-box tests that drive a page, made of what others publish, in a browser.
+/// The plug-ins' own tests, and the black-box tests that drive a page, made of what others publish, in a browser.
 pub(crate) fn front_end() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let installed = front_end::install()?;
+    compat::plugin_tests(installed.node())?;
     let program = build_program()?;
     let mut tests = black_box(Part::FrontEnd);
     tests.env("SIGLUM_BIN", program);
