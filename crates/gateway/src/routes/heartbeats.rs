@@ -159,7 +159,7 @@ pub(crate) async fn remove(
     params(
         ("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$"),
         ("before" = Option<String>, Query, description = "Before this time: what a page gives as `next`",
-            pattern = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"),
+            pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"),
         ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "The ticks", body = Ticks), Problems))]

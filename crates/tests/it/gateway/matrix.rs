@@ -364,7 +364,10 @@ fn nobody_who_may_not_gets_through_any_route() {
                 let what = format!("{} {path} by {}", route.method, who.name);
                 let answer = ask(&gateway, from, who, route, &path, body.as_ref());
                 // What it records of a pipeline is in a pipeline of its own, of whatever name.
-                let own = !route.path.contains('{') || route.name == "record_pipeline";
+                let named = route.path.contains('{') || there.path(route, true).contains('?');
+                let in_context = matches!(route.path.as_str(), p if p.starts_with("/v1/contexts/"))
+                    && route.name != "resolve_context";
+                let own = !named && !in_context || route.name == "record_pipeline";
                 if who.elsewhere && own {
                     elsewhere(&answer, &there, &what, route);
                     continue;
@@ -399,8 +402,10 @@ fn elsewhere(answer: &Reply, there: &There, what: &str, route: &Route) {
     for ours in [&there.session, &there.checkpoint] {
         assert!(!answer.text.contains(ours.as_str()), "{what} tells {ours}");
     }
+    // No agent is run here, whoever asks.
+    let refused = route.name == "send_messages" && answer.status == 400;
     assert!(
-        route.method == "GET" || answer.status < 300,
+        route.method == "GET" || answer.status < 300 || refused,
         "{what}: {}",
         answer.text
     );

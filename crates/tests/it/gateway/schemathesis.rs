@@ -14,12 +14,12 @@ const PROGRAM: &str = "SIGLUM_TEST_SCHEMATHESIS";
 /// Of some routes the document cannot say what is well-formed, and their own tests do: which fields an event has depends
 /// on its kind, a batch is what `siglum sync` makes, and telemetry is what OTLP says.
 /// Messages go to agents, and this gateway runs none. What a context is asked depends on why, and on what was said in it;
-/// what a heartbeat is, on what it is to do.
+/// what a heartbeat is, on what it is to do. A header that is not there is sent as `null` to a stream of messages.
 const SETTINGS: &str = r#"
 headers = { Authorization = "Bearer TOKEN" }
 
 [[operations]]
-include-operation-id = ["record_pipeline", "take_replicas", "take_traces", "take_logs", "take_metrics", "send_messages", "send_messages_to", "resolve_context", "prepare_subagent", "subagent_ended", "assemble_context", "ingest_into_context", "commit_to_context", "backfill_context", "put_heartbeat"]
+include-operation-id = ["record_pipeline", "take_replicas", "take_traces", "take_logs", "take_metrics", "send_messages", "send_messages_to", "resolve_context", "prepare_subagent", "subagent_ended", "assemble_context", "ingest_into_context", "commit_to_context", "backfill_context", "put_heartbeat", "stream_messages"]
 checks.positive_data_acceptance.enabled = false
 "#;
 

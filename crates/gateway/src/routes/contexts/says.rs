@@ -5,6 +5,7 @@ use axum::extract::State;
 use siglum_domain::SessionId;
 use siglum_engine::Here;
 use siglum_engine::context::{self, Bootstrap, Committed, Compact, Ingest};
+use siglum_engine::turn::EVENTS_MOST;
 use siglum_ledger::Ledger;
 
 use super::may::may;
@@ -96,9 +97,13 @@ pub(crate) async fn ingest(
     Body(asked): Body<IngestAsked>,
 ) -> Result<Json<Done>, Problem> {
     let keys = asked.keys();
+    let place = usize::from(asked.place);
+    if place >= EVENTS_MOST {
+        return Err(Problem::invalid("place", "a whole number from 0 to 9999"));
+    }
     let ask = Ingest {
         message: asked.message.checked().map_err(|p| p.within("message"))?,
-        place: usize::from(asked.place),
+        place,
         key: asked.advancement_key,
     };
     let taken = write(&app, &caller, keys.clone(), move |here, ledger, by| {
