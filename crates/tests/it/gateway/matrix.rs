@@ -154,6 +154,8 @@ impl There {
             "commit_to_context" | "backfill_context" => {
                 self.in_context(&json!({ "advancement_key": "t9", "messages": turn() }))
             }
+            "backfill_context" => self.in_context(&json!({
+                "advancement_key": "t9", "messages": turn(), "positions": { "first": 1, "last": 2 } })),
             "after_turn_of_context" => self.in_context(&json!({ "outcome": "done" })),
             "compact_context" => {
                 self.in_context(&json!({ "advancement_key": "t9", "summary": "stolen" }))
