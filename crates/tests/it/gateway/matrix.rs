@@ -110,7 +110,7 @@ impl There {
             .replace("{checkpoint}", &or(&self.checkpoint, NOTHING))
             .replace("{commit}", &or(&"a".repeat(40), &"b".repeat(40)))
             .replace("{pipeline}", &or(PIPELINE, "a-pipeline-of-nobody"))
-            .replace("{heartbeat}", &or(HEARTBEAT, "of-nobody"))
+            .replace("{heartbeat}", &or(HEARTBEAT, "a-heartbeat-of-nobody"))
             .replace("{interaction}", &or(NO_INTERACTION, NO_INTERACTION))
             .replace("{key}", &or("t1", "t9"));
         assert!(
@@ -122,10 +122,13 @@ impl There {
         match route.name.as_str() {
             "gaps_of_context" | "lineage_of_context" | "explain_context" => format!(
                 "{path}?route_key={}&context_key={}",
-                key("route_key", "route-of-nobody"),
-                key("context_key", "context-of-nobody"),
+                key("route_key", "route-of-nobody-at-all"),
+                key("context_key", "context-of-nobody-at-all"),
             ),
-            "show_route" => format!("{path}?route_key={}", key("route_key", "route-of-nobody")),
+            "show_route" => format!(
+                "{path}?route_key={}",
+                key("route_key", "route-of-nobody-at-all")
+            ),
             _ => path,
         }
     }
@@ -151,7 +154,7 @@ impl There {
             "assemble_context" => self.in_context(&json!({ "budget": 1_000 })),
             "ingest_into_context" => self
                 .in_context(&json!({ "advancement_key": "t9", "place": 0, "message": turn()[0] })),
-            "commit_to_context" | "backfill_context" => {
+            "commit_to_context" => {
                 self.in_context(&json!({ "advancement_key": "t9", "messages": turn() }))
             }
             "backfill_context" => self.in_context(&json!({
@@ -329,7 +332,7 @@ fn ask(
 /// An answer without what was asked for in it.
 fn bare(reply: &Reply, path: &str) -> String {
     let mut text = format!("{} {}", reply.status, reply.text);
-    for part in path.split('/').filter(|p| p.len() > 16) {
+    for part in path.split(['/', '?', '=', '&']).filter(|p| p.len() > 16) {
         text = text.replace(part, "*");
     }
     text
