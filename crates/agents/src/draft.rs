@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use siglum_domain::NativeId;
 use siglum_domain::observation::{Body, Fact, Observation, Side, Source, event};
 
-use crate::hook::{BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced};
+use crate::hook::{
+    BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced, WriteHint,
+};
 use crate::json::Field;
 use crate::paths;
 
@@ -204,6 +206,13 @@ impl<'a> Draft<'a> {
             .map(|text| self.call.redactor.redact_cow(&word(&text)).into_owned())
     }
 
+    /// Adds what the tool says it wrote to the capture that was noted last.
+    pub(crate) fn note_write(&mut self, write: Option<WriteHint>) {
+        if let Some(edit) = self.out.edits.last_mut() {
+            edit.write = write;
+        }
+    }
+
     /// Notes that the content of a file is to be captured on this side of a call; returns the path
     /// as it is shown.
     pub(crate) fn capture(&mut self, event: &str, path: &Path, side: Side) -> String {
@@ -215,6 +224,7 @@ impl<'a> Draft<'a> {
             path,
             side,
             held_by: None,
+            write: None,
         });
         shown
     }

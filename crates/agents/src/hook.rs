@@ -73,6 +73,35 @@ pub struct EditHint {
     pub side: Side,
     /// The file that holds the content, where it is another one: a file that is about to be moved here.
     pub held_by: Option<PathBuf>,
+    /// After the change: what the tool says it wrote.
+    pub write: Option<WriteHint>,
+}
+
+/// What a tool says it wrote, whatever else is in the file by the time its hook runs. Not redacted: it
+/// goes to the object store or nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub enum WriteHint {
+    /// The whole content that it started from, if there was a file, and the whole one that it wrote.
+    Whole {
+        /// What it started from.
+        base: Option<Vec<u8>>,
+        /// What it wrote.
+        written: Vec<u8>,
+    },
+    /// Text that holds all the lines that it added.
+    Added(Vec<u8>),
+}
+
+impl std::fmt::Debug for WriteHint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole { base, written } => {
+                let base = base.as_ref().map(Vec::len);
+                write!(f, "Whole({base:?} → {} bytes)", written.len())
+            }
+            Self::Added(text) => write!(f, "Added({} bytes)", text.len()),
+        }
+    }
 }
 
 /// Where in a session's life a hook ran.

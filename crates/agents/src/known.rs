@@ -152,10 +152,16 @@ pub fn known(name: &str) -> Option<&'static KnownAgent> {
     KNOWN_AGENTS.iter().find(|agent| agent.name == name)
 }
 
-/// Tells which agent a process is, by the path of its program and of the script that it runs.
+/// Tells which agent a process is, by the path of its program, of the script that it runs, and by the
+/// name that an interpreter's process shows for itself: Pi and others run in `node` and write their
+/// name over their arguments.
 #[must_use]
-pub fn recognise(executable: Option<&str>, script: Option<&str>) -> Option<&'static KnownAgent> {
-    let paths = [executable, script];
+pub fn recognise(
+    executable: Option<&str>,
+    script: Option<&str>,
+    title: Option<&str>,
+) -> Option<&'static KnownAgent> {
+    let paths = [executable, script, title];
     let mut paths = paths
         .iter()
         .flatten()
@@ -185,10 +191,19 @@ mod tests {
 
     fn check(executable: Option<&str>, script: Option<&str>, expected: Option<&str>) {
         assert_eq!(
-            recognise(executable, script).map(|a| a.name),
+            recognise(executable, script, None).map(|a| a.name),
             expected,
             "{executable:?} {script:?}"
         );
+    }
+
+    #[test]
+    fn an_agent_that_sets_its_title_is_known_by_it() {
+        let node = Some("/usr/bin/node");
+        let named = |title| recognise(node, None, Some(title)).map(|a| a.name);
+        assert_eq!(named("pi"), Some("pi"));
+        assert_eq!(named("claude"), Some("claude-code"));
+        assert_eq!(named("webpack"), None);
     }
 
     #[test]

@@ -29,7 +29,9 @@ mod summary;
 mod telemetry;
 mod transcript;
 
-pub use hook::{BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced};
+pub use hook::{
+    BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced, WriteHint,
+};
 pub use install::{InstallError, InstallState, SettingsError, SettingsFile, SettingsTexts};
 pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
 pub use runs::{Blank, Choosing, HeadlessSpec, Mode, RunSpec, UsageTold, run_spec, runnable};

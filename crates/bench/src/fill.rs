@@ -9,8 +9,8 @@ use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, RULES, Verdict};
 use siglum_domain::intake::{AgentMatter, Intake, Matter, Place, Scene, VERSION};
 use siglum_domain::observation::{
-    Body, Fact, FileVersion, Observation, Outcome, Role, Side, Source, StartKind, Tokens,
-    ToolClass, event,
+    Body, DiskState, Fact, FileVersion, Observation, Outcome, Role, Side, Source, StartKind,
+    Tokens, ToolClass, event,
 };
 use siglum_domain::process::{Ancestor, Chain, ProcessIdentity};
 use siglum_domain::redact::Redactor;
@@ -163,6 +163,8 @@ impl Maker<'_> {
                 above: Vec::new(),
                 carried: None,
                 claim: None,
+                links: Vec::new(),
+                left_out: Vec::new(),
                 cwd: Some(self.place.worktree.clone()),
                 place: Some(self.place.clone()),
                 transcript: None,
@@ -278,9 +280,11 @@ impl Maker<'_> {
             chain: chain(&made.process),
             variables: Vec::new(),
             claim: None,
+            launches: Vec::new(),
             agents: Vec::new(),
             message: "message".to_owned(),
             named: None,
+            draft: None,
         };
         tx.put_intent(repository, made.at, &scene)?;
         tx.close_intent(checkpoint, &IntentState::Landed(made.commit.commit.clone()))?;
@@ -442,6 +446,9 @@ impl Log<'_> {
                     path: path.clone(),
                     side,
                     version: Some(maker.version()?),
+                    disk: DiskState::default(),
+                    write: None,
+                    place: None,
                 },
             );
         }
@@ -458,6 +465,8 @@ fn chain(agent: &ProcessIdentity) -> Chain {
         name: name.to_owned(),
         executable: Some(name.to_owned()),
         script: None,
+        title: None,
+        holdings: siglum_domain::process::Holdings::default(),
         group: i64::from(agent.pid),
         terminal: None,
     };
@@ -484,6 +493,7 @@ fn judgement(session: SessionId) -> Judgement {
         rules: RULES,
         committer: Committer::Session { session },
         verdict: Verdict::Certain,
+        rule: "ancestry".into(),
         evidence: vec![
             evidence("git descends from the agent's process"),
             evidence("the agent's variable names the session"),

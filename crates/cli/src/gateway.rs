@@ -117,22 +117,14 @@ pub fn keep_token(home: &Home, name: &str, token: &Token) -> io::Result<()> {
     kept::write(home, &file_name(name), token.reveal())
 }
 
-/// Under which name the token is kept that a destination gave to the last session that was launched with it.
-pub fn of_session(name: &str) -> String {
-    format!("{name}.session")
-}
-
-/// The token of a destination: the one that the user gave for it, else the one that it gave to a session.
+/// The token of a destination that the user gave for it.
 pub fn kept_token(home: &Home, name: &str) -> Option<Token> {
-    let kept = |name: &str| token_file(&token_path(home, name)).ok();
-    kept(name).or_else(|| kept(&of_session(name)))
+    token_file(&token_path(home, name)).ok()
 }
 
 /// A destination that is gone needs no token.
 pub fn drop_token(home: &Home, name: &str) {
-    for name in [name.to_owned(), of_session(name)] {
-        let _ = fs::remove_file(token_path(home, &name));
-    }
+    let _ = fs::remove_file(token_path(home, name));
 }
 
 /// The client of a destination that the user named before. That it is plain, if it is, was said then.
@@ -154,24 +146,32 @@ pub fn remembered(ledger: &mut SqliteLedger) -> Result<Vec<Projection>, CommandE
     Ok(known)
 }
 
+/// The destination at an address, where it is remembered.
+pub fn at(
+    ledger: &mut SqliteLedger,
+    address: &Address,
+) -> Result<Option<Projection>, CommandError> {
+    let known = remembered(ledger)?;
+    Ok(known.into_iter().find(|p| p.target == address.as_str()))
+}
+
 /// The destination at an address, as it is remembered or will be.
 pub fn destination(
     ledger: &mut SqliteLedger,
     address: &Address,
     name: Option<&str>,
-    at: siglum_domain::Timestamp,
+    now: siglum_domain::Timestamp,
 ) -> Result<(Projection, bool), CommandError> {
-    let known = read(ledger, |tx| tx.projections())?;
-    let is_it = |p: &&Projection| p.kind == DESTINATION && p.target == address.as_str();
-    if let Some(found) = known.iter().find(is_it) {
+    if let Some(found) = at(ledger, address)? {
         return match name {
             Some(name) if name != found.name => Err(CommandError::failed(format!(
                 "{address} is a destination already, called {}",
                 found.name
             ))),
-            _ => Ok((found.clone(), true)),
+            _ => Ok((found, true)),
         };
     }
+    let known = read(ledger, |tx| tx.projections())?;
     let is_free = |name: &str| known.iter().all(|p| p.name != name);
     let name = match name {
         Some(name) if !is_free(name) => {
@@ -187,7 +187,7 @@ pub fn destination(
         name,
         kind: DESTINATION.to_owned(),
         target: address.as_str().to_owned(),
-        at,
+        at: now,
     };
     Ok((projection, false))
 }

@@ -34,6 +34,9 @@ use std::process::ExitCode;
 use siglum_platform::clock;
 
 fn main() -> ExitCode {
+    if let Some(ps) = env::path("SIGLUM_PS") {
+        siglum_platform::ask_ps(ps);
+    }
     let mut args = std::env::args_os();
     if args.nth(1).is_some_and(|first| first == "hook") {
         hook::run(args.collect());

@@ -1,30 +1,36 @@
 //! From signs to a verdict: who made this commit.
 //!
-//! [`judge`] is the table of the design as a pure function. It takes what was observed, in any
-//! order, and gives the committer, the verdict, and every sign with the reason why it counted or
-//! not. Recency orders candidates and decides nothing.
+//! [`judge`] is the table of the design (DESIGN §5) as a pure function: [`TABLE`] has its rows, to be
+//! held beside the design. It takes what was observed, in any order, and gives the committer, the
+//! verdict, and every sign with the reason why it counted or not. Recency orders candidates and
+//! decides nothing.
 
 mod judging;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod properties;
+mod table;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::judging::judge;
+pub use self::judging::{Counterfactual, counterfactuals, judge};
+pub use self::table::{Rule, TABLE, rule};
 
 use crate::grammar::{AgentName, NativeId};
 use crate::id::SessionId;
+use crate::process::{ProgramKind, TerminalSeen};
 use crate::time::Timestamp;
 
-/// The version of the rules, kept with every judgement.
-pub const RULES: u32 = 2;
+/// The version of the rules, kept with every judgement. Older judgements are made again from the raw
+/// evidence by `siglum rebuild judgements`.
+pub const RULES: u32 = 4;
 
 /// How sure an answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -97,25 +103,57 @@ pub enum Sign {
         /// The process, by its key.
         process: String,
     },
+    /// The git process descends from the `siglum run` that launched the session.
+    Launcher {
+        /// How far up the chain the launcher is; 0 is the hook itself.
+        depth: u32,
+        /// The launcher's process, by its key.
+        process: String,
+        /// Whether a person seems to work between git and the launcher.
+        person: bool,
+    },
     /// A variable of the agent in git's environment names the session.
     Variable {
         /// The variable.
         name: String,
     },
-    /// A tool call of the session that runs commands was running in this worktree.
+    /// A variable in git's environment says that an agent of the session's kind is there: the
+    /// environment is the one that the nearest agent gave it.
+    Presence {
+        /// The variable.
+        name: String,
+    },
+    /// A tool call of the session that runs commands was running in this worktree. Whoever else
+    /// commits there meanwhile is none of it, so it confirms and separates, and never names.
     RunningTool {
         /// The call.
         call: String,
     },
+    /// A tool call of the session, running at that moment or shortly before, sends input to terminals
+    /// through this program. Someone who seems to type may be it.
+    TypesIntoTerminals {
+        /// The call.
+        call: String,
+        /// The program.
+        program: String,
+    },
     /// The launcher's claim, bound to this agent process.
     LaunchClaim,
-    /// HEAD moved to the commit while a tool call of the session ran, and the call's output names it.
-    ToolOutput {
+    /// HEAD moved to the commit while a tool call of the session ran, whose command makes such a commit
+    /// and whose output has the line that git prints when it has made this one.
+    CallCommitted {
         /// The call.
         call: String,
     },
-    /// The same, and the output has the line that git prints when it has made this commit.
-    GitWords {
+    /// HEAD moved to the commit while a tool call of the session ran, or it runs still, and its command
+    /// is given exactly this commit's subject; its output says nothing of it.
+    CommandFits {
+        /// The call.
+        call: String,
+    },
+    /// HEAD moved to the commit while a tool call of the session ran, and the call's output names it,
+    /// as that of any call does which prints a log.
+    CallPrinted {
         /// The call.
         call: String,
     },
@@ -127,16 +165,93 @@ pub enum Sign {
     },
 }
 
+impl Sign {
+    /// What the sign is worth, and what takes its worth away: the columns of the design's table.
+    #[must_use]
+    pub const fn strength(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Ancestry { .. } => (
+                "names the session; certain with a second sign",
+                "a program of its own between agent and git, a variable set further in",
+            ),
+            Self::Reaper { .. } => (
+                "names nobody alone",
+                "all orphans of a container fall to its first process",
+            ),
+            Self::Launcher { person: false, .. } => (
+                "names the session, likely: nobody recorded what was launched",
+                "an agent between git and the launcher, an interactive shell there, a variable set further in",
+            ),
+            Self::Launcher { person: true, .. } => (
+                "names nobody",
+                "a person in a launched shell or editor is not the launch",
+            ),
+            Self::Variable { .. } => (
+                "names the session; certain with ancestry",
+                "a terminal, a window or a program that outlived the session may have inherited it",
+            ),
+            Self::Presence { .. } => (
+                "shows that nobody cleaned the environment",
+                "it names no session",
+            ),
+            Self::RunningTool { .. } => (
+                "confirms ancestry; separates sessions of one process",
+                "it never names: anybody may commit meanwhile",
+            ),
+            Self::TypesIntoTerminals { .. } => (
+                "makes a person at a terminal doubtful",
+                "it never names: most such calls commit nothing",
+            ),
+            Self::LaunchClaim => ("confirms ancestry", "another process than the bound one"),
+            Self::CallCommitted { .. } => (
+                "names the session, certain where no hook saw the commit",
+                "another call that fits, a nearer sign for somebody else",
+            ),
+            Self::CommandFits { .. } => (
+                "names the session, likely",
+                "another call that fits, a nearer sign for somebody else",
+            ),
+            Self::CallPrinted { .. } | Self::Window { .. } => (
+                "a candidate",
+                "it never names: anybody may commit meanwhile",
+            ),
+        }
+    }
+}
+
 impl fmt::Display for Sign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ancestry { depth, .. } => {
                 write!(f, "git ran {depth} processes below the session's agent")
             }
+            Self::Launcher {
+                depth,
+                person: false,
+                ..
+            } => write!(
+                f,
+                "git ran {depth} processes below the launcher of the session"
+            ),
+            Self::Launcher { depth, .. } => write!(
+                f,
+                "git ran {depth} processes below the launcher of the session, in a shell or editor in which a \
+                 person works"
+            ),
             Self::Variable { name } => write!(f, "{name} in git's environment names the session"),
+            Self::Presence { name } => {
+                write!(
+                    f,
+                    "{name} in git's environment is that of the session's agent"
+                )
+            }
             Self::RunningTool { call } => {
                 write!(f, "tool call {call} of the session was running here")
             }
+            Self::TypesIntoTerminals { call, program } => write!(
+                f,
+                "tool call {call} of the session sends input to terminals ({program})"
+            ),
             Self::LaunchClaim => {
                 f.write_str("the launcher bound this agent process to the session")
             }
@@ -144,14 +259,19 @@ impl fmt::Display for Sign {
                 f,
                 "git ran {depth} processes below the session's agent, to which all orphans fall"
             ),
-            Self::ToolOutput { call } => write!(
+            Self::CallCommitted { call } => write!(
                 f,
-                "HEAD moved to this commit during tool call {call}, whose output names it"
+                "tool call {call} committed: HEAD moved to this commit during it, and its output has \
+                 git's own line of making it"
             ),
-            Self::GitWords { call } => write!(
+            Self::CommandFits { call } => write!(
                 f,
-                "HEAD moved to this commit during tool call {call}, which has git's own line of \
-                 making it in its output"
+                "the command of tool call {call} is given this commit's subject, and HEAD moved to it \
+                 during the call"
+            ),
+            Self::CallPrinted { call } => write!(
+                f,
+                "tool call {call} printed the commit, which shows nothing about who made it"
             ),
             Self::Window { call } => write!(
                 f,
@@ -193,18 +313,6 @@ pub enum Stranger {
     },
 }
 
-/// What an interactive shell had to do with it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AtTerminal {
-    /// No shell with job control is above git on git's own terminal.
-    #[default]
-    Away,
-    /// One is, by its name: somebody's terminal, and a script, a job or a program in it.
-    Below(String),
-    /// It was typed there: git is the foreground job, and the shell is its parent.
-    Typed(String),
-}
-
 /// Everything that was observed about one commit.
 #[derive(Debug, Clone, Default)]
 pub struct Case {
@@ -214,13 +322,16 @@ pub struct Case {
     pub standings: BTreeMap<SessionId, Standing>,
     /// Agents that no session accounts for.
     pub strangers: Vec<Stranger>,
-    /// Whether git ran at a terminal.
-    pub terminal: AtTerminal,
+    /// The terminal that git ran in, with an interactive shell above git.
+    pub terminal: Option<TerminalSeen>,
+    /// Programs above git that are no shells, runners or build tools: how far up the chain, name, kind.
+    pub programs: Vec<(u32, String, ProgramKind)>,
+    /// Sessions whose agents give what they start no variable, so that its absence says nothing.
+    pub unmarked: BTreeSet<SessionId>,
+    /// Whether the walk up the chain was cut: what is above its end was not seen.
+    pub cut: bool,
     /// Whether a hook of git saw the commit at all.
     pub witnessed: bool,
-    /// Whether the process that ran git was left behind by its parent, so that only its
-    /// surroundings speak for it.
-    pub orphaned: bool,
     /// When it was committed.
     pub at: Timestamp,
 }
@@ -262,6 +373,10 @@ pub struct Judgement {
     pub committer: Committer,
     /// How sure.
     pub verdict: Verdict,
+    /// The row of [`TABLE`] that gave the answer, by its name; empty in judgements that are older than
+    /// the names.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule: String,
     /// Why.
     pub evidence: Vec<Evidence>,
     /// Sessions that it could also have been, newest interaction first, then by id.

@@ -410,6 +410,7 @@ fn tool(call: &mut ToolCall, o: &Observation) {
             path,
             side,
             version,
+            ..
         } => {
             let edit = edited(&mut call.edits, path);
             let (seen, slot) = match side {

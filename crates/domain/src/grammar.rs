@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::SessionId;
 use crate::redact::Redactor;
 
 /// Why a name was refused.
@@ -173,16 +174,28 @@ name!(
 );
 
 impl ConversationId {
-    /// Makes a conversation id of a native id: characters that the grammar lacks become `-`, and
-    /// what is too long is cut.
+    /// What a session is called that nobody outside named: what its agent calls it, where that keeps to the grammar, else
+    /// by its own id. A native id is never made to fit: two of them would be one conversation.
     #[must_use]
-    pub fn from_native(native: &NativeId) -> Self {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-');
-        let text = native
-            .as_str()
-            .chars()
-            .map(|c| if allowed(c) { c } else { '-' });
-        Self(text.take(128).collect())
+    pub fn of_native(native: Option<&NativeId>, session: SessionId) -> Self {
+        let fitting = native.and_then(|native| Self::new(native.as_str()).ok());
+        fitting.unwrap_or_else(|| Self(session.to_string()))
+    }
+}
+
+impl RouteKey {
+    /// The one route of a heartbeat: a key that ends in `:heartbeat` more than once ends in it once. Nothing else is ever
+    /// cut from a key, or added to one.
+    #[must_use]
+    pub fn converged(mut self) -> Self {
+        while let Some(shorter) = self
+            .0
+            .strip_suffix(HEARTBEAT)
+            .filter(|t| t.ends_with(HEARTBEAT))
+        {
+            self.0.truncate(shorter.len());
+        }
+        self
     }
 }
 
@@ -199,6 +212,9 @@ impl Oid {
         &self.0[..10]
     }
 }
+
+/// The end of route keys of heartbeats, which none has twice.
+const HEARTBEAT: &str = ":heartbeat";
 
 fn is_key(text: &str) -> bool {
     let of_key = |b: u8| {
@@ -298,8 +314,18 @@ mod tests {
     }
 
     #[test]
-    fn a_native_id_always_yields_a_conversation_id() {
-        let id = ConversationId::from_native(&NativeId::new("ä#1").expect("printable"));
-        assert_eq!(id.as_str(), "--1");
+    fn a_native_id_is_a_conversation_id_as_it_is_or_not_at_all() {
+        let session = SessionId::from_uuid(uuid::Uuid::from_u128(1));
+        let check = |native: &str, expected: &str| {
+            let native = NativeId::new(native).expect("printable");
+            let of = ConversationId::of_native(Some(&native), session);
+            assert_eq!(of.as_str(), expected);
+        };
+        let own = session.to_string();
+        check("a.b_c:d-1", "a.b_c:d-1");
+        for native in ["é1", "è1", "a#1", &"x".repeat(129)] {
+            check(native, &own);
+        }
+        assert_eq!(ConversationId::of_native(None, session).as_str(), own);
     }
 }

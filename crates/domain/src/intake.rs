@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::grammar::{AgentName, NativeId, Oid};
 use crate::id::{CheckpointId, SessionId};
+use crate::link::Stated;
 use crate::observation::Observation;
 use crate::process::{Chain, ProcessIdentity};
 use crate::time::Timestamp;
@@ -77,6 +78,12 @@ pub struct AgentMatter {
     /// What a launcher handed down to the agent's process, where it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<LaunchClaim>,
+    /// The links that variables in the agent's environment name, where it was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Stated>,
+    /// What was left out of its environment, and why: each is noted once for the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<Decline>,
     /// The directory the agent works in.
     pub cwd: Option<String>,
     /// The repository it works in.
@@ -127,12 +134,18 @@ pub struct Scene {
     /// What a launcher handed down to git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<LaunchClaim>,
+    /// The launches that were under way, where a launcher seems to be above git.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launches: Vec<SessionId>,
     /// Agents whose executable is in the chain, nearest first: position in the chain and name.
     pub agents: Vec<(usize, AgentName)>,
     /// Where the message came from, in git's words: message, template, merge, squash, commit, none.
     pub message: String,
     /// The checkpoint that the message named already (an amend, a copy).
     pub named: Option<CheckpointId>,
+    /// The digest of the tree and the subject that the commit will have ([`crate::draft`]), where both could be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<String>,
 }
 
 /// Where HEAD of a checkout stands.
@@ -180,6 +193,20 @@ pub struct Rewritten {
     pub command: String,
     /// Old and new.
     pub pairs: Vec<(Oid, Oid)>,
+    /// Which git processes made the new commits, as far as hooks saw it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RewriteRun>,
+}
+
+/// What one git process rewrote. A rebase that stops is continued by another one, and maybe by somebody else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RewriteRun {
+    /// When its hook looked around.
+    pub at: Timestamp,
+    /// What could be seen then.
+    pub scene: Scene,
+    /// The commits that it made.
+    pub commits: Vec<Oid>,
 }
 
 /// Something that was refused, deferred or lost, and why.

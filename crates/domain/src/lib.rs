@@ -7,9 +7,11 @@
 
 pub mod access;
 pub mod audit;
+pub mod command;
 pub mod commit;
 pub mod context;
 pub mod digest;
+pub mod draft;
 pub mod envelope;
 pub mod evidence;
 pub mod fold;
@@ -26,6 +28,7 @@ pub mod provenance;
 pub mod pull_request;
 pub mod receipt;
 pub mod redact;
+mod shell;
 pub mod tail;
 pub mod time;
 pub mod trace;

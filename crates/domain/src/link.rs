@@ -5,12 +5,16 @@ mod variables;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::redact::Redactor;
 
-pub use self::variables::{Dropped, Stated, VARIABLES, from_flag, from_variables, overlay};
+pub use self::variables::{
+    BY_VARIABLE, Dropped, Stated, VARIABLES, from_flag, from_variables, overlay, same_slot,
+};
 
 /// The largest number that survives every JSON reader.
 pub const NUMBER_MAX: u64 = (1 << 53) - 1;
@@ -44,7 +48,8 @@ pub enum Link {
 pub struct LinkError {
     /// The field.
     pub field: &'static str,
-    /// What was given, without secrets, cut to 80 characters.
+    /// What was given, without secrets: what nobody sees is escaped, and so is what is no text. After 80 characters
+    /// it ends in `…`.
     pub value: String,
     /// The rule it broke.
     pub rule: &'static str,
@@ -64,19 +69,46 @@ const NUMBER_RULE: &str = "a whole number from 1 to 9007199254740991, digits onl
 
 pub(crate) const SECRET_RULE: &str = "text without a secret in it";
 
+/// How many characters of a refused value are told.
+const TOLD_MOST: usize = 80;
+
 pub(crate) fn refuse(field: &'static str, value: &str, rule: &'static str) -> LinkError {
-    // A secret that is cut could not be told any more.
-    let told = Redactor::shared().redact(value);
-    LinkError {
-        field,
-        value: told
-            .as_str()
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(80)
-            .collect(),
-        rule,
+    refuse_bytes(field, value.as_bytes(), rule)
+}
+
+/// Refuses what may be no text.
+pub(crate) fn refuse_bytes(field: &'static str, value: &[u8], rule: &'static str) -> LinkError {
+    // A secret that is escaped or cut could not be told any more.
+    let text = String::from_utf8_lossy(value);
+    let told = Redactor::shared().redact(&text);
+    let told = match told.as_str() == text {
+        true => escaped(value),
+        false => escaped(told.as_str().as_bytes()),
+    };
+    let mut value: String = told.chars().take(TOLD_MOST).collect();
+    if value.len() < told.len() {
+        value.push('…');
     }
+    LinkError { field, value, rule }
+}
+
+/// Bytes as text of which every character can be seen, one for one: `\t`, `\u{200b}`, `\xff`, and `\\` for `\`.
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c == '\\' || has_hidden(c.encode_utf8(&mut [0; 4])) {
+                // Some that nobody sees are letters to `escape_debug`.
+                true if c.is_ascii() => text.extend(c.escape_default()),
+                true => text.extend(c.escape_unicode()),
+                false => text.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
 }
 
 fn number(field: &'static str, text: &str) -> Result<u64, LinkError> {
@@ -92,6 +124,18 @@ fn number(field: &'static str, text: &str) -> Result<u64, LinkError> {
     }
 }
 
+/// Whether a text has characters that nobody sees: two names that look the same would be two. Controls, formats, marks of
+/// direction, separators of lines, private and unassigned ones.
+pub(crate) fn has_hidden(text: &str) -> bool {
+    static HIDDEN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]").ok());
+    match &*HIDDEN {
+        _ if text.is_ascii() => text.chars().any(char::is_control),
+        Some(hidden) => hidden.is_match(text),
+        None => true,
+    }
+}
+
 fn word(
     field: &'static str,
     text: &str,
@@ -101,7 +145,7 @@ fn word(
 ) -> Result<String, LinkError> {
     let length = text.chars().count();
     let blank = text.trim() != text || (min > 0 && text.trim().is_empty());
-    if blank || !(min..=max).contains(&length) || text.chars().any(char::is_control) {
+    if blank || !(min..=max).contains(&length) || has_hidden(text) {
         return Err(refuse(field, text, rule));
     }
     Ok(text.to_owned())
@@ -151,7 +195,7 @@ impl Link {
                 value,
                 1,
                 256,
-                "1 to 256 characters, no control characters, no blank at an end",
+                "1 to 256 characters, only ones that can be seen, no blank at an end",
             )
             .map(Self::PipelineId),
             "agent_role" => word(
@@ -159,7 +203,7 @@ impl Link {
                 value,
                 1,
                 64,
-                "1 to 64 characters, no control characters, no blank at an end",
+                "1 to 64 characters, only ones that can be seen, no blank at an end",
             )
             .map(Self::AgentRole),
             "phase" => word(
@@ -167,7 +211,7 @@ impl Link {
                 value,
                 1,
                 64,
-                "1 to 64 characters, no control characters, no blank at an end",
+                "1 to 64 characters, only ones that can be seen, no blank at an end",
             )
             .map(Self::Phase),
             "label" => {
@@ -179,14 +223,14 @@ impl Link {
                     key,
                     1,
                     64,
-                    "the key has 1 to 64 characters, no control characters, no blank at an end",
+                    "the key has 1 to 64 characters, only ones that can be seen, no blank at an end",
                 )?;
                 let value = word(
                     "label",
                     text,
                     0,
                     256,
-                    "the value has up to 256 characters, no control characters, no blank at an end",
+                    "the value has up to 256 characters, only ones that can be seen, no blank at an end",
                 )?;
                 Ok(Self::Label { key, value })
             }
@@ -208,6 +252,15 @@ impl Link {
             Self::AgentRole(_) => "agent_role",
             Self::Phase(_) => "phase",
             Self::Label { .. } => "label",
+        }
+    }
+
+    /// The value in JSON, so that `from_json(field, value)` gives the same link: a number, or text.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::IssueNumber(n) | Self::PrNumber(n) => (*n).into(),
+            _ => self.value().into(),
         }
     }
 
@@ -267,11 +320,13 @@ mod tests {
             ("pipeline_id", "p-1"),
             ("agent_role", "reviewer"),
             ("phase", "build"),
+            ("agent_role", "größe 開発 🦀"),
             ("label", "team=a=b"),
             ("label", "empty="),
         ] {
             let link = Link::parse(field, value).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!((link.field(), link.value().as_str()), (field, value));
+            assert_eq!(Link::from_json(field, &link.to_json()).unwrap(), link);
             assert!(FIELDS.contains(&link.field()));
         }
     }
@@ -322,6 +377,14 @@ mod tests {
             ("agent_role", " x"),
             ("agent_role", "a\nb"),
             ("phase", ""),
+            ("agent_role", "co\u{200b}der"),
+            ("agent_role", "\u{feff}coder"),
+            ("phase", "a\u{202e}b"),
+            ("phase", "a\u{2028}b"),
+            ("pipeline_id", "p\u{e000}"),
+            ("pipeline_id", "p\u{e0041}"),
+            ("label", "a=b\u{3164}"),
+            ("label", "a\u{2066}=b"),
             ("label", "novalue"),
             ("label", "=x"),
             ("nonsense", "1"),
@@ -332,6 +395,17 @@ mod tests {
         assert!(Link::parse("pipeline_id", &"x".repeat(256)).is_ok());
         assert!(Link::parse("agent_role", &"x".repeat(65)).is_err());
         assert!(Link::parse("phase", &"x".repeat(64)).is_ok());
+    }
+
+    #[test]
+    fn a_refused_value_is_told_with_its_exact_bytes() {
+        let told = |value: &str| Link::parse("issue_number", value).unwrap_err().value;
+        assert_eq!(told("4\t2"), r"4\t2");
+        assert_eq!(told(r"4\t2"), r"4\\t2");
+        assert_eq!(told("4\u{200b}2\n"), r"4\u{200b}2\n");
+        assert_eq!(refuse_bytes("label", b"a\xff=b", "x").value, r"a\xff=b");
+        let long = told(&"7".repeat(99));
+        assert_eq!((long.chars().count(), long.ends_with("7…")), (81, true));
     }
 
     #[test]

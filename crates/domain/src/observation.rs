@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grammar::Oid;
+use crate::intake::Place;
 use crate::redact::Redacted;
 use crate::time::Timestamp;
 use crate::trace::TraceParent;
@@ -164,6 +165,48 @@ pub struct FileVersion {
     pub bytes: u64,
 }
 
+/// A file of a file system, whatever its path: a file that is moved keeps it, a file that is written
+/// in place keeps it, one that is put in place of another has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileIdentity {
+    /// The device that it is on.
+    pub device: u64,
+    /// Its number there, which is given to another file once it is gone.
+    pub inode: u64,
+    /// When it was created, which tells two files with one number apart.
+    pub born: Timestamp,
+}
+
+/// What surrounded the content of a file when it was seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskState {
+    /// Which file it was; absent where there was none, or where the file system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileIdentity>,
+    /// How long git's list of the moves of HEAD was in that checkout, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_log: Option<u64>,
+}
+
+impl DiskState {
+    /// Tells whether nothing is known.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.file.is_none() && self.head_log.is_none()
+    }
+}
+
+/// What an edit tool says it read and wrote: its own work, whoever else saved meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallWrite {
+    /// The content that it started from; absent if there was no file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<FileVersion>,
+    /// The content that it wrote; absent if it removed the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<FileVersion>,
+}
+
 /// Tokens of one message of the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
@@ -270,6 +313,16 @@ pub enum Fact {
         side: Side,
         /// Its content; absent if there was no such file.
         version: Option<FileVersion>,
+        /// What surrounded it.
+        #[serde(default, skip_serializing_if = "DiskState::is_empty")]
+        disk: DiskState,
+        /// What the call itself did, after a call whose tool says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        write: Option<Box<CallWrite>>,
+        /// The checkout that the file is in, where that is another than the session's: a submodule, a
+        /// linked worktree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<Place>,
     },
     /// Where HEAD of the worktree stood, before or after a shell tool ran.
     HeadSeen {

@@ -7,9 +7,8 @@
 
 mod address;
 mod result;
-mod shell;
 
-use self::shell::{Joint, Run};
+use crate::shell::{self, Joint, Run};
 
 pub use self::address::{PullRequest, repository_name};
 

@@ -3,23 +3,24 @@
 use std::collections::BTreeMap;
 
 use siglum_domain::commit::{Change, CommitFacts};
-use siglum_domain::observation::FileVersion;
-use siglum_domain::provenance::{Origin, Span, Step, count_lines, replay};
+use siglum_domain::provenance::{Canvas, count_lines, lines_of_commit};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
-use siglum_gitstore::{Git, ObjectAddress};
+use siglum_gitstore::Git;
 use siglum_ledger::{
-    CommitRecord, Durability, EditRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord,
-    Transaction, read, write,
+    CommitRecord, Durability, FileAuthors, Ledger, LedgerError, RepositoryRecord, Transaction,
+    read, write,
 };
 
+use crate::checkout::Checkout;
+use crate::contents::Contents;
+use crate::copies::Copies;
+use crate::file_life::{CommittedFile, SLACK_MS, known_elsewhere, known_here};
 use crate::{EngineError, World, landing};
 
-/// Files above this size are not looked into, in bytes.
-const FILE_MOST: u64 = 4 << 20;
+/// Among how many removed files of a commit the former place of a new one is looked for.
+const MOVES_MOST: usize = 50;
 /// In a commit with more files than this, the rest is left out.
 const FILES_MOST: usize = 500;
-/// Edits are looked at until this long after the commit was noticed, since clocks are read in turn.
-const SLACK_MS: i64 = 2_000;
 
 /// Asks git about commits that are new, and finds the authors of their lines.
 pub(crate) fn finish(
@@ -155,8 +156,16 @@ fn of_commit(
     Ok(())
 }
 
-/// The origins of the lines that a commit added, for the files that sessions were seen editing or
-/// whose content they left.
+/// The origins of the lines that a commit added, file by file.
+///
+/// What counts, and how much:
+///
+/// | what is known of the committed content | the lines are |
+/// | --- | --- |
+/// | the edits of the checkout that made the commit lead to exactly this content | certain |
+/// | they lead to an earlier content of the same file on disk, or git carried it into a copy | likely for what is still there |
+/// | nobody saw where the commit was made, and one checkout's edits lead from exactly the parent's content to exactly this one | likely |
+/// | the same text stands in another checkout, on another branch, in a file of this name that is gone | unknown |
 ///
 /// # Errors
 /// Git fails, or those of the ledger.
@@ -169,118 +178,163 @@ pub fn find(
     worktree: Option<&str>,
     until: Timestamp,
 ) -> Result<Vec<FileAuthors>, EngineError> {
-    let changes: Vec<&Change> = facts
-        .changes
-        .iter()
-        .filter(|c| c.after.is_some())
-        .take(FILES_MOST)
-        .collect();
-    let wanted: Vec<Oid> = changes
-        .iter()
-        .flat_map(|c| [c.before.clone(), c.after.clone()])
-        .flatten()
-        .collect();
-    let contents: BTreeMap<Oid, Option<Vec<u8>>> =
-        git.blobs(&wanted, FILE_MOST)?.into_iter().collect();
-    let mut files = Vec::new();
-    for change in changes {
-        let content = |oid: &Option<Oid>| match oid {
-            None => Some(Vec::new()),
-            Some(oid) => contents.get(oid).cloned().flatten(),
-        };
-        let (Some(parent), Some(commit)) = (content(&change.before), content(&change.after)) else {
+    let mut contents = Contents::new(world, git);
+    let mut copies = Copies::default();
+    let checkout = checkout_of(ledger, repository, facts, worktree)?;
+    let files: Vec<Moved<'_>> = moved_files(&mut contents, facts)?;
+    let others = other_parents(&contents, facts, &files)?;
+    contents.fetch(others.iter().flatten().flatten())?;
+    let mut found = Vec::new();
+    for (moved, others) in files.iter().zip(others) {
+        let change = moved.change;
+        let Some(blob) = &change.after else { continue };
+        let (Some(parent), Some(content)) =
+            (contents.blob(moved.parent)?, contents.blob(Some(blob))?)
+        else {
             continue;
         };
-        let edits = read(ledger, |tx| {
-            relevant(tx, repository, change, worktree, until)
-        })?;
-        let spans = if edits.is_empty() {
-            untouched(&parent, &commit)
-        } else {
-            replay(parent, &steps(world, &edits, &contents), &commit)
+        let file = CommittedFile {
+            repository,
+            commit: &facts.commit,
+            path: &change.path,
+            moved_from: moved.from,
+            parent: moved.parent,
+            blob,
+            content: &content,
+            until,
         };
-        files.push(FileAuthors {
+        let mut known: Vec<Canvas> = Vec::new();
+        known.extend(match &checkout {
+            Some(checkout) => known_here(ledger, &mut contents, &mut copies, checkout, &file)?,
+            None => known_elsewhere(ledger, &mut contents, &file)?,
+        });
+        let carried = checkout.as_ref().is_none_or(Checkout::has_carried);
+        known.extend(copies.known(ledger, &mut contents, (facts, carried), &file)?);
+        let squashed = checkout.as_ref().is_some_and(|c| is_squash(c, facts));
+        if squashed {
+            let mut canvas = copies.canvas_of(ledger, &mut contents, &file, blob)?;
+            canvas.doubt();
+            known.push(canvas);
+        }
+        let mut parents = vec![parent];
+        for other in others.iter().flatten() {
+            parents.extend(contents.blob(Some(other))?);
+        }
+        found.push(FileAuthors {
             path: change.path.clone(),
-            spans,
+            spans: lines_of_commit(&parents, &content, &known),
+        });
+    }
+    Ok(found)
+}
+
+/// The checkout that a commit was made in: by what its hook saw, else by the logs of HEAD.
+fn checkout_of(
+    ledger: &mut dyn Ledger,
+    repository: RepositoryId,
+    facts: &CommitFacts,
+    worktree: Option<&str>,
+) -> Result<Option<Checkout>, EngineError> {
+    let open = |worktree: &str| Checkout::open(worktree, &facts.commit);
+    if let Some(checkout) = worktree.and_then(open) {
+        return Ok(Some(checkout));
+    }
+    let known = read(ledger, |tx| tx.repositories())?;
+    let known = known.into_iter().find(|r| r.id == repository);
+    let worktrees = known.into_iter().flat_map(|r| r.worktrees);
+    let checkouts = worktrees.filter_map(|(worktree, _)| open(&worktree));
+    Ok(checkouts.into_iter().find(Checkout::has_made))
+}
+
+/// Whether the commit seems to be what `git merge --squash` left: git noted its parent before that.
+fn is_squash(checkout: &Checkout, facts: &CommitFacts) -> bool {
+    let noted = checkout.repo.orig_head();
+    matches!(facts.parents.as_slice(), [parent] if noted.as_ref() == Some(parent))
+}
+
+/// A change of a commit, with where the file was before.
+struct Moved<'f> {
+    change: &'f Change,
+    /// The path in the parent, where that is another.
+    from: Option<&'f str>,
+    /// The content in the parent.
+    parent: Option<&'f Oid>,
+}
+
+/// The changed files that are still there. One that is new may be one of those that are gone: the one with
+/// the same content, else the one of which most is left, if that is at least half of it.
+fn moved_files<'f>(
+    contents: &mut Contents<'_>,
+    facts: &'f CommitFacts,
+) -> Result<Vec<Moved<'f>>, EngineError> {
+    let there = facts.changes.iter().filter(|c| c.after.is_some());
+    let changes: Vec<&Change> = there.take(FILES_MOST).collect();
+    let gone: Vec<&Change> = facts
+        .changes
+        .iter()
+        .filter(|c| c.after.is_none())
+        .take(MOVES_MOST)
+        .collect();
+    let blobs = changes.iter().flat_map(|c| [&c.before, &c.after]);
+    let blobs = blobs.chain(gone.iter().map(|c| &c.before)).flatten();
+    contents.fetch(blobs)?;
+    let mut files = Vec::with_capacity(changes.len());
+    for change in changes {
+        let from = match change.before {
+            None => source_of(contents, change, &gone)?,
+            Some(_) => None,
+        };
+        files.push(Moved {
+            change,
+            from: from.map(|c| &*c.path),
+            parent: from.map_or(change.before.as_ref(), |c| c.before.as_ref()),
         });
     }
     Ok(files)
 }
 
-/// The lines of a file that nobody was seen editing.
-fn untouched(parent: &[u8], commit: &[u8]) -> Vec<Span> {
-    if parent.is_empty() {
-        let last = u32::try_from(count_lines(commit)).unwrap_or(u32::MAX);
-        return if last == 0 {
-            Vec::new()
-        } else {
-            vec![Span {
-                first: 1,
-                last,
-                origin: Origin::Unknown,
-            }]
+fn source_of<'f>(
+    contents: &mut Contents<'_>,
+    added: &Change,
+    gone: &[&'f Change],
+) -> Result<Option<&'f Change>, EngineError> {
+    let exact = gone.iter().find(|g| g.before == added.after);
+    let Some(content) = contents
+        .blob(added.after.as_ref())?
+        .filter(|_| exact.is_none())
+    else {
+        return Ok(exact.copied());
+    };
+    let mut best = None;
+    for candidate in gone {
+        let Some(old) = contents.blob(candidate.before.as_ref())? else {
+            continue;
         };
-    }
-    replay(parent.to_vec(), &[], commit)
-}
-
-/// The edits between a file's content in the parent and in the commit: those of the path in this
-/// checkout, from the last one that started at the parent's content.
-fn relevant(
-    tx: &mut dyn Transaction,
-    repository: RepositoryId,
-    change: &Change,
-    worktree: Option<&str>,
-    until: Timestamp,
-) -> Result<Vec<EditRecord>, LedgerError> {
-    let all = tx.edits(repository, &change.path, until)?;
-    let mut here: Vec<EditRecord> = match worktree {
-        Some(worktree) if all.iter().any(|e| e.worktree == worktree) => {
-            all.into_iter().filter(|e| e.worktree == worktree).collect()
+        let longer = count_lines(&old).max(count_lines(&content));
+        let kept = Canvas::new(old).known_lines_in(&content);
+        if 2 * kept >= longer && best.is_none_or(|(most, _)| kept > most) && kept > 0 {
+            best = Some((kept, *candidate));
         }
-        _ => all,
-    };
-    let blob = |v: &Option<FileVersion>| v.as_ref().map(|v| v.blob.clone());
-    // What came after the edit that left the committed content is of a later commit.
-    match here.iter().rposition(|e| blob(&e.after) == change.after) {
-        Some(last) => here.truncate(last + 1),
-        None => here.retain(|e| e.at <= until.plus_millis(-SLACK_MS)),
     }
-    let starts = here.iter().rposition(|e| blob(&e.before) == change.before);
-    let left = here
-        .iter()
-        .rposition(|e| blob(&e.after) == change.before)
-        .map(|n| n + 1);
-    let from = match (starts, left) {
-        (Some(starts), Some(left)) => starts.max(left.min(here.len())),
-        (Some(n), None) | (None, Some(n)) => n,
-        (None, None) => 0,
-    };
-    here.drain(..from.min(here.len()));
-    Ok(here)
+    Ok(best.map(|(_, candidate)| candidate))
 }
 
-/// The edits with their contents: from the object store, or where that could not be written to,
-/// from git, which has the contents before and after the commit.
-fn steps(
-    world: &World<'_>,
-    edits: &[EditRecord],
-    committed: &BTreeMap<Oid, Option<Vec<u8>>>,
-) -> Vec<Step> {
-    let stored = |v: &FileVersion| {
-        let address = v.object.as_ref()?.parse::<ObjectAddress>().ok()?;
-        world.objects.get(&address).ok()
-    };
-    let content = |version: &Option<FileVersion>| match version {
-        None => Some(Vec::new()),
-        Some(v) => stored(v).or_else(|| committed.get(&v.blob).cloned().flatten()),
-    };
-    let step = |e: &EditRecord| {
-        Some(Step {
-            session: e.session,
-            before: content(&e.before)?,
-            after: content(&e.after)?,
-        })
-    };
-    edits.iter().filter_map(step).collect()
+/// The blobs that the files of a merge have in its parents but the first.
+fn other_parents(
+    contents: &Contents<'_>,
+    facts: &CommitFacts,
+    files: &[Moved<'_>],
+) -> Result<Vec<Vec<Option<Oid>>>, EngineError> {
+    let others = facts.parents.get(1..).unwrap_or_default();
+    if others.is_empty() {
+        return Ok(vec![Vec::new(); files.len()]);
+    }
+    let places = files.iter().flat_map(|file| {
+        let path = &file.change.path;
+        others
+            .iter()
+            .map(move |parent| (parent.clone(), path.clone()))
+    });
+    let blobs = contents.blob_ids(&places.collect::<Vec<_>>())?;
+    Ok(blobs.chunks(others.len()).map(<[_]>::to_vec).collect())
 }

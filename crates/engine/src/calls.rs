@@ -9,9 +9,11 @@
 use std::borrow::Cow;
 
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::observation::{Fact, Observation, Source, event};
+use siglum_domain::observation::{Body, Fact, Observation, Side, Source, ToolClass, event};
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Sighted, Transaction};
+
+use crate::session::side_key;
 
 /// How many calls that do the same are looked at for the one that a start or an end belongs to.
 const ALIKE: u64 = 16;
@@ -20,6 +22,116 @@ const LOOK_BACK: u64 = 256;
 /// How far before a call's own line in the transcript its start may lie, in milliseconds: the line may
 /// be written when the call has returned.
 const BEFORE_MS: i64 = 600_000;
+
+/// How many entries of a log are looked at for the calls around a moment.
+const AROUND: u64 = 96;
+/// How many entries of a turn are looked at for calls of long ago.
+const TURN_MOST: usize = 4096;
+/// How far from each other the entries of one delivery lie at most.
+const TOGETHER: u64 = 8;
+/// Beyond the last entry of any log; stores count in signed numbers.
+const WHOLE_LOG: u64 = i64::MAX.unsigned_abs();
+/// How long after the last thing that was heard of a session its log still ends at a moment, in ms.
+const SETTLED_MS: i64 = 5_000;
+
+/// One call of a tool that runs commands.
+pub(crate) struct ShellCall {
+    /// Its event.
+    pub(crate) event: String,
+    /// What it was given.
+    pub(crate) command: String,
+    started: Timestamp,
+    /// When it returned, as far as that was told by the moment that was asked for.
+    pub(crate) ended: Option<Timestamp>,
+}
+
+impl ShellCall {
+    /// Whether it had begun and not returned.
+    pub(crate) fn runs_at(&self, at: Timestamp) -> bool {
+        self.started <= at && self.ended.is_none_or(|ended| ended > at)
+    }
+}
+
+/// The calls of a session that run commands, as its log tells them around a moment: those that began
+/// by then. Only the end of the log before that moment is looked at.
+pub(crate) fn shell_calls(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    at: Timestamp,
+) -> Result<Vec<ShellCall>, LedgerError> {
+    let Some(record) = tx.session(session)? else {
+        return Ok(Vec::new());
+    };
+    let entries = if record.last_at <= at.plus_millis(SETTLED_MS) {
+        tx.entries(session, record.head.saturating_sub(AROUND), 0)?
+    } else {
+        let asked = tx
+            .last_asked(session, at)?
+            .map_or(0, |(_, sequence)| sequence);
+        tx.entries(session, asked.saturating_sub(AROUND), TURN_MOST)?
+    };
+    let mut calls: Vec<ShellCall> = Vec::new();
+    for observation in entries.into_iter().map(|e| e.observation) {
+        match observation.fact {
+            Fact::ToolStarted {
+                class: ToolClass::Shell,
+                input: Body::Text(command),
+                ..
+            } if observation.at <= at && calls.iter().all(|c| c.event != observation.event) => {
+                calls.push(ShellCall {
+                    event: observation.event,
+                    command: command.as_str().to_owned(),
+                    started: observation.at,
+                    ended: None,
+                });
+            }
+            Fact::ToolEnded { .. } => {
+                let call = calls.iter_mut().find(|c| c.event == observation.event);
+                if let Some(call) = call {
+                    let ended = call.ended.map_or(observation.at, |e| e.min(observation.at));
+                    call.ended = Some(ended);
+                }
+            }
+            Fact::Stopped { .. } | Fact::SessionEnded { .. } => {
+                let open = calls.iter_mut().filter(|c| c.ended.is_none());
+                open.for_each(|c| c.ended = Some(observation.at));
+            }
+            _ => {}
+        }
+    }
+    Ok(calls)
+}
+
+/// What a call that runs commands was given, by its event. Hooks tell it in the delivery in which they
+/// note HEAD before the call; where none did, it is looked for among all calls of the session.
+pub(crate) fn command(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    event: &str,
+) -> Result<Option<String>, LedgerError> {
+    let text = |entries: Vec<siglum_domain::fold::Entry>| {
+        let mut of_call = entries.into_iter().map(|e| e.observation);
+        of_call.find_map(|o| match o.fact {
+            Fact::ToolStarted {
+                input: Body::Text(text),
+                ..
+            } if o.event == event => Some(text.as_str().to_owned()),
+            _ => None,
+        })
+    };
+    let key = side_key("head", event, Side::Before);
+    if let Some(seen) = tx.entry(session, Source::Hook, &key)? {
+        let from = seen.sequence.saturating_sub(TOGETHER);
+        if let Some(text) = text(tx.entries(session, from, 2 * TOGETHER as usize)?) {
+            return Ok(Some(text));
+        }
+    }
+    Ok(text(tx.entries_of_kind(
+        session,
+        "tool_started",
+        WHOLE_LOG,
+    )?))
+}
 
 /// A hook's matter with a name for the call that it speaks of.
 pub(crate) fn named<'a>(

@@ -5,9 +5,9 @@
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId};
 use siglum_gitstore::RangeCommit;
-use siglum_ledger::{CommitRecord, Ledger, LedgerError, Transaction, read};
+use siglum_ledger::{CommitRecord, Ledger, LedgerError, SeenBy, Transaction, read};
 
-use crate::why;
+use crate::{replica, why};
 
 /// What the ledger says of who made a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ fn look(
     commit: &RangeCommit,
 ) -> Result<Checked, LedgerError> {
     let mut record = match repository {
-        Some(repository) => tx.commit(repository, &commit.commit)?,
+        Some(_) => replica::known_elsewhere(tx, repository, &commit.commit)?,
         None => None,
     };
     let (mut findings, mut own, mut copied) = (malformed(commit), false, None);
@@ -147,6 +147,7 @@ fn look(
     if !own && findings.is_empty() {
         findings.extend(match copied {
             Some(copied) => Some(copied),
+            None if is_rewritten_alone(record.as_ref()) => None,
             None => unnamed(tx, standing, commit.parents > 1)?,
         });
     }
@@ -157,6 +158,15 @@ fn look(
         git: commit.clone(),
         standing,
         findings,
+    })
+}
+
+/// Whether a session only rewrote a commit that was no checkpoint: git gave it the message of the one before, and a
+/// rebase asks nobody for a trailer.
+fn is_rewritten_alone(record: Option<&CommitRecord>) -> bool {
+    record.is_some_and(|r| {
+        let by_session = matches!(r.judgement.committer, Committer::Session { .. });
+        r.seen_by == SeenBy::Rewrite && r.checkpoint.is_none() && by_session
     })
 }
 

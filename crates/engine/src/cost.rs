@@ -232,7 +232,10 @@ pub fn cost(
             until: query.until,
             ..SessionFilter::default()
         };
-        for listing in tx.sessions(&filter)? {
+        // What a session used is counted once: in its own repository, and not wherever it worked.
+        let mut listings = tx.sessions(&filter)?;
+        listings.retain(|l| query.repository.is_none() || l.record.repository == query.repository);
+        for listing in listings {
             table.add(&used(tx, query, listing)?);
         }
         Ok(table.done(tx.unfolded(COUNT_MOST)?.len()))

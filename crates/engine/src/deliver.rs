@@ -8,7 +8,7 @@ use siglum_domain::intake::{Intake, Matter};
 use siglum_domain::{IdSource, LedgerId, RepositoryId, SessionId};
 use siglum_ledger::{Durability, Ledger, LedgerError, Transaction, write};
 
-use crate::{landing, scene, session};
+use crate::{landing, rewrites, scene, session};
 
 /// What a delivery led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ fn write_down(
         }
         Matter::Rewritten(rewritten) => {
             let repository = tx.note_place(&rewritten.place, RepositoryId::mint(ids), intake.at)?;
-            landing::rewrite(tx, repository, intake.at, rewritten)?;
+            rewrites::rewrite(tx, repository, intake.at, rewritten)?;
             Ok(Delivered::Noted)
         }
         Matter::Head(head) => {

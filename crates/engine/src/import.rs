@@ -269,6 +269,8 @@ fn session_of(
         above: Vec::new(),
         carried: None,
         claim: None,
+        links: Vec::new(),
+        left_out: Vec::new(),
         cwd: Some(found.cwd.clone()),
         place: found.place.clone(),
         transcript: None,

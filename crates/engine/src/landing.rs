@@ -1,18 +1,16 @@
-//! From an intent to a commit: landing, and what git rewrites later.
-
-use std::collections::BTreeSet;
+//! From an intent to a commit.
 
 use siglum_domain::commit::CommitFacts;
-use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, judge};
-use siglum_domain::intake::{Head, Landed, LandedBy, Place, Rewritten};
+use siglum_domain::evidence::{Committer, Judgement, judge};
+use siglum_domain::intake::{Head, Landed, LandedBy, Place};
 use siglum_domain::{CheckpointId, IdSource, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, IntentRecord, IntentState, LedgerError, SeenBy,
     Transaction,
 };
 
-use crate::rivals;
 use crate::scene::{self, Unseen};
+use crate::{judgements, rewrites, rivals};
 
 /// A commit landed: closes the intent of the same git process, or takes what could be seen now.
 pub(crate) fn land(
@@ -83,7 +81,7 @@ fn own_intent(
 }
 
 /// Takes back what was said of a commit by less than a hook that saw it landing.
-fn take_back(tx: &mut dyn Transaction, known: &CommitRecord) -> Result<(), LedgerError> {
+pub(crate) fn take_back(tx: &mut dyn Transaction, known: &CommitRecord) -> Result<(), LedgerError> {
     if let Some(intent) = known.intent {
         tx.close_intent(intent, &IntentState::Expired)?;
     }
@@ -170,7 +168,7 @@ pub(crate) fn close(
     let scene = &intent.scene;
     tx.close_intent(scene.checkpoint, &IntentState::Landed(commit.clone()))?;
     let mut case = scene::case(tx, scene, intent.at)?;
-    scene::tool_output(tx, intent.repository, commit, &mut case)?;
+    scene::tool_output(tx, intent.repository, commit, "", &mut case)?;
     let checkpoint = checkpoint_of(tx, intent, commit)?;
     withdraw_other(tx, intent.repository, commit, checkpoint)?;
     put(
@@ -292,6 +290,11 @@ pub(crate) fn judge_again(
     };
     if !unseen {
         return match (known.seen_by, &announced) {
+            (SeenBy::Hook, Some(_)) => judgements::judge_seen_again(tx, ids, known),
+            (SeenBy::Rewrite, Some(_)) => {
+                let judgement = rewrites::judge_again(tx, &known)?;
+                tx.put_commit(&CommitRecord { judgement, ..known })
+            }
             (SeenBy::Sweep, Some(intent)) => {
                 let beside = rivals::beside(tx, intent, commit, None)?;
                 rivals::doubt(tx, intent, &[], &beside, commit)
@@ -313,25 +316,15 @@ pub(crate) fn judge_again(
     if judgement == known.judgement {
         return Ok(());
     }
-    if let Some(checkpoint) = known.checkpoint {
-        tx.withdraw_checkpoint(checkpoint)?;
-    }
-    let sessions = concerned(&judgement);
-    let checkpoint =
-        (!sessions.is_empty()).then(|| known.checkpoint.unwrap_or_else(|| CheckpointId::mint(ids)));
-    if let Some(id) = checkpoint {
-        pin(tx, id, repository, commit, &sessions, at)?;
-    }
     if let Some(intent) = &announced {
         tx.close_intent(intent.scene.checkpoint, &IntentState::Expired)?;
     }
-    tx.put_commit(&CommitRecord {
-        checkpoint,
-        judgement,
+    let unseen = CommitRecord {
         intent: None,
         seen_by: SeenBy::Tool,
         ..known
-    })
+    };
+    judgements::renew(tx, ids, unseen, judgement)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the columns of one row")]
@@ -413,69 +406,4 @@ pub(crate) fn look_from_here(
         (Some(commit), None) => tx.set_swept(repository, &head.place.worktree, commit),
         _ => Ok(()),
     }
-}
-
-/// Git rewrote commits: an amend keeps its checkpoint, a rebased commit keeps all that was known. An
-/// amend is a commit of its own, and who made the one before says nothing of who made it. Where git made one of
-/// several, it is the first one with the changes of the others.
-pub(crate) fn rewrite(
-    tx: &mut dyn Transaction,
-    repository: RepositoryId,
-    at: Timestamp,
-    rewritten: &Rewritten,
-) -> Result<(), LedgerError> {
-    let mut made = BTreeSet::new();
-    for (old, new) in &rewritten.pairs {
-        tx.put_rewrite(repository, old, new, &rewritten.command, at)?;
-        if !made.insert(new) {
-            continue;
-        }
-        let Some(before) = tx.commit(repository, old)? else {
-            continue;
-        };
-        match tx.commit(repository, new)? {
-            Some(after) if before.checkpoint.is_some() && keeps(tx, &before, &after)? => {
-                tx.put_commit(&CommitRecord {
-                    checkpoint: before.checkpoint,
-                    ..after
-                })?;
-            }
-            None if rewritten.command != "amend" => {
-                tx.put_commit(&carried(before, new, &rewritten.command, at))?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// What is known of a commit, carried over to the one that git made of it.
-fn carried(before: CommitRecord, new: &Oid, command: &str, at: Timestamp) -> CommitRecord {
-    let mut judgement = before.judgement;
-    judgement.evidence.push(Evidence {
-        session: None,
-        basis: Basis::Observed,
-        counted: true,
-        text: format!("git {command} made it of {}", before.commit.short()),
-    });
-    CommitRecord {
-        commit: new.clone(),
-        judgement,
-        facts: None,
-        patch: None,
-        at,
-        seen_by: SeenBy::Rewrite,
-        ..before
-    }
-}
-
-/// Tells whether a rewritten commit is still the checkpoint of the one before. With a new message,
-/// which names the checkpoint of its own intent, it is not.
-fn keeps(
-    tx: &mut dyn Transaction,
-    before: &CommitRecord,
-    after: &CommitRecord,
-) -> Result<bool, LedgerError> {
-    let intent = after.intent.map(|id| tx.intent(id)).transpose()?.flatten();
-    Ok(intent.is_none_or(|i| after.checkpoint.is_none() || i.scene.named == before.checkpoint))
 }

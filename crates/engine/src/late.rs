@@ -62,16 +62,18 @@ fn since(
 /// The content of a file before an edit: completes the edit whose content after is there.
 pub(crate) fn file_before(
     tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
     identity: SessionIdentity,
     matter: &AgentMatter,
     before: &Observation,
 ) -> Result<(), LedgerError> {
-    let Fact::FileSeen { path, .. } = &before.fact else {
+    let Fact::FileSeen { path, place, .. } = &before.fact else {
         return Ok(());
     };
-    let key = file_key(&before.event, path, Side::After);
+    let path = session::keyed_path(path, place.as_ref());
+    let key = file_key(&before.event, &path, Side::After);
     match tx.entry(identity.session, before.source, &key)? {
-        Some(entry) => session::edit(tx, identity, matter, entry.turn, &entry.observation),
+        Some(entry) => session::edit(tx, ids, identity, matter, entry.turn, &entry.observation),
         None => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use siglum_domain::audit::Action;
 use siglum_domain::intake::{AgentMatter, LaunchClaim, Place, Scene};
 use siglum_domain::link::Stated;
 use siglum_domain::process::{Chain, ProcessIdentity};
-use siglum_domain::{AgentName, ConversationId, NativeId, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{AgentName, ConversationId, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     Binding, Claim, Durability, Launch, LaunchEnd, Ledger, LedgerError, Mode, OwnWorktree,
     Relation, SessionOrigin, SessionRecord, Statement, Transaction, read, write,
@@ -126,7 +126,8 @@ pub fn register(
             ..SessionRecord::new(
                 session,
                 new.launch.agent.clone().unwrap_or_else(unknown_agent),
-                conversation(session),
+                // No agent has given it a name yet.
+                ConversationId::of_native(None, session),
                 home,
                 Mode::Observed,
                 SessionOrigin::Launch,
@@ -145,12 +146,6 @@ pub fn register(
         audit::session_created(tx, here, &new.by, session, more)?;
         Ok(())
     })
-}
-
-/// The caller names the conversation by the session's own id; no agent has given it one yet.
-fn conversation(session: SessionId) -> ConversationId {
-    let native = NativeId::new(session.to_string()).expect("because ids keep to the grammar");
-    ConversationId::from_native(&native)
 }
 
 fn unknown_agent() -> AgentName {
@@ -197,6 +192,26 @@ fn proven(tx: &mut dyn Transaction, claim: &LaunchClaim) -> Result<Option<Standi
     let standing = standing(tx, claim.session)?;
     // A launch on another machine has no digest here, and nobody proves it.
     Ok(standing.filter(|s| !s.launch.digest.is_empty() && s.launch.digest == claim.digest))
+}
+
+/// The session that was launched, where a claim proves that.
+pub(crate) fn proven_session(
+    tx: &mut dyn Transaction,
+    claim: &LaunchClaim,
+) -> Result<Option<SessionId>, LedgerError> {
+    Ok(proven(tx, claim)?.map(|_| claim.session))
+}
+
+/// Whether what was handed down to git proves this launch.
+pub(crate) fn is_proven_by(
+    tx: &mut dyn Transaction,
+    launched: SessionId,
+    scene: &Scene,
+) -> Result<bool, LedgerError> {
+    match scene.claim.as_ref().filter(|c| c.session == launched) {
+        Some(claim) => Ok(proven(tx, claim)?.is_some()),
+        None => Ok(false),
+    }
 }
 
 /// The session that what was launched works for.
@@ -271,6 +286,57 @@ pub(crate) fn bound_above(
                 .any(|b| b.session == c.to && b.process == c.process)
         })
         .map(|c| c.to))
+}
+
+/// A launch whose launcher is above git.
+pub(crate) struct Above {
+    /// The session that was launched.
+    pub(crate) launched: SessionId,
+    /// The session that what was launched works for.
+    pub(crate) session: SessionId,
+    /// The agent that was launched, while no hook of it has taken the launch up.
+    pub(crate) agent: Option<AgentName>,
+}
+
+/// The nearest launch above git that had not ended at that moment, and how far up the chain its launcher is. What falls to
+/// the first process of a container proves nothing.
+pub(crate) fn nearest_above(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    at: Timestamp,
+) -> Result<Option<(Above, usize)>, LedgerError> {
+    let mut sessions = scene.launches.clone();
+    sessions.extend(scene.claim.as_ref().map(|claim| claim.session));
+    sessions.sort();
+    sessions.dedup();
+    let mut nearest: Option<(Above, usize)> = None;
+    for launched in sessions {
+        let Some(standing) = standing(tx, launched)? else {
+            continue;
+        };
+        // Who runs driven sessions runs several at once, and git for itself.
+        if tx.session(launched)?.is_none_or(|s| s.mode == Mode::Driven) {
+            continue;
+        }
+        let launcher = standing.launch.launcher.as_ref();
+        let mut chain = scene.chain.ancestors.iter();
+        let depth = chain.position(|a| Some(&a.identity) == launcher && a.identity.pid != 1);
+        let ended = standing.end.as_ref().is_some_and(|(_, end)| *end < at);
+        let Some(depth) = depth.filter(|_| !ended) else {
+            continue;
+        };
+        if nearest.as_ref().is_none_or(|(_, known)| depth < *known) {
+            let session = target(launched, &standing);
+            let agent = standing.launch.agent.filter(|_| standing.claimed.is_none());
+            let above = Above {
+                launched,
+                session,
+                agent,
+            };
+            nearest = Some((above, depth));
+        }
+    }
+    Ok(nearest)
 }
 
 /// The session that a command speaks for that was handed a claim. None if the claim proves nothing, or if the nearest

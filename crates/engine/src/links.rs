@@ -1,13 +1,17 @@
 //! Links that are attached to a session, or detached from it, after it began.
 
 use serde_json::json;
-use siglum_domain::SessionId;
 use siglum_domain::audit::Action;
-use siglum_domain::link::Link;
-use siglum_ledger::{Durability, Ledger, LedgerError, Statement, Transaction, write};
+use siglum_domain::intake::AgentMatter;
+use siglum_domain::link::{BY_VARIABLE, Link, Stated, same_slot};
+use siglum_domain::observation::{Fact, Observation};
+use siglum_domain::{SessionId, Timestamp};
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, Statement, StatementRecord, Transaction, write,
+};
 
 use crate::audit::{self, Entry};
-use crate::{Here, why};
+use crate::{Here, launch, why};
 
 /// What is done with links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,4 +94,61 @@ pub fn change_in(
         audit::record(tx, here, &entry)?;
     }
     Ok(Changed { changed, standing })
+}
+
+/// Attaches what variables in the environment of a session's agent name, once: at its start, and at a turn's where it has
+/// none of them yet. What was detached stays so. A launcher has read the same variables and may have been told otherwise:
+/// nothing is attached that contradicts it.
+pub(crate) fn inherit(
+    tx: &mut dyn Transaction,
+    at: Timestamp,
+    session: SessionId,
+    matter: &AgentMatter,
+) -> Result<(), LedgerError> {
+    for decline in &matter.left_out {
+        let key = format!("{}:{session}:{}", decline.reason, decline.detail);
+        tx.decline(&key, at, decline)?;
+    }
+    if matter.links.is_empty() {
+        return Ok(());
+    }
+    let own = tx.statements_of_session(session)?;
+    let starting = |o: &Observation| matches!(o.fact, Fact::SessionStarted { .. });
+    let starts = matter.observations.iter().any(starting);
+    if !starts && own.iter().any(|r| r.source.starts_with(BY_VARIABLE)) {
+        return Ok(());
+    }
+    let mut launcher: Vec<Link> = Vec::new();
+    if own
+        .iter()
+        .any(|r| matches!(r.statement, Statement::Launched { .. }))
+    {
+        launcher.extend(ever_named(&own));
+    }
+    if let Some(claim) = &matter.claim
+        && let Some(launched) = launch::proven_session(tx, claim)?
+    {
+        launcher.extend(ever_named(&tx.statements_of_session(launched)?));
+    }
+    let own: Vec<Link> = ever_named(&own).collect();
+    for Stated { link, source } in &matter.links {
+        let otherwise = |l: &Link| l != link && same_slot(l, link);
+        if own.contains(link) || launcher.iter().any(otherwise) {
+            continue;
+        }
+        let link = link.clone();
+        let attached = Statement::LinkAttached { session, link };
+        tx.state(at, matter.agent.as_str(), source, &attached)?;
+    }
+    Ok(())
+}
+
+/// The links that were ever attached or detached.
+fn ever_named(records: &[StatementRecord]) -> impl Iterator<Item = Link> + use<'_> {
+    records.iter().filter_map(|r| match &r.statement {
+        Statement::LinkAttached { link, .. } | Statement::LinkDetached { link, .. } => {
+            Some(link.clone())
+        }
+        _ => None,
+    })
 }

@@ -4,14 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::link::Link;
 use siglum_domain::provenance::Origin;
 use siglum_domain::{AgentName, CheckpointId, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::{Git, ListedCommit, Listing};
 use siglum_ledger::{
-    DeclineRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SessionFilter,
-    SessionListing, SessionOrigin, SessionRecord, Transaction, read,
+    CommitRecord, DeclineRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy,
+    SessionFilter, SessionListing, SessionOrigin, SessionRecord, Transaction, read,
 };
 
+use crate::origins::origins_of;
 use crate::verify::undamaged;
 use crate::why::{self, Claim};
 use crate::{EngineError, Here, World, replica};
@@ -91,6 +93,8 @@ pub struct LoggedCommit {
     pub verdict: Verdict,
     /// The sessions that could have, where it is ambiguous.
     pub candidates: Vec<SessionId>,
+    /// The sessions that made the commits that git made it of, without the one that rewrote them.
+    pub origins: Vec<SessionId>,
     /// What a person says, beside the evidence.
     pub claim: Option<Claim>,
     /// The checkpoint that it is.
@@ -186,22 +190,46 @@ fn logged(
             committer: Committer::Unknown,
             verdict: Verdict::Unknown,
             candidates: Vec::new(),
+            origins: Vec::new(),
             claim,
             checkpoint: None,
             lines: None,
         });
     };
     let lines = tx.authors(place, &git.commit)?;
+    let origins = match record.seen_by {
+        SeenBy::Rewrite => origin_sessions(tx, &record)?,
+        _ => Vec::new(),
+    };
     Ok(LoggedCommit {
         git,
         recorded: true,
         committer: record.judgement.committer,
         verdict: record.judgement.verdict,
         candidates: record.judgement.candidates,
+        origins,
         claim,
         checkpoint: record.checkpoint,
         lines: lines.map(|files| Lines::of(&files)),
     })
+}
+
+/// The sessions that made what a commit was rewritten from, without its rewriter, each once.
+fn origin_sessions(
+    tx: &mut dyn Transaction,
+    record: &CommitRecord,
+) -> Result<Vec<SessionId>, LedgerError> {
+    let mut sessions = Vec::new();
+    for origin in origins_of(tx, record.repository, &record.commit)? {
+        let made_by = origin.judgement.committer;
+        if let Committer::Session { session } = made_by
+            && made_by != record.judgement.committer
+            && !sessions.contains(&session)
+        {
+            sessions.push(session);
+        }
+    }
+    Ok(sessions)
 }
 
 /// The sessions that made a commit, by evidence or by a person's word.
@@ -211,7 +239,8 @@ fn made_by(commit: &LoggedCommit) -> Vec<SessionId> {
         Committer::Human | Committer::Unknown => None,
     };
     let claimed = commit.claim.as_ref().map(|c| c.session);
-    judged.into_iter().chain(claimed).collect()
+    let origins = commit.origins.iter().copied();
+    judged.into_iter().chain(claimed).chain(origins).collect()
 }
 
 fn named(commit: &LoggedCommit) -> Vec<SessionId> {
@@ -256,6 +285,8 @@ pub struct Listed {
     pub stand: Stand,
     /// Whether its process lives; absent where that cannot be seen.
     pub alive: Option<bool>,
+    /// What is attached to it now.
+    pub links: Vec<Link>,
 }
 
 /// Sessions, newest first, with where they stand.
@@ -280,9 +311,12 @@ pub(crate) fn stand(
     tx: &mut dyn Transaction,
     listing: SessionListing,
 ) -> Result<Listed, LedgerError> {
+    let links = undamaged(tx.statements_of_session(listing.record.id))?;
+    let links = crate::why::links(&links.unwrap_or_default());
     if listing.record.ended_at.is_some() {
         return Ok(Listed {
             listing,
+            links,
             stand: Stand::Ended,
             alive: None,
         });
@@ -298,6 +332,7 @@ pub(crate) fn stand(
     };
     Ok(Listed {
         listing,
+        links,
         stand,
         alive,
     })
@@ -390,6 +425,7 @@ mod tests {
             first,
             last,
             origin,
+            bridged: false,
         };
         let file = FileAuthors {
             path: "a".into(),

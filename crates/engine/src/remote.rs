@@ -40,6 +40,8 @@ pub struct NewSession {
     pub conversation: Option<ConversationId>,
     /// What the agent itself calls it.
     pub native: Option<NativeId>,
+    /// What it is found by, where its agent gave it no name: the conversation, where nothing is said.
+    pub name: Option<NativeId>,
     /// Who runs it.
     pub mode: Mode,
     /// The directory it works in.
@@ -108,15 +110,19 @@ pub fn create(
     new: &NewSession,
 ) -> Result<Created, RemoteError> {
     let record = fresh(here, ledger, new);
-    let native = name(new, &record)?;
-    if let Some(known) = known(tx, new, &native)? {
+    let name = name(new, &record)?;
+    if let Some(known) = known(tx, new, &name)? {
         same(&known, new, ledger)?;
-        change_links(here, tx, known.id, &new.links, Change::Attach, &new.by)?;
+        let session = known.id;
+        if known.home == ledger {
+            also_works_in(here, tx, &known, new)?;
+        }
+        change_links(here, tx, session, &new.links, Change::Attach, &new.by)?;
+        let record = tx
+            .session(session)?
+            .ok_or(RemoteError::NoSession(session))?;
         let already = true;
-        return Ok(Created {
-            record: known,
-            already,
-        });
+        return Ok(Created { record, already });
     }
     let mut repositories = Vec::new();
     // Where it works, and what its agent calls it, is told by its home.
@@ -133,7 +139,10 @@ pub fn create(
     let (session, at) = (record.id, record.created_at);
     tx.create_session(&record)?;
     if record.home == ledger {
-        tx.add_alias(&record.agent, &native, session, at)?;
+        match &new.native {
+            Some(native) => tx.add_alias(&record.agent, native, session, at)?,
+            None => tx.add_caller_name(&record.agent, &name, session, at)?,
+        }
     }
     if !repositories.is_empty() {
         let works = Statement::WorksIn {
@@ -178,11 +187,7 @@ pub fn created(
 fn fresh(here: &Here<'_>, ledger: LedgerId, new: &NewSession) -> SessionRecord {
     let id = new.id.unwrap_or_else(|| SessionId::mint(here.ids));
     let named = new.conversation.clone();
-    let own = || NativeId::new(id.to_string()).expect("because ids keep to the grammar");
-    let conversation = named.unwrap_or_else(|| {
-        // Nobody named it: the agent's own name for it, else the session's.
-        ConversationId::from_native(&new.native.clone().unwrap_or_else(own))
-    });
+    let conversation = named.unwrap_or_else(|| ConversationId::of_native(new.native.as_ref(), id));
     let origin = match new.mode {
         Mode::Driven => SessionOrigin::Api,
         Mode::Observed => SessionOrigin::Launch,
@@ -205,8 +210,8 @@ fn fresh(here: &Here<'_>, ledger: LedgerId, new: &NewSession) -> SessionRecord {
 
 /// The name under which the session is found again.
 fn name(new: &NewSession, record: &SessionRecord) -> Result<NativeId, RemoteError> {
-    if let Some(native) = &new.native {
-        return Ok(native.clone());
+    if let Some(name) = new.native.as_ref().or(new.name.as_ref()) {
+        return Ok(name.clone());
     }
     NativeId::new(record.conversation.as_str()).map_err(|e| RemoteError::Invalid {
         field: "conversation_id",
@@ -277,6 +282,58 @@ fn repository(
         worktree: name.to_owned(),
     };
     tx.note_place(&place, RepositoryId::mint(here.ids), at)
+}
+
+/// The repositories that a session works in as far as it was said, its own first.
+pub fn works_in(record: &SessionRecord, statements: &[StatementRecord]) -> Vec<RepositoryId> {
+    let stated = statements.iter().flat_map(|s| match &s.statement {
+        Statement::WorksIn { repositories, .. } => repositories.as_slice(),
+        _ => &[],
+    });
+    let mut all: Vec<RepositoryId> = Vec::new();
+    for repository in record.repository.iter().chain(stated) {
+        if !all.contains(repository) {
+            all.push(*repository);
+        }
+    }
+    all
+}
+
+/// States the repositories of a session that were not named before. One that had none has its own then.
+fn also_works_in(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    known: &SessionRecord,
+    new: &NewSession,
+) -> Result<(), RemoteError> {
+    let standing = works_in(known, &tx.statements_of_session(known.id)?);
+    let at = here.now();
+    let mut more = Vec::new();
+    for name in &new.repositories {
+        let named = repository(here, tx, name, at)?;
+        if !standing.contains(&named) && !more.contains(&named) {
+            more.push(named);
+        }
+    }
+    if standing.len() + more.len() > REPOSITORIES_MOST {
+        return Err(RemoteError::Invalid {
+            field: "repositories",
+            rule: format!("a session has at most {REPOSITORIES_MOST}"),
+        });
+    }
+    let Some(first) = more.first().copied() else {
+        return Ok(());
+    };
+    // What is there already stays its own.
+    let place = new.repositories.first().map(|name| (first, name.as_str()));
+    let place = place.filter(|_| standing.is_empty());
+    tx.touch(known.id, known.last_at, place, None)?;
+    let works = Statement::WorksIn {
+        session: known.id,
+        repositories: more,
+    };
+    tx.state(at, &new.by, "api", &works)?;
+    Ok(())
 }
 
 /// Attaches links to a session, or detaches them; what stands already is not stated again.

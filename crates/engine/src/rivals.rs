@@ -149,3 +149,24 @@ pub(crate) fn doubt(
     }
     tx.put_commit(&known)
 }
+
+/// No hook saw a commit landing, and its message does not name who announced it: somebody else may have made the very
+/// same one after git refused theirs.
+pub(crate) fn doubt_landing(
+    tx: &mut dyn Transaction,
+    intent: &IntentRecord,
+    commit: &Oid,
+) -> Result<(), LedgerError> {
+    let Some(mut known) = tx.commit(intent.repository, commit)? else {
+        return Ok(());
+    };
+    known.judgement.verdict = known.judgement.verdict.min(Verdict::Likely);
+    known.judgement.evidence.push(Evidence {
+        session: None,
+        basis: Basis::Inferred,
+        counted: true,
+        text: "no hook saw it landing: its parent, tree and subject are those that were announced"
+            .to_owned(),
+    });
+    tx.put_commit(&known)
+}

@@ -58,8 +58,6 @@ pub struct Found {
     pub session: SessionId,
     /// What the outside world calls it; nothing until its agent has told its own name for it.
     pub conversation: Option<ConversationId>,
-    /// What the agent calls the session that it ran in last.
-    pub native: Option<NativeId>,
     /// All that is attached to it.
     pub links: Vec<Link>,
 }
@@ -88,11 +86,10 @@ pub fn find(here: &Here<'_>, ledger: &mut dyn Ledger, wanted: &Wanted) -> Result
     let session = record.id;
     let by = (wanted.by.as_str(), "api");
     let changed = links::change(here, ledger, session, &wanted.links, Change::Attach, by)?;
-    let native = read(ledger, |tx| native(tx, session))?;
+    let is_named = read(ledger, |tx| is_named(tx, &record))?;
     Ok(Found {
         session,
-        conversation: is_named(&record).then_some(record.conversation),
-        native,
+        conversation: is_named.then_some(record.conversation),
         links: changed.standing,
     })
 }
@@ -127,7 +124,7 @@ fn unnamed(
         ..SessionRecord::new(
             id,
             wanted.agent.clone(),
-            ConversationId::new(id.to_string()).expect("because ids keep to the grammar"),
+            ConversationId::of_native(None, id),
             home,
             Mode::Driven,
             SessionOrigin::Api,
@@ -142,14 +139,37 @@ fn unnamed(
     Ok(record)
 }
 
-fn is_named(record: &SessionRecord) -> bool {
-    record.conversation.as_str() != record.id.to_string()
+/// Whether it is decided what the outside world calls a session: somebody named it, or its agent told what it calls it.
+fn is_named(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<bool, LedgerError> {
+    let own = ConversationId::of_native(None, record.id);
+    Ok(record.conversation != own || !tx.aliases(record.id)?.is_empty())
 }
 
-/// What the agent calls the session that it ran in last.
-fn native(tx: &mut dyn Transaction, session: SessionId) -> Result<Option<NativeId>, LedgerError> {
-    let runs = tx.runs_of(session, LOOK_BACK)?;
-    Ok(runs.into_iter().find_map(|run| run.native))
+/// What an agent has itself of a session that it is to go on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// It never ran.
+    Nothing,
+    /// What is committed, in the session that it calls so.
+    Committed(NativeId),
+    /// More than is committed: the store refused what was said there last, or nobody knows how that ended.
+    Diverged,
+}
+
+/// What the agent has of a session. Whoever holds the session's lease asks.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn kept(ledger: &mut dyn Ledger, session: SessionId) -> Result<Kept, LedgerError> {
+    let runs = read(ledger, |tx| tx.runs_of(session, LOOK_BACK))?;
+    let newest = runs.into_iter().find(|run| run.native.is_some());
+    let Some((native, end)) = newest.and_then(|run| Some((run.native?, run.end))) else {
+        return Ok(Kept::Nothing);
+    };
+    Ok(match end {
+        Some(end) if end.committed => Kept::Committed(native),
+        _ => Kept::Diverged,
+    })
 }
 
 /// Writes down that an agent is about to be started for a session: its hooks prove by the launch's token that they run
@@ -205,18 +225,17 @@ pub fn named(
         other = None;
         let record = tx.session(session)?;
         let record = record.ok_or_else(|| LedgerError::Damaged(format!("no session {session}")))?;
-        match tx.session_by_alias(&record.agent, native)? {
-            Some(known) if known == session => {}
-            Some(known) => {
-                other = Some(known);
-                return Ok(record.conversation);
-            }
-            None => tx.add_alias(&record.agent, native, session, at)?,
-        }
-        if is_named(&record) {
+        let known = tx.session_by_alias(&record.agent, native)?;
+        other = known.filter(|known| *known != session);
+        if other.is_some() {
             return Ok(record.conversation);
         }
-        let conversation = ConversationId::from_native(native);
+        let is_named = is_named(tx, &record)?;
+        tx.add_alias(&record.agent, native, session, at)?;
+        if is_named {
+            return Ok(record.conversation);
+        }
+        let conversation = ConversationId::of_native(Some(native), session);
         tx.set_conversation(session, &conversation)?;
         Ok(conversation)
     })?;

@@ -3,40 +3,89 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use siglum_domain::command::{CommandFit, commit_fit, terminal_addressed};
 use siglum_domain::commit::CommitFacts;
-use siglum_domain::evidence::{AtTerminal, Case, Sign, Standing, Stranger};
+use siglum_domain::evidence::{Case, Sign, Standing, Stranger};
 use siglum_domain::intake::Scene;
 use siglum_domain::observation::{Source, event};
-use siglum_domain::process::{Ancestor, Chain};
+use siglum_domain::process::{Chain, ProgramKind, TerminalOwner};
 use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::is_another_users;
 use siglum_ledger::{Binding, HeadMove, LedgerError, Said, SessionFilter, Transaction};
 
-use crate::launch;
 use crate::session::before_key;
+use crate::{calls, launch};
 
 /// A tool call that has run for longer than this is not believed to run.
 const CALL_AT_MOST_MS: i64 = 24 * 60 * 60 * 1000;
 /// A session that was silent for longer than this before a commit is not listed beside it.
 const AROUND_MS: i64 = 24 * 60 * 60 * 1000;
+/// For how long after a call that types into terminals a commit there may be what it typed.
+const TYPED_BEFORE_MS: i64 = 10 * 60 * 1000;
+/// How many sessions are asked whether they type into terminals.
+const TYPING_MOST: usize = 16;
 /// How many sessions are listed beside a commit of which nothing tells who made it.
 const AROUND_MOST: usize = 8;
 
-/// Looks up what the ledger knows of the processes and names in a scene.
+/// Looks up what the ledger knows of the processes and names in a scene, at the moment of the scene.
 pub(crate) fn case(
     tx: &mut dyn Transaction,
     scene: &Scene,
     at: Timestamp,
 ) -> Result<Case, LedgerError> {
+    let running = running_now(tx, scene, at)?;
+    case_with(tx, scene, at, running)
+}
+
+/// The same long after it: calls that have returned since are looked up in the logs.
+pub(crate) fn past_case(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    scene: &Scene,
+    at: Timestamp,
+) -> Result<Case, LedgerError> {
+    let mut running = running_now(tx, scene, at)?;
+    let mut sessions = sessions_above(tx, scene)?;
+    for session in around(tx, repository, at)? {
+        let worktree = tx.session(session)?.and_then(|s| s.worktree);
+        if worktree.as_ref() == Some(&scene.place.worktree) {
+            sessions.insert(session);
+        }
+    }
+    for session in sessions {
+        let calls = calls::shell_calls(tx, session, at)?;
+        let ran = calls.into_iter().filter(|call| call.runs_at(at));
+        running.extend(ran.map(|call| (session, call.event)));
+    }
+    case_with(tx, scene, at, running)
+}
+
+fn case_with(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    at: Timestamp,
+    running: BTreeSet<(SessionId, String)>,
+) -> Result<Case, LedgerError> {
     let mut case = Case {
         witnessed: true,
-        terminal: terminal(&scene.chain),
+        terminal: scene.chain.terminal_seen(),
+        programs: programs(&scene.chain),
+        cut: scene.chain.is_cut(),
         at,
         ..Case::default()
     };
     let nearest = ancestry(tx, scene, &mut case)?;
+    launchers(tx, scene, at, &mut case)?;
     variables(tx, scene, &nearest, &mut case)?;
-    running(tx, scene, &mut case)?;
+    for (session, event) in running {
+        let call = tool_name(&event);
+        case.signs.push((session, Sign::RunningTool { call }));
+    }
+    if let Some(terminal) = case.terminal.clone()
+        && nearest.is_empty()
+    {
+        typing(tx, at, &terminal.owner, &mut case)?;
+    }
     if let Some(session) = launch::bound_above(tx, scene, &nearest)? {
         case.signs.push((session, Sign::LaunchClaim));
     }
@@ -45,35 +94,67 @@ pub(crate) fn case(
     Ok(case)
 }
 
-fn terminal(chain: &Chain) -> AtTerminal {
-    let name = |shell: &Ancestor| shell.program().to_owned();
-    match (chain.typed_in(), chain.shell_above()) {
-        (Some(shell), _) => AtTerminal::Typed(name(shell)),
-        (None, Some(shell)) => AtTerminal::Below(name(shell)),
-        (None, None) => AtTerminal::Away,
-    }
+fn programs(chain: &Chain) -> Vec<(u32, String, ProgramKind)> {
+    let depth = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let programs = chain.programs_above().into_iter();
+    programs
+        .map(|(at, name, kind)| (depth(at), name, kind))
+        .collect()
 }
 
-/// Adds the tool calls that run in the checkout. Work that was left behind is told apart only where
-/// their agents' processes could have been seen: one that runs in a container may be anybody's. A
-/// call that began after that work did not leave it behind.
-fn running(tx: &mut dyn Transaction, scene: &Scene, case: &mut Case) -> Result<(), LedgerError> {
-    let since = case.at.plus_millis(-CALL_AT_MOST_MS);
-    let mut in_sight = true;
-    let orphaned = scene.chain.is_orphaned();
-    let left_for = scene.chain.left_behind_ms().filter(|_| orphaned);
-    let until = case.at.plus_millis(-left_for.unwrap_or(0));
-    for call in tx.running_calls(&scene.place.worktree, since)? {
-        if call.started > until {
-            continue;
-        }
-        let bound = tx.bindings(call.session)?;
-        in_sight &= bound.iter().any(|b| scene.chain.is_seen_from(&b.process));
-        let call_name = tool_name(&call.event);
-        let sign = Sign::RunningTool { call: call_name };
-        case.signs.push((call.session, sign));
+/// The tool calls that run in the checkout.
+fn running_now(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    at: Timestamp,
+) -> Result<BTreeSet<(SessionId, String)>, LedgerError> {
+    let since = at.plus_millis(-CALL_AT_MOST_MS);
+    let calls = tx.running_calls(&scene.place.worktree, since)?;
+    let running = calls.into_iter().filter(|call| call.started <= at);
+    Ok(running.map(|call| (call.session, call.event)).collect())
+}
+
+/// The sessions bound to processes above git: theirs are the calls that confirm.
+fn sessions_above(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+) -> Result<BTreeSet<SessionId>, LedgerError> {
+    let mut sessions = BTreeSet::new();
+    for ancestor in &scene.chain.ancestors {
+        let bound = tx.bound_to(&ancestor.identity.key())?;
+        sessions.extend(bound.into_iter().map(|b| b.session));
     }
-    case.orphaned = in_sight && orphaned;
+    Ok(sessions)
+}
+
+/// Adds the tool calls of any session of this ledger that send input to terminals of this owner, at
+/// that moment or shortly before: `tmux send-keys` returns before what it typed is done.
+fn typing(
+    tx: &mut dyn Transaction,
+    at: Timestamp,
+    owner: &TerminalOwner,
+    case: &mut Case,
+) -> Result<(), LedgerError> {
+    let sessions = tx.sessions(&SessionFilter {
+        since: Some(at.plus_millis(-TYPED_BEFORE_MS)),
+        limit: TYPING_MOST,
+        ..SessionFilter::default()
+    })?;
+    for session in sessions {
+        let session = session.record.id;
+        for call in calls::shell_calls(tx, session, at)? {
+            let over = call.ended.unwrap_or(at);
+            if over < at.plus_millis(-TYPED_BEFORE_MS) {
+                continue;
+            }
+            let addressed = terminal_addressed(&call.command);
+            if let Some(program) = addressed.filter(|program| owner.takes_input_from(program)) {
+                let (call, program) = (tool_name(&call.event), program.to_owned());
+                let sign = Sign::TypesIntoTerminals { call, program };
+                case.signs.push((session, sign));
+            }
+        }
+    }
     Ok(())
 }
 
@@ -118,19 +199,27 @@ pub(crate) fn unwitnessed(
     let made = unseen.facts.committed;
     let mut worktrees = Vec::new();
     for moved in tx.moves_to(unseen.repository, &unseen.facts.commit)? {
-        if !made_in_call(tx, &moved, made)? || (elsewhere && moved.said < Said::Made) {
+        if !made_in_call(tx, &moved, made)? {
+            continue;
+        }
+        let sign = sign_of(tx, &moved, &unseen.facts.subject)?;
+        if elsewhere && !matches!(sign, Sign::CallCommitted { .. }) {
             continue;
         }
         worktrees.extend(tx.session(moved.session)?.and_then(|s| s.worktree));
-        case.signs.push((moved.session, sign_of(&moved)));
+        case.signs.push((moved.session, sign));
     }
     worktrees.sort();
     worktrees.dedup();
     for worktree in worktrees {
         for call in tx.running_calls(&worktree, made.plus_millis(-CALL_AT_MOST_MS))? {
             if call.started.seconds() <= made.seconds() {
-                let call_name = tool_name(&call.event);
-                let sign = Sign::Window { call: call_name };
+                let fits = fit_of(tx, call.session, &call.event, &unseen.facts.subject)?.silently();
+                let name = tool_name(&call.event);
+                let sign = match fits {
+                    true => Sign::CommandFits { call: name },
+                    false => Sign::Window { call: name },
+                };
                 case.signs.push((call.session, sign));
             }
         }
@@ -157,13 +246,27 @@ fn by_another_user(tx: &mut dyn Transaction, unseen: &Unseen<'_>) -> Result<bool
     Ok(here.is_some_and(|r| is_another_users(Path::new(&r.common_dir), &unseen.facts.commit)))
 }
 
-fn sign_of(moved: &HeadMove) -> Sign {
+/// What a call during which HEAD moved to a commit shows of it: by its command, which is given the
+/// commit's subject or makes commits, and by its output.
+fn sign_of(tx: &mut dyn Transaction, moved: &HeadMove, subject: &str) -> Result<Sign, LedgerError> {
     let call = tool_name(&moved.event);
-    match moved.said {
+    let fit = fit_of(tx, moved.session, &moved.event, subject)?;
+    Ok(match moved.said {
+        Said::Made if fit.with_git_line() => Sign::CallCommitted { call },
+        _ if fit.silently() => Sign::CommandFits { call },
+        Said::Made | Said::Named => Sign::CallPrinted { call },
         Said::Nothing => Sign::Window { call },
-        Said::Named => Sign::ToolOutput { call },
-        Said::Made => Sign::GitWords { call },
-    }
+    })
+}
+
+fn fit_of(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    event: &str,
+    subject: &str,
+) -> Result<CommandFit, LedgerError> {
+    let command = calls::command(tx, session, event)?;
+    Ok(command.map_or_else(CommandFit::default, |c| commit_fit(&c, subject)))
 }
 
 /// Tells whether a commit was made while a call ran. Where git keeps no list of the moves of HEAD, a
@@ -180,16 +283,19 @@ fn made_in_call(
     Ok(began.is_none_or(|e| made.seconds() >= e.observation.at.seconds()))
 }
 
-/// Adds the tool calls during which HEAD moved to the commit and that name it.
+/// Adds the tool calls during which HEAD moved to the commit. Without its subject only git's own line
+/// beside a command that makes commits counts.
 pub(crate) fn tool_output(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
     commit: &Oid,
+    subject: &str,
     case: &mut Case,
 ) -> Result<(), LedgerError> {
     for moved in tx.moves_to(repository, commit)? {
         if moved.said > Said::Nothing {
-            case.signs.push((moved.session, sign_of(&moved)));
+            let sign = sign_of(tx, &moved, subject)?;
+            case.signs.push((moved.session, sign));
         }
     }
     standings(tx, case)
@@ -238,7 +344,11 @@ fn ancestry(
         let depth = u32::try_from(*at).unwrap_or(u32::MAX);
         // A launcher of the agent is right above its own child.
         let known = |(d, of): &(u32, AgentName)| *d == depth || (d + 1 == depth && of == agent);
-        if !recorded.iter().any(known) && !is_sandbox(tx, scene, *at, agent)? {
+        let is_recorded = recorded.iter().any(known)
+            || is_sandbox(tx, scene, *at, agent)?
+            || is_child_of_bound(tx, scene, *at, agent)?
+            || nearest.is_empty() && runs_unbound_session(tx, scene, *at, agent)?;
+        if !is_recorded {
             case.strangers.push(Stranger::Process {
                 depth,
                 agent: agent.clone(),
@@ -246,6 +356,91 @@ fn ancestry(
         }
     }
     Ok(nearest)
+}
+
+/// Adds the nearest launch above git that goes on. An agent that is not recorded and that was launched itself is accounted
+/// for by it.
+fn launchers(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    at: Timestamp,
+    case: &mut Case,
+) -> Result<(), LedgerError> {
+    let Some((above, depth)) = launch::nearest_above(tx, scene, at)? else {
+        return Ok(());
+    };
+    let far = u32::try_from(depth).unwrap_or(u32::MAX);
+    let below = |s: &Stranger| match s {
+        Stranger::Process { depth, agent } if *depth < far => Some((*depth, agent.clone())),
+        _ => None,
+    };
+    let agents: Vec<(u32, AgentName)> = case.strangers.iter().filter_map(below).collect();
+    let own = |(_, agent): &(u32, AgentName)| Some(agent) == above.agent.as_ref();
+    // A launcher of the agent is right above its own child.
+    let one = agents.windows(2).all(|two| two[0].0 + 1 == two[1].0);
+    if one && agents.iter().all(own) {
+        case.strangers.retain(|s| below(s).is_none());
+    }
+    let process = scene.chain.ancestors[depth].identity.key();
+    let person = scene.chain.has_person_below(depth);
+    let sign = Sign::Launcher {
+        depth: far,
+        process,
+        person,
+    };
+    case.signs.push((above.session, sign));
+    if launch::is_proven_by(tx, above.launched, scene)? {
+        let name = "SIGLUM_SESSION_ID".to_owned();
+        case.signs.push((above.session, Sign::Presence { name }));
+    }
+    Ok(())
+}
+
+/// Tells whether what looks like an agent that is not recorded is the worker of one that is: right below
+/// the process that a session is bound to, and the agent's variable in git's environment names that
+/// session. An agent of its own would have named its own.
+fn is_child_of_bound(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    at: usize,
+    agent: &AgentName,
+) -> Result<bool, LedgerError> {
+    let named = scene.variables.iter().find(|v| v.agent == *agent);
+    let (Some(native), Some(parent)) = (
+        named.and_then(|v| v.native.as_ref()),
+        scene.chain.ancestors.get(at + 1),
+    ) else {
+        return Ok(false);
+    };
+    let session = tx.session_by_alias(agent, native)?;
+    let bound = tx.bound_to(&parent.identity.key())?;
+    Ok(bound.iter().any(|b| Some(b.session) == session))
+}
+
+/// Tells whether what looks like an agent that is not recorded may well run one that is: the agent's
+/// variable in git's environment names a session of which no process was recorded on this system. A
+/// session whose process is known there is run by that one, and this is another.
+fn runs_unbound_session(
+    tx: &mut dyn Transaction,
+    scene: &Scene,
+    at: usize,
+    agent: &AgentName,
+) -> Result<bool, LedgerError> {
+    let named = scene.variables.iter().find(|v| v.agent == *agent);
+    let (Some(native), Some(ancestor)) = (
+        named.and_then(|v| v.native.as_ref()),
+        scene.chain.ancestors.get(at),
+    ) else {
+        return Ok(false);
+    };
+    let Some(session) = tx.session_by_alias(agent, native)? else {
+        return Ok(false);
+    };
+    let here = &ancestor.identity;
+    let mut bound = tx.bindings(session)?.into_iter().map(|b| b.process);
+    Ok(!bound.any(|known| {
+        (&known.host, &known.boot, known.namespace) == (&here.host, &here.boot, here.namespace)
+    }))
 }
 
 /// Tells whether what looks like an agent that is not recorded is the sandbox of one that is: the first
@@ -285,12 +480,26 @@ fn variables(
 ) -> Result<(), LedgerError> {
     let mut agents = Vec::new();
     for binding in nearest {
-        agents.extend(tx.session(binding.session)?.map(|s| s.agent));
+        let Some(agent) = tx.session(binding.session)?.map(|s| s.agent) else {
+            continue;
+        };
+        let known = siglum_agents::known(agent.as_str());
+        let marks =
+            known.is_some_and(|k| k.session_variable.is_some() || !k.presence_variables.is_empty());
+        if !marks {
+            case.unmarked.insert(binding.session);
+        }
+        agents.push(agent);
     }
     for variable in &scene.variables {
         let session = match &variable.native {
             Some(native) => tx.session_by_alias(&variable.agent, native)?,
-            None if agents.contains(&variable.agent) => continue,
+            None if agents.contains(&variable.agent) => {
+                let name = variable.name.clone();
+                let present = |b: &Binding| (b.session, Sign::Presence { name: name.clone() });
+                case.signs.extend(nearest.iter().map(present));
+                continue;
+            }
             None => None,
         };
         let name = variable.name.clone();

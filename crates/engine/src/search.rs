@@ -3,6 +3,7 @@
 //! There is no index. The newest sessions are looked through, so many and no more, and an answer says how many that
 //! were. What agents said and what tools returned is not looked at.
 
+use siglum_domain::link::Link;
 use siglum_domain::observation::{Body, Fact};
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{
@@ -30,23 +31,54 @@ pub struct Query {
     pub most: usize,
 }
 
-/// Words to look for: at least one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words(Vec<String>);
+/// What to look for: at least one word or fact.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words {
+    words: Vec<String>,
+    /// Of each of these at least one is attached to the session.
+    facts: Vec<Vec<Link>>,
+}
 
 impl Words {
-    /// The words of some texts, none of them twice; none where there is no word.
+    /// The words of some texts, none of them twice; none where there is no word. A word that is a fact (`issue=42`,
+    /// `issue_number=42`, or `#42` for an issue or a pull request) is not looked for in texts: it is attached, or not.
     #[must_use]
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<Self> {
-        let mut words: Vec<String> = texts
-            .into_iter()
-            .flat_map(str::split_whitespace)
-            .map(str::to_lowercase)
-            .collect();
-        words.sort();
-        words.dedup();
-        (!words.is_empty()).then_some(Self(words))
+        let mut all = Self::default();
+        for word in texts.into_iter().flat_map(str::split_whitespace) {
+            match facts(word) {
+                facts if facts.is_empty() => all.words.push(word.to_lowercase()),
+                facts => all.facts.push(facts),
+            }
+        }
+        all.words.sort();
+        all.words.dedup();
+        (!all.words.is_empty() || !all.facts.is_empty()).then_some(all)
     }
+
+    /// The facts that a session must have attached, of which there is no choice.
+    fn needed(&self) -> impl Iterator<Item = &Link> {
+        let single = |facts: &Vec<Link>| facts.len() == 1;
+        self.facts.iter().filter(move |f| single(f)).flatten()
+    }
+
+    /// The facts of `attached` that are looked for; none where one that is looked for is not attached.
+    fn attached<'a>(&self, attached: &'a [Link]) -> Option<Vec<&'a Link>> {
+        let has = |wanted: &Vec<Link>| wanted.iter().any(|link| attached.contains(link));
+        let wanted = |link: &&Link| self.facts.iter().flatten().any(|fact| fact == *link);
+        let all = self.facts.iter().all(has);
+        all.then(|| attached.iter().filter(wanted).collect())
+    }
+}
+
+/// The facts that a word may stand for; none where it is just a word.
+fn facts(word: &str) -> Vec<Link> {
+    if let Some(number) = word.strip_prefix('#') {
+        let fields = ["issue_number", "pr_number"];
+        let links = fields.iter().map(|field| Link::parse(field, number));
+        return links.filter_map(Result::ok).collect();
+    }
+    word.parse().into_iter().collect()
 }
 
 /// Where a word stands.
@@ -89,6 +121,16 @@ pub struct Hit {
     pub at: Option<Timestamp>,
 }
 
+impl Hit {
+    fn of_link(link: &Link) -> Self {
+        Self {
+            place: Place::Link,
+            text: link.to_string(),
+            at: None,
+        }
+    }
+}
+
 /// A session in which all words stand.
 #[derive(Debug, Clone)]
 pub struct Found {
@@ -119,10 +161,11 @@ pub fn search(
     query: &Query,
 ) -> Result<Findings, LedgerError> {
     let limit = query.sessions.limit;
-    let filter = SessionFilter {
+    let mut filter = SessionFilter {
         limit: if limit == 0 { 0 } else { limit + 1 },
         ..query.sessions.clone()
     };
+    filter.links.extend(query.words.needed().cloned());
     let mut listings = read(ledger, |tx| tx.sessions(&filter))?;
     let beyond = limit > 0 && listings.len() > limit;
     listings.truncate(if beyond { limit } else { listings.len() });
@@ -152,6 +195,10 @@ fn look(
     words: &Words,
 ) -> Result<Option<Vec<Hit>>, LedgerError> {
     let known = read(ledger, |tx| known(tx, listing.record.id))?;
+    let Some(facts) = words.attached(&known.links) else {
+        return Ok(None);
+    };
+    let mut attached: Vec<Hit> = facts.into_iter().map(Hit::of_link).collect();
     let mut texts = named(listing);
     texts.extend(known.texts);
     let mut passages = Passages::of(ledger, listing.record.agent.as_str());
@@ -159,7 +206,10 @@ fn look(
         let text = passages.text(body)?;
         texts.extend(text.map(|text| (Place::Prompt, text, Some(*at))));
     }
-    Ok(hits(words, &texts))
+    Ok(hits(words, &texts).map(|hits| {
+        attached.extend(hits);
+        attached
+    }))
 }
 
 /// A text, what it is, and when it was said.
@@ -168,6 +218,7 @@ type Told = (Place, String, Option<Timestamp>);
 /// What is known of a session beside its row.
 struct Known {
     texts: Vec<Told>,
+    links: Vec<Link>,
     prompts: Vec<(Body, Timestamp)>,
 }
 
@@ -189,7 +240,8 @@ fn known(tx: &mut dyn Transaction, session: SessionId) -> Result<Known, LedgerEr
     for native in tx.aliases(session)? {
         texts.push((Place::Name, native.to_string(), None));
     }
-    for link in links(&tx.statements_of_session(session)?) {
+    let links = links(&tx.statements_of_session(session)?);
+    for link in &links {
         texts.push((Place::Link, link.to_string(), None));
     }
     let commits = undamaged(tx.commits_of_session(session, COMMITS))?;
@@ -203,7 +255,11 @@ fn known(tx: &mut dyn Transaction, session: SessionId) -> Result<Known, LedgerEr
         }
     });
     let prompts = prompts.collect();
-    Ok(Known { texts, prompts })
+    Ok(Known {
+        texts,
+        links,
+        prompts,
+    })
 }
 
 fn commit(record: &CommitRecord) -> Told {
@@ -214,11 +270,14 @@ fn commit(record: &CommitRecord) -> Told {
 
 /// The texts in which a word stands, if every word stands in one of them.
 fn hits(words: &Words, texts: &[Told]) -> Option<Vec<Hit>> {
-    let mut missing: Vec<&str> = words.0.iter().map(String::as_str).collect();
+    let mut missing: Vec<&str> = words.words.iter().map(String::as_str).collect();
     let mut hits: Vec<Hit> = Vec::new();
     for (place, text, at) in texts {
         let lower = text.to_lowercase();
-        let here = words.0.iter().filter_map(|word| lower.find(word.as_str()));
+        let here = words
+            .words
+            .iter()
+            .filter_map(|word| lower.find(word.as_str()));
         let Some(first) = here.min() else { continue };
         missing.retain(|word| !lower.contains(word));
         let hit = Hit {
@@ -293,6 +352,12 @@ mod tests {
     #[test]
     fn no_word_is_no_query() {
         assert_eq!(Words::of([" ", ""]), None);
+        assert_eq!(facts("#42").len(), 2);
+        assert_eq!(facts("issue=42"), [Link::IssueNumber(42)]);
+        assert_eq!(facts("issue_number=42"), [Link::IssueNumber(42)]);
+        for word in ["#", "#a", "42", "issue=x", "a=b", "=", "a"] {
+            assert_eq!(facts(word), [], "{word}");
+        }
         assert_eq!(Words::of(["a  B", "b"]), Words::of(["b a"]));
     }
 }

@@ -8,13 +8,16 @@ use siglum_domain::{
     Timestamp, TurnId,
 };
 use siglum_ledger::{
-    Appended, CheckpointKind, CheckpointRecord, EditRecord, LedgerError, Mode, NewEntry, Relation,
-    SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
+    Appended, CheckpointKind, CheckpointRecord, EditDetail, EditRecord, LedgerError, Mode,
+    NewEntry, Relation, SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
 };
+
+pub(crate) use crate::sighting_keys::before_key;
+pub use crate::sighting_keys::{file_key, keyed_path, side_key};
 
 use crate::launch::{self, Taken};
 use crate::world::salt;
-use crate::{calls, evidence, ingest, landing, late, moves};
+use crate::{calls, evidence, ingest, landing, late, links, moves};
 
 /// Within which time several ends of a session are one, in milliseconds.
 const ENDS_TOGETHER_MS: i64 = 5_000;
@@ -58,6 +61,7 @@ pub(crate) fn record_from(
         evidence::take(tx, ids, at, identity, matter)?;
         return Ok(identity.session);
     }
+    links::inherit(tx, at, identity.session, matter)?;
     want_transcript(tx, identity.session, matter)?;
     let matter = &*calls::named(tx, identity.session, matter)?;
     for observation in &matter.observations {
@@ -127,7 +131,8 @@ fn resolve(
     let last_at = matter.observations.iter().map(|o| o.at).max().unwrap_or(at);
     let place = repository.zip(matter.place.as_ref().map(|p| p.worktree.as_str()));
     tx.touch(session, last_at, place, matter.cwd.as_deref())?;
-    if known.is_none() || named.is_some() {
+    // A known name may be a caller's: whether it is the agent's, too, is said once for each turn.
+    if known.is_none() || named.is_some() || starts(matter) {
         tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
     }
     if known.is_none() || starts(matter) {
@@ -187,14 +192,15 @@ fn create(
     repository: Option<RepositoryId>,
     origin: SessionOrigin,
 ) -> Result<SessionId, LedgerError> {
+    let id = SessionId::mint(ids);
     let record = SessionRecord {
         cwd: matter.cwd.clone(),
         repository,
         worktree: matter.place.as_ref().map(|p| p.worktree.clone()),
         ..SessionRecord::new(
-            SessionId::mint(ids),
+            id,
             matter.agent.clone(),
-            ConversationId::from_native(&matter.native),
+            ConversationId::of_native(Some(&matter.native), id),
             home,
             Mode::Observed,
             origin,
@@ -353,7 +359,7 @@ pub(crate) fn append(
         }
         Fact::FileSeen {
             side: Side::After, ..
-        } => edit(tx, identity, matter, turn, observation)?,
+        } => edit(tx, ids, identity, matter, turn, observation)?,
         Fact::HeadSeen {
             side: Side::After, ..
         } => {
@@ -362,7 +368,7 @@ pub(crate) fn append(
         }
         Fact::FileSeen {
             side: Side::Before, ..
-        } => late::file_before(tx, identity, matter, observation)?,
+        } => late::file_before(tx, ids, identity, matter, observation)?,
         Fact::HeadSeen {
             side: Side::Before,
             commit,
@@ -517,31 +523,48 @@ pub(crate) fn end(
 /// An edit is known when the content after it was seen.
 pub(crate) fn edit(
     tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
     identity: SessionIdentity,
     matter: &AgentMatter,
     turn: Option<TurnId>,
     observation: &Observation,
 ) -> Result<(), LedgerError> {
-    let (
-        Fact::FileSeen {
-            path,
-            version: after,
-            ..
-        },
-        Some(repository),
-        Some(place),
-    ) = (&observation.fact, identity.repository, &matter.place)
+    let Fact::FileSeen {
+        path,
+        version: after,
+        disk,
+        write,
+        place: own,
+        ..
+    } = &observation.fact
     else {
         return Ok(());
     };
-    let earlier = tx.entry(
-        identity.session,
-        observation.source,
-        &file_key(&observation.event, path, Side::Before),
-    )?;
+    let (repository, place) = match (own, identity.repository, &matter.place) {
+        (Some(own), ..) => {
+            let id = RepositoryId::mint(ids);
+            (tx.note_place(own, id, observation.at)?, own)
+        }
+        (None, Some(repository), Some(place)) => (repository, place),
+        _ => return Ok(()),
+    };
+    let key = file_key(
+        &observation.event,
+        &keyed_path(path, own.as_ref()),
+        Side::Before,
+    );
+    let earlier = tx.entry(identity.session, observation.source, &key)?;
+    let mut detail = EditDetail {
+        after: *disk,
+        write: write.as_deref().cloned(),
+        ..EditDetail::default()
+    };
     let (began, before) = match earlier.map(|e| (e.observation.at, e.observation.fact)) {
-        Some((at, Fact::FileSeen { version, .. })) => (at.min(observation.at), version),
-        // The content before was not seen: what changed is then nobody's.
+        Some((at, Fact::FileSeen { version, disk, .. })) => {
+            detail.before = disk;
+            (at.min(observation.at), version)
+        }
+        // The content before was not seen: what changed is then nobody's, but for what the tool says.
         _ => (observation.at, after.clone()),
     };
     tx.put_edit(&EditRecord {
@@ -555,28 +578,8 @@ pub(crate) fn edit(
         at: observation.at,
         before,
         after: after.clone(),
+        detail,
         lines: None,
     })?;
     late::authors_again(tx, repository, path, began)
-}
-
-/// The key of the sighting on the other side of a call.
-#[must_use]
-pub(crate) fn before_key(what: &str, event: &str) -> String {
-    side_key(what, event, Side::Before)
-}
-
-/// The key of what was seen of a file on one side of a call, which may change several files.
-#[must_use]
-pub fn file_key(event: &str, path: &str, side: Side) -> String {
-    side_key("file", &format!("{event}:{path}"), side)
-}
-
-/// The key of what was seen of `what` (`file`, `head`) on one side of a call.
-#[must_use]
-pub fn side_key(what: &str, event: &str, side: Side) -> String {
-    match side {
-        Side::Before => format!("{what}-before:{event}"),
-        Side::After => format!("{what}-after:{event}"),
-    }
 }

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use siglum_domain::commit::CommitFacts;
+use siglum_domain::draft::draft_digest;
 use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
 use siglum_gitstore::{HeadRead, discover};
@@ -234,6 +235,9 @@ fn settle_one(
         let rivals = rivals::of(tx, &intent, facts)?;
         if !rivals.iter().any(lives) {
             landing::close(tx, &intent, &facts.commit, intent.at, SeenBy::Sweep)?;
+            if !facts.named.contains(&intent.scene.checkpoint) {
+                rivals::doubt_landing(tx, &intent, &facts.commit)?;
+            }
             let made = Some(facts.committed);
             let beside = rivals::beside(tx, &intent, &facts.commit, made)?;
             rivals::doubt(tx, &intent, &rivals, &beside, &facts.commit)?;
@@ -265,12 +269,13 @@ fn alone(
     Ok(around.is_empty())
 }
 
-/// The intent that became a commit without a trailer: the only one with this parent at this moment.
+/// The intent that became a commit without a trailer: the only one with this parent, tree and subject at this moment.
 fn fitting(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
     let soon = |at: Timestamp| {
         let later = facts.committed.millis_since(at);
         (-1_000..=SOON_MS).contains(&later)
     };
+    let draft = |i: &IntentRecord| draft_digest(i.scene.checkpoint, &facts.tree, &facts.subject);
     // Its own trailer would name it: what the message names was there before.
     let named = facts.named.last().copied();
     let fits = |i: &IntentRecord| {
@@ -279,6 +284,7 @@ fn fitting(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
             && i.scene.variables.is_empty()
             && i.scene.head.as_ref() == facts.parents.first()
             && soon(i.at)
+            && i.scene.draft.as_ref() == Some(&draft(i))
     };
     let mut fitting = open
         .iter()

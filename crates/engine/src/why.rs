@@ -6,7 +6,7 @@ use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
 use siglum_domain::link::Link;
 use siglum_domain::observation::Fact;
-use siglum_domain::provenance::{Origin, Span};
+use siglum_domain::provenance::{self, Span};
 use siglum_domain::{
     AgentName, CheckpointId, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp,
     TurnId,
@@ -16,6 +16,7 @@ use siglum_ledger::{
     Statement, StatementRecord, Transaction, read,
 };
 
+use crate::origins::{Origin, origins_of};
 use crate::scene::{self, Unseen};
 use crate::verify::undamaged;
 use crate::{EngineError, World, authors, landing, replica};
@@ -108,6 +109,8 @@ pub struct Why {
     pub prompt: Option<(TurnId, String)>,
     /// Commits that this one was rewritten from.
     pub rewritten_from: Vec<Oid>,
+    /// The same, and those that they were rewritten from, each with who made it.
+    pub origins: Vec<Origin>,
     /// Other commits with the same patch.
     pub same_patch: Vec<Oid>,
 }
@@ -236,7 +239,7 @@ fn answer(
     files: &[FileAuthors],
 ) -> Result<Why, LedgerError> {
     let mut judgement = match record {
-        Some(record) => record.judgement.clone(),
+        Some(record) => replica::judgement_for(tx, record, here)?,
         None => judge(&scene::unwitnessed(
             tx,
             &Unseen {
@@ -270,11 +273,16 @@ fn answer(
     };
     let claim = claim(&stated(tx, (repository, here), &facts.commit)?);
     let authors = authors_of(files);
+    let origins = origins_of(tx, repository, &facts.commit)?;
     let mut named: Vec<SessionId> = landing::concerned(&judgement);
     named.extend(judgement.candidates.iter().chain(&judgement.outer));
     named.extend(authors.iter().filter_map(|a| a.session));
     named.extend(claim.as_ref().map(|c| c.session));
     named.extend(judgement.evidence.iter().filter_map(|e| e.session));
+    for origin in &origins {
+        named.extend(landing::concerned(&origin.judgement));
+        named.extend(&origin.judgement.candidates);
+    }
     let mut sessions = BTreeMap::new();
     for id in named {
         if let Some(card) = card(tx, id)? {
@@ -292,6 +300,7 @@ fn answer(
     };
     Ok(Why {
         rewritten_from: tx.rewritten_from(repository, &facts.commit)?,
+        origins,
         checkpoint: record.and_then(|r| r.checkpoint),
         seen_by: record.map(|r| r.seen_by),
         facts,
@@ -385,11 +394,18 @@ fn authors_of(files: &[FileAuthors]) -> Vec<Author> {
         let mut parts: BTreeMap<Option<SessionId>, Vec<Span>> = BTreeMap::new();
         for span in &file.spans {
             let who = match span.origin {
-                Origin::Parent => continue,
-                Origin::Session(session) => Some(session),
-                Origin::Unknown => None,
+                provenance::Origin::Parent => continue,
+                provenance::Origin::Session(session) => Some(session),
+                provenance::Origin::Unknown => None,
             };
-            parts.entry(who).or_default().push(*span);
+            let lines = parts.entry(who).or_default();
+            match lines.last_mut() {
+                Some(last) if last.last + 1 == span.first => {
+                    last.last = span.last;
+                    last.bridged |= span.bridged;
+                }
+                _ => lines.push(*span),
+            }
         }
         for (who, spans) in parts {
             by_session
@@ -399,7 +415,12 @@ fn authors_of(files: &[FileAuthors]) -> Vec<Author> {
         }
     }
     let author = |(session, files): (Option<SessionId>, Vec<(String, Vec<Span>)>)| {
+        // No more is claimed of all lines than of the weakest.
+        let bridged = files.iter().flat_map(|(_, spans)| spans).any(|s| s.bridged);
         let text = match session {
+            Some(_) if bridged => {
+                "its edits left these lines, some of them across changes that nobody saw"
+            }
             Some(_) => "its edits, replayed from the parent's content, left these lines",
             None => "nobody was seen writing these lines",
         };
@@ -409,10 +430,10 @@ fn authors_of(files: &[FileAuthors]) -> Vec<Author> {
             counted: session.is_some(),
             text: text.to_owned(),
         }];
-        let verdict = if session.is_some() {
-            Verdict::Certain
-        } else {
-            Verdict::Unknown
+        let verdict = match session {
+            Some(_) if bridged => Verdict::Likely,
+            Some(_) => Verdict::Certain,
+            None => Verdict::Unknown,
         };
         Author {
             session,
@@ -511,7 +532,7 @@ pub fn links(statements: &[StatementRecord]) -> Vec<Link> {
 
 /// The prompt that was the last one at a moment, and its turn. Prompts that the agent wrote itself
 /// stand for the one before them.
-fn prompt_at(
+pub(crate) fn prompt_at(
     tx: &mut dyn Transaction,
     session: SessionId,
     at: Timestamp,

@@ -18,6 +18,7 @@ use crate::heartbeats::HeartbeatSettings;
 use crate::ledgers::Ledgers;
 use crate::limits::Rates;
 use crate::metrics::Metrics;
+use crate::nearest;
 use crate::openapi;
 use crate::problem::Problem;
 use crate::runner::Runs;
@@ -128,7 +129,9 @@ impl App {
 
     /// The way from a request to its handler.
     pub(crate) fn router(&self) -> Router {
-        let (router, _) = openapi::routes().split_for_parts();
+        let (router, document) = openapi::routes().split_for_parts();
+        let known = nearest::parameters(&document);
+        let router = router.layer(from_fn_with_state(known, nearest::known_parameters));
         #[cfg(feature = "grpc")]
         let router = router.merge(crate::telemetry::grpc::routes());
         let router = router

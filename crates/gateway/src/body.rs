@@ -13,6 +13,7 @@ use serde::de::{
 use siglum_domain::redact::Redactor;
 
 use crate::app::App;
+use crate::nearest;
 use crate::problem::Problem;
 
 /// How deep arrays and objects may lie in each other.
@@ -81,12 +82,32 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let reader = &mut serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(reader).map_err(|error| {
         let field = error.path().to_string();
+        if let Some(problem) = unknown_field(&field, error.inner()) {
+            return problem;
+        }
         let rule = without_content(error.inner());
         match field.as_str() {
             "." => Problem::body(rule),
             _ => Problem::invalid(field, rule),
         }
     })
+}
+
+/// Says that nobody knows a field, where that is what is wrong.
+fn unknown_field(path: &str, error: &serde_json::Error) -> Option<Problem> {
+    let text = error.to_string();
+    let rest = text.strip_prefix("unknown field `")?;
+    let none = rest.split_once("`, there are no fields");
+    let (name, known) = none.or_else(|| rest.rsplit_once("`, expected "))?;
+    // Quoted names are every other part.
+    let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+    let is_told = path == name || path.ends_with(&format!(".{name}"));
+    let field = match path {
+        path if is_told => path.to_owned(),
+        "." => name.to_owned(),
+        outer => format!("{outer}.{name}"),
+    };
+    Some(nearest::unknown(&field, name, &known))
 }
 
 /// What is wrong, without a word of what was sent: it may be a secret.
@@ -187,11 +208,13 @@ mod tests {
     use super::*;
 
     #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Inner {
         number: Option<u64>,
     }
 
     #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Outer {
         inner: Option<Inner>,
     }
@@ -245,8 +268,16 @@ mod tests {
     }
 
     #[test]
-    fn null_and_unknown_keys_are_fine() {
-        let outer: Outer = parse(br#"{"inner":{"number":null},"other":{"a":[1]}}"#).unwrap();
+    fn null_is_absent_and_an_unknown_key_is_told_with_its_path() {
+        let outer: Outer = parse(br#"{"inner":{"number":null}}"#).unwrap();
         assert!(outer.inner.unwrap().number.is_none());
+        let (code, field, detail) = refused(r#"{"inner":{"nubmer":1}}"#);
+        assert_eq!(
+            (code, field.as_deref()),
+            ("invalid-field", Some("inner.nubmer"))
+        );
+        assert!(detail.contains("did you mean `number`?"), "{detail}");
+        let (_, field, detail) = refused(r#"{"a`b":1}"#);
+        assert_eq!(field.as_deref(), Some("a`b"), "{detail}");
     }
 }

@@ -19,6 +19,7 @@ mod mcp;
 mod messages;
 mod metrics;
 mod naming;
+mod nearest;
 mod openapi;
 mod problem;
 mod query;

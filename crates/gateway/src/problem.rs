@@ -192,6 +192,11 @@ impl Problem {
         problem
     }
 
+    /// A turn of which nothing is stored, or nobody knows whether it is.
+    pub(crate) fn refused_turn(code: &'static str, detail: String) -> Self {
+        Self::unavailable(code, detail).not_committed()
+    }
+
     /// A fault of this program. What it was is in the log alone.
     pub(crate) fn internal() -> Self {
         Self::new(

@@ -17,7 +17,7 @@ use crate::messages::UiStream;
 use crate::naming::{CONVERSATION, one};
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::runner::{Events, Next, Running, Started};
+use crate::runner::{Events, Finished, NOT_COMMITTED, Next, Running, Started, Status};
 use crate::wire::{Ignored, RunEnd, RunEventTold, RunTold};
 
 /// The header with the session, in answers.
@@ -104,6 +104,9 @@ async fn result(running: &Running, ignored: Vec<Ignored>) -> Response {
     let Some(finished) = running.finished().await else {
         return Problem::internal().into_response();
     };
+    if let Some(problem) = unanswered(&finished) {
+        return problem.into_response();
+    }
     let told = RunTold {
         run: running.started().into(),
         agent: running.agent().to_string(),
@@ -111,6 +114,17 @@ async fn result(running: &Running, ignored: Vec<Ignored>) -> Response {
         end: RunEnd::from(&finished),
     };
     Json(told).into_response()
+}
+
+/// A run that failed before it said anything is no answer, and one that is not committed is none that counts.
+fn unanswered(finished: &Finished) -> Option<Problem> {
+    let error = finished.error.as_ref();
+    let error = error.filter(|_| finished.status == Status::Failed)?;
+    match error.code {
+        NOT_COMMITTED => Some(Problem::refused_turn(error.code, error.text.clone())),
+        code if finished.text.is_empty() => Some(Problem::agent(code, error.text.clone())),
+        _ => None,
+    }
 }
 
 /// Says in the headers what the run is known by.

@@ -44,6 +44,33 @@ impl Git {
             .collect())
     }
 
+    /// The ids of the blobs that commits have at paths, in the order asked, with one process.
+    ///
+    /// # Errors
+    /// Git fails or answers in an unknown form.
+    pub fn blob_ids(&self, places: &[(Oid, String)]) -> Result<Vec<Option<Oid>>, GitError> {
+        let plain = |path: &str| !path.contains(['\n', '\r']);
+        let name = |(commit, path): &(Oid, String)| match plain(path) {
+            true => format!("{commit}:{path}\n"),
+            false => "-\n".to_owned(),
+        };
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: String = places.iter().map(name).collect();
+        let answer = self.bytes(&[COMMAND, "--batch-check"], names.as_bytes())?;
+        // What is missing is answered with its name, which need not be UTF-8.
+        let answer = String::from_utf8_lossy(&answer);
+        let found: Vec<Option<Oid>> = answer
+            .lines()
+            .map(|line| blob_size(line).map(|(oid, _)| oid))
+            .collect();
+        match found.len() == places.len() {
+            true => Ok(found),
+            false => Err(GitError::unreadable(COMMAND)),
+        }
+    }
+
     /// The commits that abbreviated ids name, in the order asked, with one process. None for one
     /// that names no commit, or several objects.
     ///

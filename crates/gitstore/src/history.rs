@@ -182,6 +182,20 @@ impl Git {
         pairs.ok_or_else(|| GitError::unreadable("patch-id"))
     }
 
+    /// The whole message of a commit.
+    ///
+    /// # Errors
+    /// Git fails, or the message is no text.
+    pub fn message(&self, commit: &Oid) -> Result<String, GitError> {
+        self.text(&[
+            "log",
+            "-1",
+            "--no-show-signature",
+            "--format=%B",
+            &commit.to_string(),
+        ])
+    }
+
     /// What starts a comment in a commit message.
     ///
     /// # Errors

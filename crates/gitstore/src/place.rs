@@ -12,8 +12,8 @@ use siglum_domain::Oid;
 use siglum_domain::intake::Place;
 use siglum_domain::observation::{Arrival, HeadStep};
 
-use crate::refs::{self, HeadRead};
-use crate::{bounded, config};
+use crate::refs::{self, HeadRead, ReflogMove};
+use crate::{bounded, config, index};
 
 const POINTER_LIMIT: u64 = 16 << 10;
 const CONFIG_LIMIT: u64 = 1 << 20;
@@ -180,6 +180,18 @@ impl Repo {
         refs::steps(&self.git_dir)
     }
 
+    /// The moves of HEAD, oldest first, with what each does to files.
+    #[must_use]
+    pub fn head_moves(&self) -> Vec<ReflogMove> {
+        refs::head_moves(&self.git_dir)
+    }
+
+    /// Where HEAD was before the last merge, squash, reset or rebase in this checkout.
+    #[must_use]
+    pub fn orig_head(&self) -> Option<Oid> {
+        refs::orig_head(&self.git_dir)
+    }
+
     /// How HEAD came to this commit, by git's list of its moves; nothing where the list does not
     /// name it, or does not say.
     #[must_use]
@@ -192,6 +204,16 @@ impl Repo {
     pub fn rebasing(&self) -> bool {
         let exists = |path| self.git_dir.join(path).exists();
         exists("rebase-merge") || exists("rebase-apply/rebasing")
+    }
+
+    /// The tree that a commit of this index gets, where git has left it there.
+    #[must_use]
+    pub fn index_tree(&self, index: &Path) -> Option<Oid> {
+        let length = match self.object_format() {
+            ObjectFormat::Sha1 => 20,
+            ObjectFormat::Sha256 => 32,
+        };
+        index::tree(index, length)
     }
 
     /// Which hash names the objects.

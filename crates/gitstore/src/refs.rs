@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use siglum_domain::Oid;
 use siglum_domain::observation::{Arrival, HeadStep};
+use siglum_domain::{Oid, Timestamp};
 
 use crate::bounded;
 
@@ -128,6 +128,80 @@ pub(crate) fn steps(git_dir: &Path) -> Vec<HeadStep> {
     steps
 }
 
+/// How much of the log of HEAD is read where its moves are followed, in bytes.
+const LOG_MOST: u64 = 1 << 20;
+
+/// What a move of HEAD does to files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MoveKind {
+    /// A commit of what is in the index: files stay as they are.
+    Commit,
+    /// A reset: files may stay or be replaced, the log does not say.
+    Reset,
+    /// Anything else: git puts those files in place that differ.
+    Checkout,
+}
+
+/// One move of HEAD, as git logs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReflogMove {
+    /// Where in the log it stands, in bytes.
+    pub position: u64,
+    /// Where HEAD was; absent where there was no commit.
+    pub from: Option<Oid>,
+    /// Where it went.
+    pub to: Oid,
+    /// What it does to files.
+    pub kind: MoveKind,
+    /// Whether it may have made the commit, and did not only go to it.
+    pub makes: bool,
+    /// When, in whole seconds.
+    pub at: Timestamp,
+}
+
+/// The moves of HEAD, oldest first: all of them, or those at the end of a log that is very long.
+pub(crate) fn head_moves(git_dir: &Path) -> Vec<ReflogMove> {
+    let path = git_dir.join("logs/HEAD");
+    let Some((mut position, log)) = bounded::read_tail_at(&path, LOG_MOST) else {
+        return Vec::new();
+    };
+    let mut moves = Vec::new();
+    for line in log.split_inclusive(|b| *b == b'\n') {
+        moves.extend(head_move(&String::from_utf8_lossy(line), position));
+        position += line.len() as u64;
+    }
+    moves
+}
+
+fn head_move(line: &str, position: u64) -> Option<ReflogMove> {
+    let (head, message) = line.split_once('\t').unwrap_or((line, ""));
+    let mut words = head.split(' ');
+    let from = Oid::new(words.next()?).ok()?;
+    let to = Oid::new(words.next()?).ok()?;
+    let seconds = head.trim_end().rsplit(' ').nth(1)?.parse().ok()?;
+    // Whoever moves HEAD without a word has made the commit by hand.
+    let kind = match message.trim_end() {
+        "" => MoveKind::Commit,
+        m if m.starts_with("commit") => MoveKind::Commit,
+        m if m.starts_with("reset") => MoveKind::Reset,
+        _ => MoveKind::Checkout,
+    };
+    Some(ReflogMove {
+        position,
+        from: (!from.is_zero()).then_some(from),
+        to,
+        kind,
+        makes: said(message) != Some(Arrival::Moved),
+        at: Timestamp::from_seconds(seconds),
+    })
+}
+
+/// Where HEAD was before the last command that could move it far: a merge, a squash, a reset, a rebase.
+pub(crate) fn orig_head(git_dir: &Path) -> Option<Oid> {
+    let text = bounded::read_text(&git_dir.join("ORIG_HEAD"), REF_LIMIT)?;
+    Oid::new(text.trim_end()).ok()
+}
+
 /// HEAD and a few families of refs belong to the worktree, all others to the repository.
 fn location(name: &str, git_dir: &Path, common_dir: &Path) -> PathBuf {
     let own = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
@@ -193,6 +267,28 @@ fn packed(common_dir: &Path, name: &str) -> RefText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_move_says_what_it_does_to_files() {
+        let (a, b) = ("a".repeat(40), "b".repeat(40));
+        for (message, kind) in [
+            ("\tcommit (amend): x", MoveKind::Commit),
+            ("", MoveKind::Commit),
+            ("\treset: moving to HEAD", MoveKind::Reset),
+            ("\tcheckout: moving from a to b", MoveKind::Checkout),
+            ("\trebase (pick): x", MoveKind::Checkout),
+        ] {
+            let line = format!("{a} {b} A U Thor <a@b> 17 +0100{message}\n");
+            let found = head_move(&line, 5).expect("a move");
+            assert_eq!((found.kind, found.position), (kind, 5), "{message}");
+            assert_eq!(found.at, Timestamp::from_seconds(17));
+            assert_eq!(
+                (found.from, found.to),
+                (Oid::new(&*a).ok(), Oid::new(&*b).expect("an id"))
+            );
+        }
+        assert_eq!(head_move("no log\n", 0), None);
+    }
 
     #[test]
     fn a_move_says_whether_it_made_the_commit() {

@@ -31,6 +31,7 @@ mod runs;
 mod schema;
 mod spool;
 pub mod sqlite;
+mod statement;
 mod stored;
 mod telemetry;
 mod transaction;

@@ -1,12 +1,13 @@
 //! The rows of a ledger as plain data.
 
 pub use crate::launch::{Claim, Launch, LaunchEnd, OwnWorktree, Snapshot};
+pub use crate::statement::{Statement, StatementRecord};
 use serde::{Deserialize, Serialize};
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Judgement;
 use siglum_domain::intake::{AgentVariable, Place, Scene};
 use siglum_domain::link::Link;
-use siglum_domain::observation::{FileVersion, Tokens};
+use siglum_domain::observation::{CallWrite, DiskState, FileVersion, Tokens};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::provenance::Span;
 use siglum_domain::{
@@ -245,7 +246,7 @@ pub enum Order {
 pub struct SessionFilter {
     /// Only this one.
     pub id: Option<SessionId>,
-    /// Only of this repository.
+    /// Only those that work in this repository: their own, one that was stated, or one that they edit or commit in.
     pub repository: Option<RepositoryId>,
     /// Only of this agent.
     pub agent: Option<AgentName>,
@@ -327,8 +328,33 @@ pub struct EditRecord {
     pub before: Option<FileVersion>,
     /// The content after; absent if there is none.
     pub after: Option<FileVersion>,
+    /// What surrounded it.
+    pub detail: EditDetail,
     /// The keyed hashes of the lines it added, once the worker has compared the versions.
     pub lines: Option<Vec<u64>>,
+}
+
+/// What surrounded an edit. Edits of older programs and of transcripts have none of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditDetail {
+    /// The file and HEAD when the content before was seen.
+    #[serde(default)]
+    pub before: DiskState,
+    /// The file and HEAD when the content after was seen.
+    #[serde(default)]
+    pub after: DiskState,
+    /// What the tool itself says it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<CallWrite>,
+}
+
+impl EditDetail {
+    /// The addresses in the object store of what the tool read and wrote.
+    pub fn objects(&self) -> impl Iterator<Item = &str> {
+        let write = self.write.iter();
+        let versions = write.flat_map(|write| [&write.base, &write.written]);
+        versions.flatten().filter_map(|v| v.object.as_deref())
+    }
 }
 
 /// What a tool call said of a commit.
@@ -460,111 +486,6 @@ pub struct CheckpointRecord {
     pub at: Timestamp,
     /// The sessions, each up to a sequence of its log.
     pub pins: Vec<(SessionId, u64)>,
-}
-
-/// Something that a person or a program states, beside the evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "statement", rename_all = "snake_case")]
-pub enum Statement {
-    /// A link is attached to a session.
-    LinkAttached {
-        /// The session.
-        session: SessionId,
-        /// The link.
-        link: Link,
-    },
-    /// A link is detached from a session.
-    LinkDetached {
-        /// The session.
-        session: SessionId,
-        /// The link.
-        link: Link,
-    },
-    /// A commit is said to be a session's.
-    Adopted {
-        /// The repository.
-        repository: RepositoryId,
-        /// The commit.
-        commit: Oid,
-        /// The session.
-        session: SessionId,
-    },
-    /// What was said of a commit is taken back.
-    Disowned {
-        /// The repository.
-        repository: RepositoryId,
-        /// The commit.
-        commit: Oid,
-    },
-    /// A session is said to have ended.
-    Ended {
-        /// The session.
-        session: SessionId,
-        /// How, where that is known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        end: Option<LaunchEnd>,
-    },
-    /// A session works in these repositories, the first of them first of all.
-    WorksIn {
-        /// The session.
-        session: SessionId,
-        /// The repositories.
-        repositories: Vec<RepositoryId>,
-    },
-    /// A session was archived.
-    Archived {
-        /// The session.
-        session: SessionId,
-    },
-    /// A launcher is about to start the command of a session.
-    Launched {
-        /// The session.
-        session: SessionId,
-        /// How.
-        launch: Launch,
-    },
-    /// The first agent process below a launcher took up what was launched.
-    Claimed {
-        /// The session that was launched.
-        session: SessionId,
-        /// By whom.
-        claim: Claim,
-    },
-    /// The command of a launched session is over.
-    LaunchEnded {
-        /// The session.
-        session: SessionId,
-        /// How.
-        end: LaunchEnd,
-        /// What became of the checkout that was made for it.
-        worktree: Option<OwnWorktree>,
-    },
-    /// A turn that nobody drove was settled by a person.
-    Decided {
-        /// The session.
-        session: SessionId,
-        /// The turn.
-        turn: TurnId,
-        /// `done`, `failed` or `discard`.
-        decision: String,
-    },
-}
-
-/// A statement with who made it, when and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatementRecord {
-    /// The ledger it was made in.
-    pub ledger: LedgerId,
-    /// Its number there.
-    pub sequence: u64,
-    /// When.
-    pub at: Timestamp,
-    /// By whom.
-    pub by: String,
-    /// Through what: `cli`, `environment`, `api`.
-    pub source: String,
-    /// What it says.
-    pub statement: Statement,
 }
 
 /// Something that was refused, deferred or lost.

@@ -40,6 +40,8 @@ pub struct RunEnd {
     pub status: String,
     /// What went wrong.
     pub error: Option<Redacted>,
+    /// Whether all that was said in it is committed. If not, the agent's own session has more than the log.
+    pub committed: bool,
 }
 
 /// Something that an agent wants to hear from people.

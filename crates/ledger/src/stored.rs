@@ -5,8 +5,7 @@ use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::{
-    AgentName, CheckpointId, ConversationId, LedgerId, NativeId, Oid, RepositoryId, SessionId,
-    Timestamp,
+    AgentName, CheckpointId, ConversationId, LedgerId, Oid, RepositoryId, SessionId, Timestamp,
 };
 
 use crate::LedgerError;
@@ -112,13 +111,12 @@ impl StatementRow {
 
 /// A session of whose record nothing but the id can be read: it is quarantined.
 pub(crate) fn unreadable_session(id: SessionId, why: &dyn std::fmt::Display) -> SessionRecord {
-    let native = NativeId::new(id.to_string()).expect("because ids keep to the grammar");
     SessionRecord {
         quarantined: Some(format!("its record cannot be read: {why}")),
         ..SessionRecord::new(
             id,
             AgentName::new("unknown").expect("because it keeps to the grammar"),
-            ConversationId::from_native(&native),
+            ConversationId::of_native(None, id),
             LedgerId::from_uuid(id.uuid()),
             Mode::Observed,
             SessionOrigin::Live,
@@ -276,4 +274,29 @@ pub(crate) fn forgotten(at: Option<Timestamp>, is_whole: bool) -> Option<Forgott
         true => Forgotten::Whole { at },
         false => Forgotten::Parts { at },
     })
+}
+/// The detail of an edit as it is stored. One that cannot be read says nothing: it is a fold of the log.
+pub(crate) fn edit_detail(stored: Option<&str>) -> EditDetail {
+    stored
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
+/// The addresses in the object store that a sighting of a file has.
+pub(crate) fn fact_objects(fact: &Fact) -> impl Iterator<Item = &str> {
+    let versions = match fact {
+        Fact::FileSeen { version, write, .. } => {
+            let write = write.as_deref();
+            [
+                version.as_ref(),
+                write.and_then(|w| w.base.as_ref()),
+                write.and_then(|w| w.written.as_ref()),
+            ]
+        }
+        _ => [None; 3],
+    };
+    versions
+        .into_iter()
+        .flatten()
+        .filter_map(|v| v.object.as_deref())
 }

@@ -238,13 +238,13 @@ pub trait Sessions {
 
     /// One session.
     fn session(&mut self, id: SessionId) -> Result<Option<SessionRecord>>;
-    /// The session that an agent calls by this id.
+    /// The session that an agent calls by this id, or a caller who named it.
     fn session_by_alias(
         &mut self,
         agent: &AgentName,
         native: &NativeId,
     ) -> Result<Option<SessionId>>;
-    /// The sessions that any agent calls by this id, by the name of the agent.
+    /// The sessions that any agent, or a caller, calls by this id, by the name of the agent.
     fn sessions_by_native(&mut self, native: &NativeId) -> Result<Vec<(AgentName, SessionId)>>;
     /// Sessions that people may mean by these digits, 16 at most: those whose id ends in them, or has
     /// them within the last eight.
@@ -253,7 +253,8 @@ pub trait Sessions {
     fn sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>>;
     /// Creates a session.
     fn create_session(&mut self, record: &SessionRecord) -> Result<()>;
-    /// Gives a session another native id. A known one stays with its session.
+    /// Gives a session another native id. A known one stays with its session; where only a caller called it so before,
+    /// it is a native id from now on.
     fn add_alias(
         &mut self,
         agent: &AgentName,
@@ -261,7 +262,16 @@ pub trait Sessions {
         session: SessionId,
         at: Timestamp,
     ) -> Result<()>;
-    /// The native ids of a session, oldest first.
+    /// Lets a session be found by what a caller calls it, as by a native id, which it is not. A known name stays with its
+    /// session.
+    fn add_caller_name(
+        &mut self,
+        agent: &AgentName,
+        name: &NativeId,
+        session: SessionId,
+        at: Timestamp,
+    ) -> Result<()>;
+    /// The native ids of a session, oldest first: what its agent calls it, and nobody else.
     fn aliases(&mut self, session: SessionId) -> Result<Vec<NativeId>>;
     /// Something was heard of a session; sets its place if it has none.
     fn touch(
@@ -589,6 +599,8 @@ pub trait Queue {
     fn cursor(&mut self, projection: &str) -> Result<u64>;
     /// Notes how far a projection came.
     fn set_cursor(&mut self, projection: &str, position: u64) -> Result<()>;
+    /// Writes about as much as a small turn, which says nothing: whoever asks learns whether anything can be written.
+    fn write_probe(&mut self) -> Result<()>;
     /// Sets an item aside that failed too often.
     fn park(&mut self, queue: &str, item: &str, at: Timestamp, reason: &str) -> Result<()>;
     /// The items that were set aside: queue, item, when, why.

@@ -5,13 +5,16 @@
 #![warn(missing_docs)]
 
 pub mod clock;
+pub mod commands;
+pub mod disk;
 mod procfs;
 mod ps;
 pub mod tree;
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use siglum_domain::process::{Chain, ProcessIdentity};
+use siglum_domain::process::{Chain, Holdings, ProcessIdentity};
 
 /// The machine and its boot, which make a pid mean one process.
 #[derive(Debug, Clone)]
@@ -21,6 +24,18 @@ struct Machine {
     namespace: u64,
 }
 
+static PS: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has processes told by a program that is called as `ps` is, also where there is a `/proc`. To be called before
+/// anything else is asked here; a second call changes nothing.
+pub fn ask_ps(program: PathBuf) {
+    let _ = PS.set(program);
+}
+
+fn by_proc() -> bool {
+    PS.get().is_none() && procfs::available()
+}
+
 fn machine() -> &'static Machine {
     static MACHINE: OnceLock<Machine> = OnceLock::new();
     MACHINE.get_or_init(|| {
@@ -28,7 +43,7 @@ fn machine() -> &'static Machine {
             .nodename()
             .to_string_lossy()
             .into_owned();
-        if procfs::available() {
+        if by_proc() {
             Machine {
                 host,
                 boot: procfs::boot_id(),
@@ -37,7 +52,7 @@ fn machine() -> &'static Machine {
         } else {
             Machine {
                 host,
-                boot: ps::boot_time(),
+                boot: ps::boot(),
                 namespace: 0,
             }
         }
@@ -62,8 +77,19 @@ pub fn allow_many_files() {
 /// evidence, never a failure.
 #[must_use]
 pub fn chain() -> Chain {
-    if procfs::available() {
+    if by_proc() {
         procfs::chain(machine(), std::process::id()).0
+    } else {
+        ps::chain(machine(), std::process::id())
+    }
+}
+
+/// The nearest processes from this one upwards, for whoever only looks for the one that started it: a
+/// whole walk costs more.
+#[must_use]
+pub fn nearest(most: usize) -> Chain {
+    if by_proc() {
+        procfs::walk(machine(), std::process::id(), most).0
     } else {
         ps::chain(machine(), std::process::id())
     }
@@ -73,10 +99,21 @@ pub fn chain() -> Chain {
 /// and of the script it runs, nearest first.
 #[must_use]
 pub fn chain_with_paths() -> (Chain, Vec<ProcessPaths>) {
-    if procfs::available() {
+    if by_proc() {
         procfs::chain(machine(), std::process::id())
     } else {
         (ps::chain(machine(), std::process::id()), Vec::new())
+    }
+}
+
+/// What a process holds open that tells a program with a life of its own; nothing where the system
+/// does not tell.
+#[must_use]
+pub fn holdings(process: &ProcessIdentity) -> Holdings {
+    if process.namespace == machine().namespace && by_proc() {
+        procfs::holdings(process.pid)
+    } else {
+        Holdings::default()
     }
 }
 
@@ -87,6 +124,8 @@ pub struct ProcessPaths {
     pub executable: Option<String>,
     /// The script, if the program is an interpreter.
     pub script: Option<String>,
+    /// The name that an interpreter shows for itself, if it is not its program's.
+    pub title: Option<String>,
 }
 
 /// This process; nothing where the system does not tell.
@@ -99,30 +138,54 @@ pub fn own() -> Option<ProcessIdentity> {
 #[must_use]
 pub fn process(pid: u32) -> Option<ProcessIdentity> {
     let here = machine();
-    if !procfs::available() {
-        return None;
-    }
+    let start = if by_proc() {
+        procfs::start_time(pid)?
+    } else {
+        ps::start_time(pid).filter(|_| !here.boot.is_empty())?
+    };
     Some(ProcessIdentity {
         host: here.host.clone(),
         boot: here.boot.clone(),
         namespace: here.namespace,
         pid,
-        start: procfs::start_time(pid)?,
+        start,
     })
+}
+
+/// The words that a process was started with; nothing where the system does not tell, or they are
+/// no text.
+#[must_use]
+pub fn command_line(pid: u32) -> Option<Vec<String>> {
+    // What `ps` shows does not tell where a word ends.
+    let bytes = by_proc().then(|| std::fs::read(format!("/proc/{pid}/cmdline")))?;
+    let bytes = bytes.ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let words = text.strip_suffix('\0')?.split('\0');
+    Some(words.map(str::to_owned).collect())
 }
 
 /// Tells whether a process lives; nothing where that cannot be seen from here.
 #[must_use]
 pub fn alive(process: &ProcessIdentity) -> Option<bool> {
     let here = machine();
-    if process.host != here.host {
+    let is_told = !process.boot.is_empty() && !here.boot.is_empty();
+    if process.host != here.host || !is_told || boot_kind(&process.boot) != boot_kind(&here.boot) {
         return None;
     }
     if process.boot != here.boot {
         return Some(false);
     }
-    if process.namespace != here.namespace || !procfs::available() {
+    if process.namespace != here.namespace {
         return None;
     }
-    Some(procfs::start_time(process.pid) == Some(process.start))
+    if by_proc() {
+        return Some(procfs::start_time(process.pid) == Some(process.start));
+    }
+    ps::lives(process.pid, process.start)
+}
+
+/// How a word for a boot was had: `ps` puts it in front, `/proc` has none. Boots and start times of different kinds
+/// cannot be compared.
+fn boot_kind(boot: &str) -> &str {
+    boot.split_once('=').map_or("", |(kind, _)| kind)
 }

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use siglum_domain::process::{Ancestor, Chain, ProcessIdentity, Terminal, WALK_LIMIT};
+use siglum_domain::process::{Ancestor, Chain, Holdings, ProcessIdentity, Terminal, WALK_LIMIT};
 
-use crate::{Machine, ProcessPaths};
+use crate::{Machine, ProcessPaths, tree};
 
+/// Most open files of one process that are looked at: a hook has little time.
+const FILES_MOST: usize = 512;
 const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "ruby", "perl"];
 
 pub(super) fn available() -> bool {
@@ -67,40 +69,39 @@ pub(super) fn start_time(pid: u32) -> Option<u64> {
     stat(pid).filter(|s| !s.ended).map(|s| s.start)
 }
 
+/// The parent of a process.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    stat(pid).map(|s| s.parent)
+}
+
 /// The processes below one, with when each started; at most so many.
 pub(super) fn below(top: u32, most: usize) -> Vec<(u32, u64)> {
     let Ok(all) = fs::read_dir("/proc") else {
         return Vec::new();
     };
     let number = |name: &str| name.parse::<u32>().ok();
-    let all: Vec<(u32, Stat)> = all
+    let all = all
         .flatten()
         .filter_map(|e| number(&e.file_name().to_string_lossy()))
-        .filter_map(|pid| Some((pid, stat(pid)?)))
-        .collect();
-    let mut found: Vec<(u32, u64)> = Vec::new();
-    let mut above = vec![top];
-    while let Some(parent) = above.pop() {
-        for (pid, stat) in all.iter().filter(|(_, stat)| stat.parent == parent) {
-            if found.len() < most && *pid != top && found.iter().all(|(known, _)| known != pid) {
-                found.push((*pid, stat.start));
-                above.push(*pid);
-            }
-        }
-    }
-    found
+        .filter_map(|pid| stat(pid).map(|s| (pid, s.parent, s.start)));
+    tree::below(&all.collect::<Vec<_>>(), top, most)
 }
 
 /// Walks from a process up to the first one, bounded, and safe against loops and parents that vanish
 /// meanwhile.
 pub(super) fn chain(machine: &Machine, from: u32) -> (Chain, Vec<ProcessPaths>) {
+    walk(machine, from, WALK_LIMIT)
+}
+
+/// The same, for the nearest processes alone.
+pub(super) fn walk(machine: &Machine, from: u32, most: usize) -> (Chain, Vec<ProcessPaths>) {
     let mut chain = Chain {
         per_second: u32::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(0),
         ..Chain::default()
     };
     let mut all_paths = Vec::new();
     let mut pid = from;
-    while chain.ancestors.len() < WALK_LIMIT {
+    while chain.ancestors.len() < most {
         if chain.ancestors.iter().any(|a| a.identity.pid == pid) {
             break;
         }
@@ -122,6 +123,8 @@ pub(super) fn chain(machine: &Machine, from: u32) -> (Chain, Vec<ProcessPaths>) 
             name: stat.name,
             executable: base(&paths.executable),
             script: base(&paths.script),
+            title: paths.title.clone(),
+            holdings: Holdings::default(),
             group: stat.group,
             terminal: (stat.terminal != 0).then_some(Terminal {
                 device: stat.terminal,
@@ -151,18 +154,69 @@ fn paths(pid: u32) -> ProcessPaths {
             .to_string_lossy();
         INTERPRETERS.iter().any(|i| name.starts_with(i))
     });
+    let arguments = if interprets {
+        arguments(pid)
+    } else {
+        Vec::new()
+    };
+    let title = arguments.first().map(|title| {
+        // Who sets a title writes it over all arguments: the first word is the name.
+        let word = title.split_ascii_whitespace().next().unwrap_or(title);
+        word.rsplit('/').next().unwrap_or(word).to_owned()
+    });
+    let file = executable.as_deref().and_then(|p| Path::new(p).file_name());
     ProcessPaths {
-        script: if interprets { script(pid) } else { None },
+        script: script(&arguments),
+        title: title.filter(|t| !t.is_empty() && file.is_none_or(|f| f.to_string_lossy() != *t)),
         executable,
     }
 }
 
+/// The arguments of a process as it shows them, each cut to a path's length.
+fn arguments(pid: u32) -> Vec<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = |a: &[u8]| String::from_utf8_lossy(a).chars().take(4096).collect();
+    line.split(|b| *b == 0).take(32).map(text).collect()
+}
+
+/// What a process of this user holds open: nothing where that may not be looked at.
+pub(super) fn holdings(pid: u32) -> Holdings {
+    let mut found = Holdings::default();
+    let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return found;
+    };
+    let mut sockets = Vec::new();
+    for link in open.flatten().take(FILES_MOST) {
+        let Ok(target) = fs::read_link(link.path()) else {
+            continue;
+        };
+        let target = target.to_string_lossy();
+        found.terminal |= target.ends_with("/ptmx");
+        let socket = target.strip_prefix("socket:[");
+        sockets.extend(socket.and_then(|s| s.strip_suffix(']')).map(str::to_owned));
+    }
+    found.connection = !sockets.is_empty() && is_connected(pid, &sockets);
+    found
+}
+
+/// Whether one of the sockets is an established connection (proc_net_tcp(5): state 01, inode in
+/// the tenth column).
+fn is_connected(pid: u32, sockets: &[String]) -> bool {
+    ["tcp", "tcp6"].iter().any(|table| {
+        let rows = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
+        rows.lines().skip(1).any(|row| {
+            let mut columns = row.split_ascii_whitespace().skip(3);
+            let established = columns.next() == Some("01");
+            let inode = columns.nth(5);
+            established && inode.is_some_and(|inode| sockets.iter().any(|s| s == inode))
+        })
+    })
+}
+
 /// The first argument of an interpreter that is no option.
-fn script(pid: u32) -> Option<String> {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let mut arguments = line.split(|b| *b == 0).skip(1);
-    let script = arguments.find(|a| !a.is_empty() && !a.starts_with(b"-"))?;
-    Some(String::from_utf8_lossy(script).chars().take(4096).collect())
+fn script(arguments: &[String]) -> Option<String> {
+    let mut rest = arguments.iter().skip(1);
+    rest.find(|a| !a.is_empty() && !a.starts_with('-')).cloned()
 }
 
 #[cfg(test)]

@@ -10,46 +10,93 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use siglum_domain::Timestamp;
-use siglum_domain::process::{Ancestor, Chain, ProcessIdentity, Terminal, WALK_LIMIT};
+use siglum_domain::process::{Ancestor, Chain, Holdings, ProcessIdentity, Terminal, WALK_LIMIT};
 
-use crate::Machine;
+use crate::{Machine, tree};
 
 struct Row {
     parent: u32,
     group: i64,
     foreground: i64,
     terminal: u64,
+    /// It ended, and only its parent's question after it is outstanding.
+    ended: bool,
     start: u64,
     command: String,
 }
 
-/// A word that is equal during one boot.
-pub(super) fn boot_time() -> String {
-    let output = Command::new("sysctl")
-        .args(["-n", "kern.boottime"])
-        .output();
-    output
-        .map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned())
-        .unwrap_or_default()
+/// A word that is equal during one boot, with how it was had in front; empty where nothing tells.
+pub(super) fn boot() -> String {
+    let session = ["/usr/sbin/sysctl", "/sbin/sysctl"]
+        .iter()
+        .find_map(|sysctl| {
+            let mut sysctl = Command::new(sysctl);
+            let output = sysctl.args(["-n", "kern.bootsessionuuid"]).output().ok()?;
+            let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            (output.status.success() && !id.is_empty()).then(|| format!("session={id}"))
+        });
+    let first = || Some(format!("first={}", list()?.get(&1)?.start));
+    session.or_else(first).unwrap_or_default()
 }
 
-pub(super) fn chain(machine: &Machine, from: u32) -> Chain {
-    let output = Command::new("ps")
-        .env("LC_ALL", "C")
-        .args(["-A", "-o", "pid=,ppid=,pgid=,tpgid=,tty=,lstart=,comm="])
-        .output();
-    let Ok(output) = output else {
-        return Chain::default();
-    };
+/// All processes; nothing where `ps` cannot be run, or does not show so much as this process.
+fn list() -> Option<HashMap<u32, Row>> {
+    let program = crate::PS.get().map_or(Path::new("ps"), PathBuf::as_path);
+    let mut ps = Command::new(program);
+    ps.env("LC_ALL", "C").env("TZ", "UTC").arg("-A");
+    // Elsewhere than on Linux an empty heading reaches to the end of its argument.
+    for column in [
+        "pid=", "ppid=", "pgid=", "tpgid=", "stat=", "tty=", "lstart=", "comm=",
+    ] {
+        ps.args(["-o", column]);
+    }
+    let output = ps.stdin(Stdio::null()).output().ok()?;
     let rows: HashMap<u32, Row> = String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(row)
         .collect();
-    walk(machine, &rows, from)
+    rows.contains_key(&std::process::id()).then_some(rows)
+}
+
+pub(super) fn chain(machine: &Machine, from: u32) -> Chain {
+    // Without a boot its start times would say nothing.
+    match list().filter(|_| !machine.boot.is_empty()) {
+        Some(rows) => walk(machine, &rows, from),
+        None => Chain::default(),
+    }
+}
+
+/// When a process that has not ended started, in seconds.
+pub(super) fn start_time(pid: u32) -> Option<u64> {
+    let rows = list()?;
+    rows.get(&pid).filter(|r| !r.ended).map(|r| r.start)
+}
+
+/// Whether the process of this number that started then has not ended; nothing where `ps` does not tell.
+pub(super) fn lives(pid: u32, start: u64) -> Option<bool> {
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // The kernel tells without `ps` that there is none.
+    if number.is_some_and(|n| test_kill_process(n) == Err(Errno::SRCH)) {
+        return Some(false);
+    }
+    let rows = list()?;
+    Some(rows.get(&pid).is_some_and(|r| !r.ended && r.start == start))
+}
+
+/// The processes below one, with when each started; at most so many.
+pub(super) fn below(top: u32, most: usize) -> Vec<(u32, u64)> {
+    let all = list().unwrap_or_default();
+    let all: Vec<_> = all
+        .iter()
+        .map(|(pid, r)| (*pid, r.parent, r.start))
+        .collect();
+    tree::below(&all, top, most)
 }
 
 fn walk(machine: &Machine, rows: &HashMap<u32, Row>, from: u32) -> Chain {
@@ -77,6 +124,8 @@ fn walk(machine: &Machine, rows: &HashMap<u32, Row>, from: u32) -> Chain {
             executable: Some(name.trim_start_matches('-').to_owned()),
             name,
             script: None,
+            title: None,
+            holdings: Holdings::default(),
             group: row.group,
             terminal: (row.terminal != 0).then_some(Terminal {
                 device: row.terminal,
@@ -92,13 +141,14 @@ fn walk(machine: &Machine, rows: &HashMap<u32, Row>, from: u32) -> Chain {
     chain
 }
 
-/// `  42   7  42  42 ttys001 Sat Nov 21 01:02:03 2026 /bin/zsh`
+/// `  42   7  42  42 S+ ttys001 Sat Nov 21 01:02:03 2026 /bin/zsh`
 fn row(line: &str) -> Option<(u32, Row)> {
     let mut words = line.split_ascii_whitespace();
     let pid = words.next()?.parse().ok()?;
     let parent = words.next()?.parse().ok()?;
     let group = words.next()?.parse().ok()?;
     let foreground = words.next()?.parse().unwrap_or(-1);
+    let ended = words.next()?.starts_with(['Z', 'X']);
     let tty = words.next()?;
     let terminal = if tty.starts_with('?') || tty == "-" {
         0
@@ -114,6 +164,7 @@ fn row(line: &str) -> Option<(u32, Row)> {
             group,
             foreground,
             terminal,
+            ended,
             start: seconds(&start)?,
             command,
         },
@@ -127,7 +178,7 @@ fn device(tty: &str) -> u64 {
     hasher.finish() | 1
 }
 
-/// `Sat Nov 21 01:02:03 2026` as seconds; the zone is the same for all, so it does not matter.
+/// `Sat Nov 21 01:02:03 2026` as seconds since 1970.
 fn seconds(words: &[&str]) -> Option<u64> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -144,7 +195,6 @@ fn seconds(words: &[&str]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
-    use std::process::Stdio;
 
     use super::*;
     use crate::procfs;
@@ -152,7 +202,8 @@ mod tests {
     #[test]
     fn a_line_of_ps_is_a_process() {
         let (pid, row) =
-            row("   42     7    42    42 ttys001  Sat Nov 21 01:02:03 2026 /bin/a b (c").unwrap();
+            row("   42     7    42    42 S+ ttys001  Sat Nov 21 01:02:03 2026 /bin/a b (c")
+                .unwrap();
         assert_eq!(
             (pid, row.parent, row.group, row.foreground),
             (42, 7, 42, 42)
@@ -184,12 +235,11 @@ mod tests {
             .map(|c| pid(c.agent_process(None)))
             .collect();
         format!(
-            "{pids:?} complete {} git {:?} agents {agents:?} typed {:?} below {:?} orphan {}",
+            "{pids:?} complete {} git {:?} agents {agents:?} typed {:?} terminal {:?}",
             chain.complete,
             chain.git_process().map(|(at, a)| (at, a.identity.pid)),
             pid(chain.typed_in()),
-            pid(chain.shell_above()),
-            chain.is_orphaned()
+            chain.terminal_seen()
         )
     }
 
@@ -235,12 +285,32 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_is_used_again_and_a_zombie_are_not_the_process() {
+        let mut child = Command::new("/bin/cat")
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let start = start_time(child.id()).unwrap();
+        assert_eq!(lives(child.id(), start), Some(true));
+        assert_eq!(lives(child.id(), start - 1), Some(false));
+        assert!(below(std::process::id(), 100).contains(&(child.id(), start)));
+        drop(child.stdin.take());
+        while start_time(child.id()).is_some() {
+            std::thread::yield_now();
+        }
+        assert_eq!(lives(child.id(), start), Some(false), "a zombie");
+        child.wait().unwrap();
+        assert_eq!(lives(child.id(), start), Some(false));
+    }
+
+    #[test]
     fn a_walk_ends_at_loops_vanished_parents_and_its_limit() {
         let row = |parent| Row {
             parent,
             group: 1,
             foreground: -1,
             terminal: 0,
+            ended: false,
             start: 1,
             command: "x".to_owned(),
         };

@@ -1,5 +1,10 @@
 //! Who wrote the lines of a commit.
 
+mod at_once;
+mod carried;
+mod elsewhere;
+mod random;
+
 use crate::harness::{Agent, World};
 
 fn one(name: &str, lines: u64) -> std::collections::BTreeMap<String, u64> {

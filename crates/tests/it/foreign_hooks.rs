@@ -152,3 +152,39 @@ fn hook_managers_are_chained_and_left_intact() {
         assert!(!ran.is_empty(), "{manager} ran");
     }
 }
+
+/// A hook manager that comes later takes the hooks over: the next turn records it, once, and
+/// `status` and `why` say it.
+#[test]
+fn hooks_that_are_taken_over_later_are_reported() {
+    for (manager, make) in MANAGERS {
+        let world = World::new();
+        let repo = world.repo();
+        let mut agent = Agent::start(&repo, "replaced");
+        assert_eq!(world.declines(), [""; 0], "{manager}: in place so far");
+        repo.sh(make).ok();
+        agent.stop();
+        agent.prompt("go on");
+        agent.stop();
+        agent.prompt("and on");
+        assert_eq!(world.declines(), ["git_hooks_taken_over"], "{manager}");
+        let status = repo.siglum(&["status"]);
+        let said = format!("{}{}", status.stdout, status.stderr);
+        assert!(said.contains("prepare-commit-msg missing"), "{said}");
+        assert!(said.contains("siglum init"), "{said}");
+        repo.sh("git -c core.hooksPath=/dev/null commit -q --allow-empty -m unseen")
+            .ok();
+        let why = repo.why("HEAD");
+        assert_eq!(why.committer(), "unknown unknown", "{manager}: {why}");
+        let code = &why.0["warnings"][0]["code"];
+        assert_eq!(code, "hooks-taken-over", "{manager}: {}", why.0);
+        repo.siglum(&["init", "--yes"]).ok();
+        agent.prompt("again");
+        links(&repo);
+        assert_eq!(
+            world.declines().len(),
+            1,
+            "{manager}: nothing to say any more"
+        );
+    }
+}

@@ -135,15 +135,20 @@ fn a_rebase_carries_what_was_known() {
 }
 
 #[test]
-fn a_rebase_by_nobody_keeps_the_committer_of_each_commit() {
+fn a_rebase_by_nobody_is_nobodys_and_names_who_made_each_commit() {
     let world = World::new();
     let (repo, agent) = forked(&world, 2);
     repo.sh("git checkout -q side && git commit -q --allow-empty -m nobodys && git rebase -q main")
         .ok();
     let after = repo.commits("main..side");
-    assert_eq!(repo.committer(&after[0]), agent.certain());
-    assert_eq!(repo.committer(&after[1]), agent.certain());
-    assert_eq!(repo.committer(&after[2]), "unknown unknown");
+    for (new, origin) in after
+        .iter()
+        .zip([&*agent.certain(), &agent.certain(), "unknown unknown"])
+    {
+        let why = repo.why(new);
+        assert_eq!(why.committer(), "unknown unknown", "{why}");
+        assert_eq!(why.origins()[0].1, origin, "{why}");
+    }
 }
 
 #[test]

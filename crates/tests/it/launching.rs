@@ -5,6 +5,9 @@ mod ends;
 mod links;
 mod played;
 mod signals;
+mod unrecorded;
+mod variables;
+mod without_proc;
 mod worktrees;
 
 use std::process::{Child, Command, Stdio};
@@ -84,6 +87,13 @@ fn show(repo: &Repo<'_>, session: &str) -> Value {
     repo.world.json(&repo.dir, &["session", "show", session])
 }
 
+/// The id of the session that an agent calls so.
+#[track_caller]
+fn called_session(repo: &Repo<'_>, native: &str) -> String {
+    let session = show(repo, native);
+    session["session"].as_str().unwrap().to_owned()
+}
+
 /// The only session that was launched.
 #[track_caller]
 fn launched(repo: &Repo<'_>) -> Value {
@@ -96,8 +106,13 @@ fn launched(repo: &Repo<'_>) -> Value {
 /// The links in an answer, as `field=value`.
 pub(crate) fn links(of: &Value) -> Vec<String> {
     let link = |l: &Value| {
-        let part = |key: &str| l[key].as_str().unwrap().to_owned();
-        format!("{}={}", part("field"), part("value"))
+        let field = l["field"].as_str().unwrap();
+        let is_number = field.ends_with("_number");
+        match &l["value"] {
+            Value::String(text) if !is_number => format!("{field}={text}"),
+            Value::Number(number) if is_number => format!("{field}={number}"),
+            other => panic!("{field} is {other}"),
+        }
     };
     of["links"].as_array().unwrap().iter().map(link).collect()
 }

@@ -206,3 +206,83 @@ fn every_word_is_looked_for_and_it_is_said_how_far() {
     assert_eq!(natives(&[&commit[..12]]), ["c1"]);
     assert!(repo.siglum(&["search", " "]).stderr.contains("no word"));
 }
+
+#[test]
+fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
+    let world = World::new();
+    let repo = world.repo();
+    for name in ["linked-one", "pull-one", "id-42-42", "asks"] {
+        let mut agent = Agent::start(&repo, name);
+        agent.begin("startup");
+        agent.prompt(if name == "asks" {
+            "look at 42 of them"
+        } else {
+            "go"
+        });
+        agent.stop();
+    }
+    let attach = |session: &str, fact: &str| {
+        repo.siglum(&["link", "add", session, fact]).ok();
+    };
+    attach("linked-one", "issue=42");
+    attach("linked-one", "role=coder");
+    attach("pull-one", "pr=42");
+    attach("asks", "issue=421");
+    let found = |words: &[&str]| -> Vec<String> {
+        let told = world.json(&repo.dir, &[&["search"], words].concat());
+        let found = told["found"].as_array().unwrap().iter();
+        let mut names: Vec<String> = found
+            .map(|f| f["session"]["conversation_id"].as_str().unwrap().to_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(found(&["issue=42"]), ["linked-one"]);
+    assert_eq!(found(&["issue_number=42"]), ["linked-one"]);
+    assert_eq!(found(&["#42"]), ["linked-one", "pull-one"]);
+    assert_eq!(found(&["pr=42"]), ["pull-one"]);
+    assert_eq!(found(&["pr_number=42"]), ["pull-one"]);
+    assert_eq!(found(&["issue=42", "role=coder"]), ["linked-one"]);
+    assert_eq!(found(&["issue=42", "role=tester"]), [""; 0]);
+    assert_eq!(found(&["issue=4"]), [""; 0]);
+    let calls = [
+        ("search", json!({"words": "issue=42"})),
+        ("search", json!({"words": "#42"})),
+    ];
+    let mut agent = Agent::start(&repo, "asks");
+    agent.begin("resume");
+    let answers = ask(&repo, &calls, |command| agent.bare_sh(command).ok());
+    let count = |answer: &Value| data(answer)["found"].as_array().map(Vec::len);
+    assert_eq!((count(&answers[0]), count(&answers[1])), (Some(1), Some(2)));
+    let told = world.json(&repo.dir, &["session", "list"]);
+    let listed = told["sessions"].as_array().unwrap().iter();
+    let one = listed
+        .clone()
+        .find(|s| s["conversation_id"] == "linked-one")
+        .unwrap();
+    assert_eq!(
+        one["links"],
+        json!([{"field": "issue_number", "value": 42}, {"field": "agent_role", "value": "coder"}])
+    );
+    // Lists are of sessions with all that is said, and checkpoints tell what they are linked to.
+    let listed = |flags: &[&str]| {
+        let told = world.json(&repo.dir, &[&["session", "list"], flags].concat());
+        told["sessions"].as_array().map(Vec::len)
+    };
+    assert_eq!(listed(&["--link", "issue=42", "--role", "coder"]), Some(1));
+    assert_eq!(listed(&["--link", "issue=42", "--role", "tester"]), Some(0));
+    repo.siglum(&["session", "end", "linked-one"]).ok();
+    let told = world.json(
+        &repo.dir,
+        &["checkpoint", "list", "--all", "--role", "coder"],
+    );
+    let links = &told["checkpoints"][0]["pins"][0]["links"];
+    assert_eq!(links[0], json!({"field": "issue_number", "value": 42}));
+    let told = world.json(
+        &repo.dir,
+        &["checkpoint", "list", "--all", "--phase", "none"],
+    );
+    assert_eq!(told["checkpoints"], json!([]));
+    let shown = repo.siglum(&["checkpoint", "list", "--all"]).ok();
+    assert!(shown.contains("issue 42, role coder"), "{shown}");
+}

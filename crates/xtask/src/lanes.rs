@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Failure, layering, programs, size, summary, tests_lane, workspace};
+use crate::{Failure, layering, programs, size, summary, tests_lane, truth, workspace};
 
 /// One group of checks.
 struct Lane {
@@ -49,6 +49,12 @@ const LANES: &[Lane] = &[
         name: "blackbox",
         run: tests_lane::blackbox,
         has_tests: HasTests::Yes,
+    },
+    Lane {
+        name: "truth",
+        run: truth::lane,
+        // It counts cases, and is no test runner.
+        has_tests: HasTests::No,
     },
     Lane {
         name: "sinks",
@@ -240,6 +246,7 @@ mod tests {
                 "clippy",
                 "docs",
                 "unit",
+                "truth",
                 "sinks",
                 "front-end",
             ],

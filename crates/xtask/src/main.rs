@@ -23,6 +23,7 @@ mod sinks;
 mod size;
 mod summary;
 mod tests_lane;
+mod truth;
 mod workspace;
 
 use std::process::ExitCode;
@@ -32,10 +33,13 @@ cargo xtask COMMAND
 
 Commands
   test [--only LANE]... [--skip LANE]...
-                      run every check, or some: fmt, layering, clippy, docs, unit, blackbox, sinks,
-                      front-end, agents. Missing programs are installed by apt-get (as root), agents
+                      run every check, or some: fmt, layering, clippy, docs, unit, blackbox, truth,
+                      sinks, front-end, agents. Missing programs are installed by apt-get (as root), agents
                       and the parts of the page by npm, Schemathesis, Phoenix and MLflow by pip
   bench [ARGS]        build the release program and run siglum-bench with ARGS
+  truth [--release] [ARGS]
+                      play commits whose maker is known, and run `siglum why` on them: 2,000 cases, or
+                      as ARGS of siglum-truth say; exits 1 if a statement is false
   fuzz [TARGET [SECONDS]]
                       look for inputs that break a fuzz target, or all, a minute each; needs nightly
                       Rust and cargo-fuzz
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("test") => lanes::run(rest),
         Some("bench") => bench::run(rest),
+        Some("truth") => truth::run(rest),
         Some("fuzz") => fuzz::run(rest),
         Some("compat") => compat::run(rest),
         Some("lab") => lab::run(rest),

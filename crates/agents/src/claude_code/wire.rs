@@ -44,6 +44,9 @@ fields! {
     ToolInput {
         command: "command",
         file_path: "file_path",
+        content: "content",
+        new: "new_string",
+        edits: "edits",
         notebook_path: "notebook_path",
         subagent_type: "subagent_type",
     }

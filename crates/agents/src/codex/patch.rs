@@ -62,6 +62,12 @@ pub(super) fn changes(patch: &str) -> Vec<Change<'_>> {
     found
 }
 
+/// The lines that a patch adds to files.
+pub(super) fn added(patch: &str) -> String {
+    let lines = patch.split_inclusive('\n');
+    lines.filter_map(|line| line.strip_prefix('+')).collect()
+}
+
 fn usable(path: &str) -> bool {
     !path.is_empty() && path.len() <= 4096 && !path.contains('\0')
 }
@@ -127,6 +133,12 @@ mod tests {
             (Some("/repo/moved.txt"), Some("/repo/c.txt")),
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn the_lines_that_a_patch_adds_are_known() {
+        assert_eq!(added(PATCH), "*** Add File: no\nn2\nTWO\n");
+        assert_eq!(added("*** Begin Patch\n-a\n b\n"), "");
     }
 
     #[test]

@@ -5,10 +5,10 @@
 use siglum_domain::observation::{Body, Fact, Outcome, Side, StartKind, ToolClass, event};
 
 use super::output::{self, Output};
-use super::wire::{Hook, Response, ToolInput};
+use super::wire::{EditDisplay, Hook, Response, ToolInput};
 use super::{path, tools};
 use crate::draft::{self, Draft};
-use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced};
+use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced, WriteHint};
 
 /// Reads one payload.
 pub(super) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
@@ -120,7 +120,9 @@ impl Reduction<'_> {
     fn tool_ended(&mut self) {
         let call = self.called();
         let (outcome, output) = self.outcome(call.class);
-        self.touch(&call, Side::After);
+        if self.touch(&call, Side::After).is_some() && outcome == Outcome::Ok {
+            self.draft.note_write(self.written());
+        }
         let fact = Fact::ToolEnded {
             tool: call.tool,
             class: call.class,
@@ -168,6 +170,26 @@ impl Reduction<'_> {
             _ => self.draft.body(response.content),
         };
         (Outcome::Ok, output)
+    }
+
+    /// What an edit tool says it wrote: the result has both sides, the call at least the new lines.
+    fn written(&self) -> Option<WriteHint> {
+        let response: Response<'_> = self.hook.tool_response.object();
+        let shown: EditDisplay<'_> = response.display.object();
+        let readable = |text: &std::borrow::Cow<'_, str>| !text.contains('\u{fffd}');
+        let before = match shown.is_new.is_true() {
+            true => Some(None),
+            false => shown.before.exact().filter(readable).map(Some),
+        };
+        if let (Some(before), Some(after)) = (before, shown.after.exact()) {
+            return Some(WriteHint::Whole {
+                base: before.map(|text| text.into_owned().into_bytes()),
+                written: after.into_owned().into_bytes(),
+            });
+        }
+        let input: ToolInput<'_> = self.hook.tool_input.object();
+        let added = input.content.exact().or_else(|| input.new.exact())?;
+        Some(WriteHint::Added(added.into_owned().into_bytes()))
     }
 
     /// Notes what is to be captured around a call; returns the path that the call names.

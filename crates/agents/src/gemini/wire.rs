@@ -21,12 +21,18 @@ fields! {
 
 fields! {
     /// What a tool returns.
-    Response { content: "llmContent", error: "error" }
+    Response { content: "llmContent", error: "error", display: "returnDisplay" }
 }
 
 fields! {
     /// What a tool is given, as far as this program looks at it.
-    ToolInput { command: "command", file_path: "file_path", agent_name: "agent_name" }
+    ToolInput {
+        command: "command",
+        file_path: "file_path",
+        agent_name: "agent_name",
+        content: "content",
+        new: "new_string",
+    }
 }
 
 fields! {

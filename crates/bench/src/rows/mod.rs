@@ -7,6 +7,7 @@ mod growth;
 mod hooks;
 pub(crate) mod import;
 mod ingest;
+mod messages;
 mod queries;
 pub(crate) mod reopen;
 mod size;
@@ -24,6 +25,7 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("hooks", hooks::measure),
     ("edits", edits::measure),
     ("commits", commits::measure),
+    ("messages", messages::measure),
     ("queries", queries::measure),
     ("growth", growth::measure),
     ("import", import::measure),

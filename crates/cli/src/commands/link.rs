@@ -55,9 +55,50 @@ pub struct Json {
 
 /// A fact attached to a session.
 #[derive(Serialize, schemars::JsonSchema)]
-struct Fact {
+pub struct Fact {
     field: String,
-    value: String,
+    /// A number, or text.
+    value: serde_json::Value,
+}
+
+/// Which sessions a list is of, by what is attached to them. All that is said must be attached.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub struct Facts {
+    /// Only with this fact attached: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE; may be given several times
+    #[arg(long = "link", value_name = "FACT")]
+    link: Vec<Link>,
+    /// Only of this role
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| Link::parse("agent_role", text))]
+    role: Option<Link>,
+    /// Only of this phase
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| Link::parse("phase", text))]
+    phase: Option<Link>,
+    /// Only with this label; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = |text: &str| Link::parse("label", text))]
+    label: Vec<Link>,
+}
+
+impl Facts {
+    /// What must be attached.
+    pub fn links(&self) -> Vec<Link> {
+        let all = self.link.iter().chain(&self.role).chain(&self.phase);
+        all.chain(&self.label).cloned().collect()
+    }
+}
+
+/// What is attached, in a few words.
+pub fn words(links: &[Link]) -> String {
+    let words: Vec<String> = links.iter().map(Link::to_string).collect();
+    words.join(", ")
+}
+
+impl From<&Link> for Fact {
+    fn from(link: &Link) -> Self {
+        Self {
+            field: link.field().to_owned(),
+            value: link.to_json(),
+        }
+    }
 }
 
 pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
@@ -178,14 +219,10 @@ impl Json {
     ) -> Self {
         let mut links = links.to_vec();
         links.sort();
-        let fact = |l: &Link| Fact {
-            field: l.field().to_owned(),
-            value: l.value(),
-        };
         Self {
             session: session.to_string(),
             conversation_id,
-            links: links.iter().map(fact).collect(),
+            links: links.iter().map(Fact::from).collect(),
             changed,
         }
     }

@@ -141,6 +141,18 @@ fn name(id: SessionId, sessions: &BTreeMap<SessionId, SessionRecord>) -> String 
     }
 }
 
+/// ` (from claude-code 0a1b2c3d)`, where somebody rewrote what sessions had made.
+fn rewritten_from(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRecord>) -> String {
+    let more = match commit.origins.len() {
+        0 | 1 => String::new(),
+        several => format!(" and {} more", several - 1),
+    };
+    let first = commit.origins.first();
+    first.map_or_else(String::new, |id| {
+        format!(" (from {}{more})", name(*id, sessions))
+    })
+}
+
 /// Who made a commit, and how sure that is. A person's word stands beside the evidence.
 fn committer(
     commit: &LoggedCommit,
@@ -158,12 +170,15 @@ fn committer(
             None if commit.verdict == Verdict::Ambiguous => {
                 format!("one of {}", commit.candidates.len())
             }
-            None => return ("unknown".to_owned(), String::new()),
+            None => {
+                let unknown = "unknown".to_owned() + &rewritten_from(commit, sessions);
+                return (unknown, String::new());
+            }
         },
     };
     let beside = claimed.map(|c| format!(" (claimed: {})", c.short()));
     (
-        judged + &beside.unwrap_or_default(),
+        judged + &beside.unwrap_or_default() + &rewritten_from(commit, sessions),
         commit.verdict.to_string(),
     )
 }
@@ -203,6 +218,8 @@ struct Commit {
     committer: Party,
     /// The sessions that could have made it, where that is ambiguous.
     candidates: Vec<String>,
+    /// The sessions that made the commits that git made it of, without the one that rewrote them.
+    origins: Vec<String>,
     claim: Option<Claim>,
     /// Absent until its lines were looked at.
     lines: Option<LineCount>,
@@ -276,6 +293,7 @@ impl Commit {
                 verdict: commit.verdict.to_string(),
             },
             candidates: commit.candidates.iter().map(ToString::to_string).collect(),
+            origins: commit.origins.iter().map(ToString::to_string).collect(),
             claim: commit.claim.as_ref().map(|c| Claim {
                 session: c.session.to_string(),
                 by: c.by.clone(),
@@ -324,6 +342,7 @@ mod tests {
             committer: committer_,
             verdict,
             candidates: vec![id(ONE), id(TWO)],
+            origins: Vec::new(),
             claim: claim.map(|c| Claim {
                 session: id(c),
                 by: "me".into(),

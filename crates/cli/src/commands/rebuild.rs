@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_engine::{find, project, worker};
+use siglum_domain::evidence::{Committer, Verdict};
+use siglum_engine::{find, judgements, project, worker};
 use siglum_ledger::{DESTINATION, Durability, SqliteLedger, write};
 
 use crate::cx::Cx;
@@ -13,13 +14,18 @@ use crate::{clock, platform, ui};
 pub const SCHEMA: &str = "siglum.rebuild/1";
 /// What the ledger's own tables are called.
 pub const SUMMARIES: &str = "summaries";
+/// What the answers about commits are called.
+pub const JUDGEMENTS: &str = "judgements";
 /// How many sessions are folded at a time.
 const FOLDED: usize = 64;
 
-/// Make a projection anew from the ledger, or the ledger's own summaries of sessions
+/// Rebuild a projection, the summaries of sessions, or the judgements of commits
+///
+/// `judgements` applies today's rules to the raw evidence of all commits and lists the answers that
+/// changed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The projection, or `summaries`
+    /// A projection, `summaries` or `judgements`
     #[arg(value_name = "NAME")]
     name: String,
     /// Only this session: its id, the last digits of it, or the agent's own id
@@ -28,15 +34,35 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Default, Serialize, schemars::JsonSchema)]
 pub struct Json {
     name: String,
     /// How many sessions are made anew: summaries are, and a projection gets all of it from the worker.
     sessions: u64,
+    /// How many commits were judged again.
+    commits: u64,
+    /// The commits whose answer is another one now.
+    changed: Vec<ChangedJson>,
+}
+
+/// An answer that changed.
+#[derive(Serialize, schemars::JsonSchema)]
+struct ChangedJson {
+    commit: String,
+    subject: Option<String>,
+    /// The answer before: a session's id, `human` or `unknown`, and the verdict.
+    before: (String, String),
+    /// The answer now, in the same form.
+    after: (String, String),
+    /// The row of the table of evidence that gives it.
+    rule: String,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
+    if args.name == JUDGEMENTS {
+        return judge_again(cx, &mut ledger, args);
+    }
     let session = match &args.session {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
@@ -46,8 +72,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         name => projection(cx, &mut ledger, name, session)?,
     };
     if cx.ui.json {
-        let name = args.name.clone();
-        return cx.ui.json(SCHEMA, Json { name, sessions });
+        let rebuilt = Json {
+            name: args.name.clone(),
+            sessions,
+            ..Json::default()
+        };
+        return cx.ui.json(SCHEMA, rebuilt);
     }
     let n = ui::plural(sessions, "session");
     cx.ui.status(match args.name.as_str() {
@@ -55,6 +85,69 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         name => format!("Projection {name} is emptied; the worker fills {n} again."),
     });
     Ok(())
+}
+
+/// Judges all commits by today's rules and lists what changed.
+fn judge_again(cx: &Cx, ledger: &mut SqliteLedger, args: &Args) -> Result<(), CommandError> {
+    if args.session.is_some() {
+        return Err(CommandError::usage(
+            "judgements are of commits: leave the session out",
+        ));
+    }
+    let world = cx.world()?;
+    let (commits, changed) = judgements::rebuild(&world, ledger, &mut |_, _| {})?;
+    if cx.ui.json {
+        let rebuilt = Json {
+            name: args.name.clone(),
+            commits,
+            changed: changed.iter().map(changed_json).collect(),
+            ..Json::default()
+        };
+        return cx.ui.json(SCHEMA, rebuilt);
+    }
+    for one in &changed {
+        let subject = one.subject.as_deref().unwrap_or_default();
+        cx.ui.line(format!(
+            "{}  {} → {}  {}  {}",
+            cx.ui.paint(ui::Style::Id, one.commit.short()),
+            answer(one.before),
+            answer(one.after),
+            one.rule,
+            ui::one_line(subject, 60)
+        ))?;
+    }
+    cx.ui.status(format!(
+        "{} judged again, {} changed.",
+        ui::plural(commits, "commit"),
+        changed.len()
+    ));
+    Ok(())
+}
+
+fn answer((committer, verdict): (Committer, Verdict)) -> String {
+    match committer {
+        Committer::Session { session } => format!("{} {verdict}", session.short()),
+        Committer::Human => format!("human {verdict}"),
+        Committer::Unknown => verdict.to_string(),
+    }
+}
+
+fn changed_json(changed: &judgements::Changed) -> ChangedJson {
+    let form = |(committer, verdict): (Committer, Verdict)| {
+        let who = match committer {
+            Committer::Session { session } => session.to_string(),
+            Committer::Human => "human".to_owned(),
+            Committer::Unknown => "unknown".to_owned(),
+        };
+        (who, verdict.to_string())
+    };
+    ChangedJson {
+        commit: changed.commit.to_string(),
+        subject: changed.subject.clone(),
+        before: form(changed.before),
+        after: form(changed.after),
+        rule: changed.rule.clone(),
+    }
 }
 
 fn summaries(

@@ -18,6 +18,7 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::home::repository_spool;
+use crate::hook;
 use crate::telemetry::settings::Undoing;
 use crate::ui::{self, Style};
 
@@ -338,6 +339,7 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
         }
         fs::remove_dir(spool.dir())?;
     }
+    hook::remove_state(dir)?;
     match fs::remove_dir(dir) {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Err(CommandError::partly(
             format!("{} holds files that are not Siglum's", dir.display()),

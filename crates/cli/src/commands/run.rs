@@ -74,8 +74,8 @@ pub struct Args {
     /// only if nothing in it would be lost
     #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true)]
     worktree: Option<Option<String>>,
-    /// Register the session at the team's gateway first, and send it there; else SIGLUM_GATEWAY. A gateway that refuses
-    /// it is told, and nothing runs; one that is out of reach gets it later
+    /// Register the session at the team's gateway first, and send it there at the end, with what belongs to it and
+    /// nothing else; else SIGLUM_GATEWAY. If the gateway refuses it, nothing runs; nothing of the gateway is remembered
     #[arg(long, value_name = "URL")]
     gateway: Option<String>,
     /// A file with the token by which the gateway knows you; else SIGLUM_GATEWAY_TOKEN_FILE, or SIGLUM_GATEWAY_TOKEN
@@ -100,8 +100,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
         return unrecorded(args, cx, signals);
     }
     let session = SessionId::mint(&Ids);
-    let gateway = Gateway::named(args, cx)?;
-    if let Some(gateway) = &gateway {
+    let mut gateway = Gateway::named(args, cx)?;
+    if let Some(gateway) = &mut gateway {
         gateway.register(cx, session, agent.as_ref(), &links)?;
     }
     let launched = Launched::register(args, cx, session, agent, links);
@@ -135,7 +135,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
     launched.end(cx, &end);
     if let Some(gateway) = &gateway {
         gateway.end(cx, session, &end);
-        gateway.sync(cx);
+        gateway.sync(cx, session);
     }
     Ok(code)
 }
@@ -199,7 +199,7 @@ fn agent(args: &Args) -> Result<Option<AgentName>, CommandError> {
         });
     }
     let program = args.command[0].to_str();
-    let known = recognise(program, None);
+    let known = recognise(program, None, None);
     Ok(known.and_then(|known| AgentName::new(known.name).ok()))
 }
 

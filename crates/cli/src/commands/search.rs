@@ -18,7 +18,8 @@ pub const SCHEMA: &str = "siglum.search/1";
 ///
 /// A session is found if every word stands, in any case and order, in what was asked of it, in its links, in the ids and
 /// first lines of its commits, in its ids, or in the path that it works in. What the agent said and what its tools
-/// returned is not looked at. There is no index: the newest sessions are looked through, as many as `--within` says.
+/// returned is not looked at. A fact, such as issue=42, pr=7 or role=coder, finds the sessions that it is attached to, and
+/// #42 those with the issue or the pull request of this number. There is no index: the newest sessions are looked through, as many as `--within` says.
 #[derive(clap::Args, Debug, Clone)]
 pub struct Args {
     /// The words; each may be a part of one

@@ -42,7 +42,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         (None, Some(commit)) => {
             drop(ledger);
             let commit = commit.to_string();
-            why::run(&why::Args { commit }, cx)
+            why::run(
+                &why::Args {
+                    commit,
+                    explain: false,
+                },
+                cx,
+            )
         }
         (None, None) => Err(CommandError::not_found(format!(
             "no session, checkpoint or commit is called `{}`",

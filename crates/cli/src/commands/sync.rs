@@ -5,10 +5,11 @@ mod told;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use siglum_egress::{Plain, Timeouts};
-use siglum_engine::project;
-use siglum_engine::replica::{self, Destined, Due, GateError, Sender, Sent};
+use siglum_domain::SessionId;
+use siglum_egress::{Address, GatewayClient, Plain, Timeouts, Token};
+use siglum_engine::replica::{self, Destined, Due, GateError, Passed, Sender, Sent};
 use siglum_engine::worker::{self, Run, Slice};
+use siglum_engine::{find, project};
 use siglum_ledger::{Durability, Ledger as _, Projection, SqliteLedger, read, write};
 
 #[cfg(test)]
@@ -52,6 +53,9 @@ pub struct Args {
     /// Send this one time, and do not remember the gateway
     #[arg(long, requires = "to", conflicts_with = "dry_run")]
     once: bool,
+    /// Send this session and those that came from it, one time and nothing else, and do not remember the gateway
+    #[arg(long, value_name = "SESSION", requires = "to", conflicts_with_all = ["once", "dry_run", "name"])]
+    session: Option<String>,
     /// Say what would be sent; nothing is sent or remembered
     #[arg(long)]
     dry_run: bool,
@@ -70,6 +74,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         None => None,
     };
     let (mut ledger, _) = cx.settled()?;
+    if let (Some(session), Some((address, token))) = (&args.session, &named) {
+        let session = find::session(&mut ledger, session)?;
+        let kept = gateway::at(&mut ledger, address)?;
+        let kept = kept.and_then(|p| gateway::kept_token(&cx.home, &p.name));
+        let to = (address, token.clone().or(kept));
+        let passed = send_session(cx, session, to, None)?;
+        return told::session(cx, session, address, &passed);
+    }
     catch_up(cx, &mut ledger, None)?;
     let mut forget = None;
     let destinations = match named {
@@ -106,6 +118,39 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         None => {}
     }
     told::tell(cx, &outcomes, forget.is_none())
+}
+
+/// Sends one session and what belongs to it to a gateway, until it has everything, cannot be reached, or the time is
+/// over. Nothing is remembered.
+pub fn send_session(
+    cx: &Cx,
+    session: SessionId,
+    (address, token): (&Address, Option<Token>),
+    until: Option<Instant>,
+) -> Result<Passed, CommandError> {
+    let mut ledger = cx.open_ledger()?;
+    catch_up(cx, &mut ledger, until)?;
+    let mut way = Way(GatewayClient::new(address.clone(), token, timeouts(until)));
+    let in_time = || until.is_none_or(|until| Instant::now() < until);
+    let world = cx.world()?;
+    let host = gateway::host();
+    Ok(replica::pass(
+        &world,
+        &mut ledger,
+        session,
+        &host,
+        &mut way,
+        &in_time,
+    )?)
+}
+
+fn timeouts(until: Option<Instant>) -> Timeouts {
+    let left = |until: Instant| until.saturating_duration_since(Instant::now());
+    let whole = until.map_or(Timeouts::default().whole, left);
+    Timeouts {
+        connect: Timeouts::default().connect.min(whole),
+        whole: whole.max(Duration::from_millis(1)),
+    }
 }
 
 /// How much a destination lacks, whether it is remembered or not.
@@ -173,13 +218,7 @@ pub fn send_all(
             None => Ok(()),
         }
     })?;
-    let left = |until: Instant| until.saturating_duration_since(Instant::now());
-    let whole = until.map_or(Timeouts::default().whole, left);
-    let timeouts = Timeouts {
-        connect: Timeouts::default().connect.min(whole),
-        whole: whole.max(Duration::from_millis(1)),
-    };
-    let mut way = Way(gateway::client(&cx.home, &projection, timeouts)?);
+    let mut way = Way(gateway::client(&cx.home, &projection, timeouts(until))?);
     let host = gateway::host();
     let to = Destined {
         name: &name,

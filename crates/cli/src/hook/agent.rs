@@ -1,36 +1,34 @@
 //! The hooks of agents.
 
 use std::borrow::Cow;
-use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use siglum_agents::AgentSpec;
-use siglum_agents::{Boundary, EditHint, HookCall, Reduced};
-use siglum_domain::intake::{AgentMatter, Matter};
-use siglum_domain::observation::{
-    Fact, FileVersion, Observation, Outcome, Side, Source, ToolClass,
-};
+use siglum_agents::{Boundary, HookCall, ReduceError, Reduced};
+use siglum_domain::intake::{AgentMatter, Decline, Matter};
+use siglum_domain::link::{Dropped, from_variables};
+use siglum_domain::observation::{Fact, Observation, Outcome, Side, Source, ToolClass};
 use siglum_domain::process::Chain;
 use siglum_domain::pull_request;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, Oid};
-use siglum_engine::session::{file_key, side_key};
-use siglum_gitstore::{HeadRead, ObjectAddress, ObjectStore, Repo, blob_id, discover};
+use siglum_engine::session::side_key;
+use siglum_gitstore::{HeadRead, Repo, discover};
 use siglum_ledger::{Ledger, read};
 
 use super::delivery::Delivery;
-use super::scene;
+use super::edited_file::{checkout_of, see_file};
+use super::{scene, takeover};
 use crate::config::Config;
+use crate::home::Home;
 use crate::{claim, clock, env, platform};
 
 /// A payload that is larger than this is refused, in bytes.
 const PAYLOAD_MOST: u64 = 16 << 20;
 /// A payload is read to its end, so that the agent does not write into nothing, up to this size.
 const DRAIN_MOST: u64 = 1 << 30;
-/// A file that is larger than this is not kept, in bytes.
-const FILE_MOST: u64 = 8 << 20;
 
 /// Runs the hook of an agent: its payload is on standard input.
 pub fn run(agent: &str) {
@@ -52,11 +50,56 @@ pub fn run(agent: &str) {
         }
     };
     let repo = working_in(&payload);
-    let recorded = repo.as_ref().is_some_and(|r| r.siglum_dir().is_dir())
-        || delivery.home.everywhere().exists();
-    if recorded && Config::load(repo.as_ref().map(Repo::worktree)).records() {
-        record(&mut delivery, spec, &payload, repo.as_ref());
+    if is_recorded(&delivery.home, repo.as_ref()) {
+        return record(&mut delivery, spec, &payload, repo.as_ref(), Kept::All);
     }
+    if let Some(repo) = edited_elsewhere(&delivery, spec, &payload) {
+        record(&mut delivery, spec, &payload, Some(&repo), Kept::Edits);
+    }
+}
+
+/// How much of what a payload tells is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    All,
+    /// Only the content of the files that it edits: the agent works where nothing is recorded.
+    Edits,
+}
+
+/// Whether what happens in a repository is recorded, or outside of all repositories.
+pub(super) fn is_recorded(home: &Home, repo: Option<&Repo>) -> bool {
+    let is_on = repo.is_some_and(|r| r.siglum_dir().is_dir()) || home.everywhere().exists();
+    is_on && Config::load(repo.map(Repo::worktree)).records()
+}
+
+/// The first recorded repository that a file of a call is in, where the agent itself works elsewhere. Nothing is
+/// opened for that, and nothing written.
+fn edited_elsewhere(delivery: &Delivery, spec: &AgentSpec, payload: &[u8]) -> Option<Repo> {
+    let (own, digest_key) = (String::new(), clock::secret());
+    let reduced = reduce(delivery, spec, payload, None, (&own, &digest_key)).ok()?;
+    let checkouts = reduced.edits.iter().filter_map(|e| checkout_of(&e.path));
+    checkouts
+        .filter(|repo| repo.siglum_dir().is_dir())
+        .find(|repo| is_recorded(&delivery.home, Some(repo)))
+}
+
+/// What a payload says, with what this delivery is called and the key of digests.
+fn reduce(
+    delivery: &Delivery,
+    spec: &AgentSpec,
+    payload: &[u8],
+    repo: Option<&Repo>,
+    (own, digest_key): (&str, &[u8; 32]),
+) -> Result<Reduced, ReduceError> {
+    (spec.reduce)(&HookCall {
+        payload,
+        redactor: Redactor::shared(),
+        digest_key,
+        now: delivery.now,
+        delivery: own,
+        agent_dir: &env::agent_dir(spec),
+        worktree: repo.map(Repo::worktree),
+    })
 }
 
 /// All of standard input, or its size if it is too large.
@@ -88,37 +131,37 @@ fn working_in(payload: &[u8]) -> Option<Repo> {
     discover(&dir, None, None)
 }
 
-fn record(delivery: &mut Delivery, spec: &AgentSpec, payload: &[u8], repo: Option<&Repo>) {
+fn record(
+    delivery: &mut Delivery,
+    spec: &AgentSpec,
+    payload: &[u8],
+    repo: Option<&Repo>,
+    kept: Kept,
+) {
     let own = format!("{}-{}", std::process::id(), delivery.now.nanos());
     let digest_key = delivery
         .ledger()
         .map_or_else(|_| clock::secret(), |ledger| ledger.key());
-    let agent_dir = env::agent_dir(spec);
-    let reduced = (spec.reduce)(&HookCall {
-        payload,
-        redactor: Redactor::shared(),
-        digest_key: &digest_key,
-        now: delivery.now,
-        delivery: &own,
-        agent_dir: &agent_dir,
-        worktree: repo.map(Repo::worktree),
-    });
-    let mut reduced = match reduced {
+    let mut reduced = match reduce(delivery, spec, payload, repo, (&own, &digest_key)) {
         Ok(reduced) => reduced,
         Err(error) => return delivery.decline(error.reason(), &error.to_string(), repo),
     };
-    for declined in &reduced.declines {
+    for declined in reduced.declines.iter().filter(|_| kept == Kept::All) {
         delivery.decline(declined.reason, &declined.detail, repo);
     }
     if reduced.observations.is_empty() {
         return;
     }
-    if let Some(repo) = repo {
-        let edits = std::mem::take(&mut reduced.edits);
-        edits
-            .iter()
-            .for_each(|edit| see_file(delivery, spec, &mut reduced, repo, edit));
-        see_head(delivery, spec, &mut reduced, repo);
+    for edit in std::mem::take(&mut reduced.edits) {
+        see_file(delivery, spec, &mut reduced, repo, &edit);
+    }
+    match (kept, repo) {
+        (Kept::All, Some(repo)) => see_head(delivery, spec, &mut reduced, repo),
+        (Kept::All, None) => {}
+        (Kept::Edits, _) => keep_edits(&mut reduced),
+    }
+    if reduced.observations.is_empty() {
+        return;
     }
     let agent = AgentName::new(spec.name).expect("because the names of agents keep to the grammar");
     // Some agents end sessions in which nothing ever happened, and of which they said nothing before.
@@ -137,15 +180,29 @@ fn record(delivery: &mut Delivery, spec: &AgentSpec, payload: &[u8], repo: Optio
         reduced.boundary,
         Boundary::SessionStart | Boundary::TurnStart | Boundary::SessionEnd
     );
+    if let Some(repo) = repo.filter(|_| begins) {
+        takeover::record(delivery, repo);
+    }
     let look = begins || !delivery.knows(&agent, &reduced.native);
     let chain = if look {
         platform::chain()
     } else {
         Chain::default()
     };
-    let matter = matter(spec, agent, reduced, &chain, repo);
+    let reads_variables = look && kept == Kept::All && reduced.boundary != Boundary::SessionEnd;
+    let mut matter = matter(spec, agent, reduced, &chain, repo);
+    if reads_variables {
+        read_links(&mut matter);
+    }
     let key = format!("{}:{own}", spec.name);
     delivery.send(key, Matter::Agent(matter), repo);
+}
+
+/// Leaves out all but the content of edited files, and where the agent works.
+fn keep_edits(reduced: &mut Reduced) {
+    let is_edit = |o: &Observation| matches!(o.fact, Fact::FileSeen { .. });
+    reduced.observations.retain(is_edit);
+    (reduced.cwd, reduced.transcript, reduced.transcript_of) = (None, None, None);
 }
 
 /// Whether a call seems to have opened a pull request: the worker looks closer, and links it.
@@ -209,12 +266,27 @@ fn matter(
         above,
         carried,
         claim,
+        links: Vec::new(),
+        left_out: Vec::new(),
         cwd: reduced.cwd,
         place: repo.map(|r| r.place.clone()),
         transcript: reduced.transcript.map(|p| p.to_string_lossy().into_owned()),
         transcript_of: reduced.transcript_of,
         observations,
     }
+}
+
+/// Takes the links that the agent's variables name: its hooks inherit its environment.
+fn read_links(matter: &mut AgentMatter) {
+    let (links, dropped) = from_variables(env::raw);
+    let decline = |dropped: &Dropped| Decline {
+        edge: format!("hook {}", matter.agent),
+        reason: format!("bad_variable {}", dropped.variable),
+        detail: dropped.to_string(),
+        place: matter.place.clone(),
+    };
+    matter.left_out = dropped.iter().map(decline).collect();
+    matter.links = links;
 }
 
 /// The trace that the launcher was asked in. It is that of the first turn alone: the variable stays as it is for as
@@ -231,90 +303,6 @@ fn traced(observations: &[Observation]) -> Option<Observation> {
         fact: Fact::Traced { parent },
         ..prompt.clone()
     })
-}
-
-/// Keeps the content of a file that a tool call changes, and notes it.
-fn see_file(
-    delivery: &mut Delivery,
-    spec: &AgentSpec,
-    reduced: &mut Reduced,
-    repo: &Repo,
-    edit: &EditHint,
-) {
-    let Some(path) = repo.relative(&repo.worktree().join(&edit.path)) else {
-        return;
-    };
-    let holder = match &edit.held_by {
-        Some(other) => repo.relative(&repo.worktree().join(other)),
-        None => Some(path.clone()),
-    };
-    let Some(holder) = holder else {
-        return;
-    };
-    let absolute = repo.worktree().join(&holder);
-    let regular = fs::symlink_metadata(&absolute).map(|m| m.is_file() && m.len() <= FILE_MOST);
-    let content = match regular {
-        Ok(true) => fs::read(&absolute).ok(),
-        Ok(false) => {
-            return delivery.decline(
-                "file_not_kept",
-                &format!("{path} is too large or no regular file"),
-                Some(repo),
-            );
-        }
-        Err(_) => None,
-    };
-    let version = content.map(|content| {
-        let base = base_version(delivery, spec, reduced, repo, edit, &path);
-        let object = ObjectStore::open(delivery.home.objects())
-            .and_then(|store| store.put(&content, base.as_ref()));
-        FileVersion {
-            blob: blob_id(repo.object_format(), &content),
-            object: object.ok().map(|address| address.to_string()),
-            bytes: content.len() as u64,
-        }
-    });
-    let key = file_key(&edit.event, &path, edit.side);
-    let fact = Fact::FileSeen {
-        path,
-        side: edit.side,
-        version,
-    };
-    note(delivery, reduced, &edit.event, key, fact);
-}
-
-/// A version that this one is likely close to: the one before this edit, else the last one known.
-fn base_version(
-    delivery: &mut Delivery,
-    spec: &AgentSpec,
-    reduced: &Reduced,
-    repo: &Repo,
-    edit: &EditHint,
-    path: &str,
-) -> Option<ObjectAddress> {
-    let agent = AgentName::new(spec.name).ok()?;
-    let key = file_key(&edit.event, path, Side::Before);
-    let ledger = delivery.ledger().ok()?;
-    let known = read(ledger, |tx| {
-        if edit.side == Side::After
-            && let Some(session) = tx.session_by_alias(&agent, &reduced.native)?
-            && let Some(entry) = tx.entry(session, Source::Hook, &key)?
-            && let Fact::FileSeen {
-                version: Some(version),
-                ..
-            } = entry.observation.fact
-        {
-            return Ok(version.object);
-        }
-        let Some(repository) = tx.repository(&repo.place.common_dir)? else {
-            return Ok(None);
-        };
-        Ok(tx
-            .last_edit(repository.id, path)?
-            .and_then(|e| e.after)
-            .and_then(|v| v.object))
-    });
-    known.ok().flatten()?.parse().ok()
 }
 
 /// Notes where HEAD stands before or after a tool that runs commands, and how it came there.
@@ -372,7 +360,13 @@ fn log_before(
     }
 }
 
-fn note(delivery: &Delivery, reduced: &mut Reduced, event: &str, key: String, fact: Fact) {
+pub(super) fn note(
+    delivery: &Delivery,
+    reduced: &mut Reduced,
+    event: &str,
+    key: String,
+    fact: Fact,
+) {
     let like = reduced.observations.iter().find(|o| o.event == event);
     let (turn, subagent) = like.map_or((None, None), |o| (o.turn.clone(), o.subagent.clone()));
     reduced.observations.push(Observation {

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use siglum_domain::CheckpointId;
 use siglum_domain::trailer;
 
@@ -41,42 +40,25 @@ impl Message {
 
     /// Adds the trailer. The message is replaced whole or not at all.
     pub fn add(&self, comment: &str, checkpoint: CheckpointId) -> io::Result<()> {
-        let text = trailer::add(&self.text, comment, checkpoint);
-        let aside = self.path.with_extension("siglum");
-        let mut file = fs::File::create(&aside)?;
-        file.write_all(text.as_bytes())?;
-        drop(file);
-        fs::rename(&aside, &self.path)
+        replace(&self.path, &trailer::add(&self.text, comment, checkpoint))
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 }
 
-/// What `prepare-commit-msg` leaves for `commit-msg` while the person edits.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Pending {
-    /// The checkpoint that the message is to name.
-    pub checkpoint: CheckpointId,
-    /// The key of the git process that edits.
-    pub git: String,
-    /// The template, as git would keep it, if the message began as one: left untouched, it is none.
-    pub template: Option<String>,
-}
-
-fn pending_path(git_dir: &Path) -> PathBuf {
-    git_dir.join("siglum-pending")
-}
-
-impl Pending {
-    /// Leaves it.
-    pub fn leave(&self, git_dir: &Path) -> io::Result<()> {
-        fs::write(pending_path(git_dir), serde_json::to_vec(self)?)
+/// Replaces a message whole or not at all. Hooks of several commits may do so at once, so each has a
+/// file of its own beside the message.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let aside = path.with_extension(format!("siglum-{}", std::process::id()));
+    let mut file = fs::File::create(&aside)?;
+    let replaced = file
+        .write_all(text.as_bytes())
+        .and_then(|()| fs::rename(&aside, path));
+    if replaced.is_err() {
+        let _ = fs::remove_file(&aside);
     }
-
-    /// Takes what this git process left; what another one left is taken away.
-    pub fn take(git_dir: &Path, git: Option<&str>) -> Option<Self> {
-        let path = pending_path(git_dir);
-        let bytes = fs::read(&path).ok()?;
-        let _ = fs::remove_file(&path);
-        let pending: Self = serde_json::from_slice(&bytes).ok()?;
-        (Some(pending.git.as_str()) == git).then_some(pending)
-    }
+    replaced
 }

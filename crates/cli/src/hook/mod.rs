@@ -1,13 +1,23 @@
 //! Hooks: guests in somebody's turn or commit.
 
 mod agent;
+mod commit_message;
+mod commit_note;
 mod delivery;
+mod draft;
+mod edited_file;
 mod git;
+mod given_message;
 mod message;
+mod message_lock;
+mod rebase;
 mod scene;
+mod takeover;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::{fs, io};
 
 use delivery::Delivery;
 
@@ -34,4 +44,22 @@ pub fn run(args: Vec<OsString>) {
             None,
         );
     }
+}
+
+/// Removes what hooks of git keep in a repository beside the spool: notes of commits under way, locks
+/// of messages, and whether hooks were taken over.
+pub fn remove_state(siglum_dir: &Path) -> io::Result<()> {
+    let Ok(entries) = fs::read_dir(siglum_dir) else {
+        return Ok(());
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name == commit_note::DIRECTORY {
+            fs::remove_dir_all(entry.path())?;
+        } else if name == takeover::STATE || message_lock::is_lock(&name) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }

@@ -2,19 +2,32 @@
 
 use siglum_agents::{GENERIC_VARIABLES, KNOWN_AGENTS, recognise};
 use siglum_domain::intake::{AgentVariable, Scene};
+use siglum_domain::process::{Ancestor, Chain};
 use siglum_domain::{AgentName, CheckpointId, NativeId};
 use siglum_gitstore::{HeadRead, Repo};
 
 use crate::clock::Ids;
+use crate::home::Home;
 use crate::{claim, env, platform};
 
 /// Looks around.
 pub fn look(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
-    let (chain, paths) = platform::chain_with_paths();
+    let (mut chain, paths) = platform::chain_with_paths();
     let agents = paths.iter().enumerate().filter_map(|(depth, paths)| {
-        let agent = recognise(paths.executable.as_deref(), paths.script.as_deref())?;
+        let agent = recognise(
+            paths.executable.as_deref(),
+            paths.script.as_deref(),
+            paths.title.as_deref(),
+        )?;
         Some((depth, name(agent.name)))
     });
+    let agents: Vec<_> = agents.collect();
+    let variables = variables();
+    look_into_programs(&mut chain, &agents, &variables);
+    let launches = match launcher_above(&chain) {
+        true => claim::open_launches(&Home::find()),
+        false => Vec::new(),
+    };
     let head = match repo.head() {
         HeadRead::Commit(oid) => Some(oid),
         HeadRead::Unborn => None,
@@ -27,12 +40,41 @@ pub fn look(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
         checkpoint: CheckpointId::mint(&Ids),
         place: repo.place.clone(),
         head,
-        agents: agents.collect(),
+        agents,
         chain,
-        variables: variables(),
+        variables,
         claim: claim::inherited(),
+        launches,
         message: message.to_owned(),
         named,
+        draft: None,
+    }
+}
+
+/// Whether a `siglum run` seems to be above git: this program once more, above the hook that it runs as.
+fn launcher_above(chain: &Chain) -> bool {
+    let mut above = chain.ancestors.iter();
+    let own = above.next().map(Ancestor::program);
+    above.any(|a| Some(a.program()) == own || a.program() == "siglum")
+}
+
+/// Looks at what the programs between git and the nearest agent hold open: one that has a terminal or
+/// a connection of its own may be an agent that nobody knows. Where nothing speaks of an agent, nobody
+/// asks.
+fn look_into_programs(
+    chain: &mut Chain,
+    agents: &[(usize, AgentName)],
+    variables: &[AgentVariable],
+) {
+    if agents.is_empty() && variables.is_empty() {
+        return;
+    }
+    let nearest = agents.first().map_or(usize::MAX, |(depth, _)| *depth);
+    for (depth, _, _) in chain.programs_above() {
+        if depth < nearest {
+            let ancestor = &mut chain.ancestors[depth];
+            ancestor.holdings = platform::holdings(&ancestor.identity);
+        }
     }
 }
 

@@ -8,5 +8,5 @@ mod spawn;
 
 pub use lock::Lock;
 pub use pty::{Pty, take_terminal};
-pub use siglum_platform::{alive, chain, chain_with_paths};
+pub use siglum_platform::{alive, chain, chain_with_paths, command_line, holdings, nearest};
 pub use spawn::{detach, start_worker};

@@ -1,269 +1,189 @@
-//! The table of the design once more, as a list of rows, to compare [`super::judge`] with.
+//! The rules once more, as one function that asks one question after another, to compare
+//! [`super::judge`] with.
 //!
-//! It shares no code with the rules: each row is a sentence, the condition that it states, and what
-//! it says of whom. The first row that applies gives the answer.
+//! It shares no code with the table: it looks through the signs anew for each question.
 
-use super::{AtTerminal, Case, Committer, Sign, Stranger, Verdict};
+use std::collections::BTreeSet;
+
+use super::{Case, Committer, Sign, Stranger, Verdict};
 use crate::id::SessionId;
+use crate::process::{ProgramKind, TerminalOwner};
 
-/// What a row says.
-pub(super) enum Says {
-    Unknown,
-    Ambiguous,
-    Human,
-    Likely(Who),
-    Certain(Who),
-}
+type Answer = (Committer, Verdict);
+type Sessions = BTreeSet<SessionId>;
 
-type Who = fn(&View, SessionId) -> bool;
+const UNKNOWN: Answer = (Committer::Unknown, Verdict::Unknown);
+const AMBIGUOUS: Answer = (Committer::Unknown, Verdict::Ambiguous);
 
-/// One row.
-pub(super) struct Row {
-    /// In words.
-    pub(super) text: &'static str,
-    applies: fn(&View) -> bool,
-    says: Says,
-}
-
-const fn row(text: &'static str, applies: fn(&View) -> bool, says: Says) -> Row {
-    Row {
-        text,
-        applies,
-        says,
+/// The answer to a case.
+pub(super) fn answer(case: &Case) -> Answer {
+    let oracle = Oracle { case };
+    if !case.witnessed {
+        return oracle.unseen();
+    }
+    match oracle.depth(None) {
+        nearest if oracle.unrecorded_within(nearest) => UNKNOWN,
+        Some(_) => oracle.below_an_agent(),
+        None => oracle.below_nobody(),
     }
 }
 
-/// The table.
-pub(super) const ROWS: &[Row] = &[
-    row(
-        "no hook saw it, and one session's call has git's own words for it",
-        |v| !v.case.witnessed && v.one(View::words),
-        Says::Certain(View::words),
-    ),
-    row(
-        "no hook saw it, and no call names it",
-        |v| !v.case.witnessed && !v.any(View::names),
-        Says::Unknown,
-    ),
-    row(
-        "no hook saw it, one call names it, and no other session's ran then",
-        |v| !v.case.witnessed && v.one(View::ran),
-        Says::Certain(View::ran),
-    ),
-    row(
-        "no hook saw it, and calls of several sessions ran then",
-        |v| !v.case.witnessed,
-        Says::Ambiguous,
-    ),
-    row(
-        "an agent that nobody records is nearer than any session",
-        View::stranger_nearest,
-        Says::Unknown,
-    ),
-    row(
-        "a variable was set below the nearest agent, whose process was never looked at, and its own \
-         variable is there, too",
-        |v| v.contradicted() && v.one(View::named_nearest) && v.all(View::named_nearest, View::dim),
-        Says::Likely(View::named_nearest),
-    ),
-    row(
-        "a variable that names somebody else was set below the nearest agent",
-        View::contradicted,
-        Says::Ambiguous,
-    ),
-    row(
-        "the nearest is the first process of a container, and somebody has a terminal there",
-        |v| v.container() && v.case.terminal != AtTerminal::Away,
-        Says::Ambiguous,
-    ),
-    row(
-        "it is the first process of a container, and one variable names a session of it",
-        |v| v.container() && v.one(View::named_nearest),
-        Says::Likely(View::named_nearest),
-    ),
-    row(
-        "it is the first process of a container, no variable names a session of it, one call runs",
-        |v| v.container() && !v.any(View::named_nearest) && v.one(View::runs_nearest),
-        Says::Likely(View::runs_nearest),
-    ),
-    row(
-        "it is the first process of a container",
-        View::container,
-        Says::Ambiguous,
-    ),
-    row(
-        "ancestry and one variable agree",
-        |v| v.any(View::nearest) && v.one(View::named_nearest),
-        Says::Certain(View::named_nearest),
-    ),
-    row(
-        "variables name several sessions of the nearest process",
-        |v| v.any(View::nearest) && v.any(View::named_nearest),
-        Says::Ambiguous,
-    ),
-    row(
-        "ancestry of the only open session, and a second sign",
-        |v| v.one(View::open) && v.all(View::open, View::confirmed),
-        Says::Certain(View::open),
-    ),
-    row(
-        "ancestry of the only open session",
-        |v| v.one(View::open),
-        Says::Likely(View::open),
-    ),
-    row(
-        "several share the process, and the output of one has git's own words",
-        |v| v.any(View::nearest) && v.one(|v, s| v.open(s) && v.words(s)),
-        Says::Likely(|v, s| v.open(s) && v.words(s)),
-    ),
-    row(
-        "several share the process, and a call of one runs",
-        |v| v.any(View::nearest) && v.one(|v, s| v.open(s) && v.runs(s)),
-        Says::Likely(|v, s| v.open(s) && v.runs(s)),
-    ),
-    row(
-        "several share the process, or its sessions had ended",
-        |v| v.any(View::nearest),
-        Says::Ambiguous,
-    ),
-    row(
-        "only a variable, at somebody's terminal",
-        |v| v.any(View::named) && v.case.terminal != AtTerminal::Away,
-        Says::Ambiguous,
-    ),
-    row(
-        "only a variable, beside that of an agent nobody records",
-        |v| v.any(View::named) && v.foreign(),
-        Says::Ambiguous,
-    ),
-    row(
-        "variables, or git's own words, for several sessions",
-        |v| v.any(View::named) && !v.one(|v, s| v.named(s) || v.words(s)),
-        Says::Ambiguous,
-    ),
-    row(
-        "one variable, and git's own words in the output of the same session",
-        |v| v.one(View::named) && v.any(View::words),
-        Says::Certain(View::named),
-    ),
-    row(
-        "only one variable: detached work",
-        |v| v.one(View::named),
-        Says::Likely(View::named),
-    ),
-    row(
-        "only an agent that nobody records",
-        |v| !v.case.strangers.is_empty(),
-        Says::Unknown,
-    ),
-    row(
-        "typed at a terminal whose screen a tool call shows",
-        |v| matches!(v.case.terminal, AtTerminal::Typed(_)) && v.any(View::words),
-        Says::Ambiguous,
-    ),
-    row(
-        "typed at a terminal, no agent anywhere",
-        |v| matches!(v.case.terminal, AtTerminal::Typed(_)),
-        Says::Human,
-    ),
-    row(
-        "from a terminal, or by something that nobody left behind",
-        |v| v.case.terminal != AtTerminal::Away || !v.case.orphaned,
-        Says::Unknown,
-    ),
-    row(
-        "left behind, and one output has git's own words",
-        |v| v.one(View::words),
-        Says::Likely(View::words),
-    ),
-    row(
-        "left behind, no output has git's own words, and one call runs",
-        |v| !v.any(View::words) && v.one(View::runs),
-        Says::Likely(View::runs),
-    ),
-    row(
-        "left behind, and it may be several",
-        |v| v.any(View::words) || v.any(View::runs),
-        Says::Ambiguous,
-    ),
-];
-
-/// A case, and questions about it.
-pub(super) struct View {
-    case: Case,
+struct Oracle<'a> {
+    case: &'a Case,
 }
 
-/// The answer of the table without one of its rows, or of all of it.
-pub(super) fn answer(case: &Case, without: Option<usize>) -> (Committer, Verdict) {
-    let view = View { case: case.clone() };
-    let mut rows = ROWS.iter().enumerate().filter(|(n, _)| Some(*n) != without);
-    let Some((_, row)) = rows.find(|(_, row)| (row.applies)(&view)) else {
-        return (Committer::Unknown, Verdict::Unknown);
-    };
-    let of = |who: Who, verdict| match view.sessions().find(|s| who(&view, *s)) {
-        Some(session) => (Committer::Session { session }, verdict),
-        None => panic!("nobody is meant by: {}", row.text),
-    };
-    match row.says {
-        Says::Unknown => (Committer::Unknown, Verdict::Unknown),
-        Says::Ambiguous => (Committer::Unknown, Verdict::Ambiguous),
-        Says::Human => (Committer::Human, Verdict::Certain),
-        Says::Likely(who) => of(who, Verdict::Likely),
-        Says::Certain(who) => of(who, Verdict::Certain),
+fn likely(session: SessionId) -> Answer {
+    (Committer::Session { session }, Verdict::Likely)
+}
+
+fn certain(session: SessionId) -> Answer {
+    (Committer::Session { session }, Verdict::Certain)
+}
+
+/// The only one, as an answer; ambiguous of several, and of none what else there is.
+fn only(of: &Sessions, answer: fn(SessionId) -> Answer) -> Option<Answer> {
+    match of.len() {
+        0 => None,
+        1 => of.first().map(|s| answer(*s)),
+        _ => Some(AMBIGUOUS),
     }
 }
 
-impl View {
-    fn sessions(&self) -> impl Iterator<Item = SessionId> {
-        let mut all: Vec<_> = self.case.signs.iter().map(|(s, _)| *s).collect();
-        all.sort();
-        all.dedup();
-        all.into_iter()
+impl Oracle<'_> {
+    fn unseen(&self) -> Answer {
+        let committed = self.with(|s| matches!(s, Sign::CallCommitted { .. }));
+        let sure = !committed.is_empty();
+        only(&self.fitting(), if sure { certain } else { likely }).unwrap_or(UNKNOWN)
     }
 
-    fn any(&self, who: Who) -> bool {
-        self.sessions().any(|s| who(self, s))
+    fn below_an_agent(&self) -> Answer {
+        let (nearest, named) = (self.nearest(), self.named());
+        let own: Sessions = named.intersection(&nearest).copied().collect();
+        if named != own || self.foreign() {
+            let unsure = |s: &SessionId| self.carried(*s).is_none();
+            return match own.first() {
+                Some(session) if own.len() == 1 && unsure(session) => likely(*session),
+                _ => AMBIGUOUS,
+            };
+        }
+        let below = self.with(|s| matches!(s, Sign::Ancestry { .. } | Sign::Launcher { .. }));
+        if below.is_disjoint(&nearest) {
+            let alone = own.len() == 1 && self.case.terminal.is_none();
+            return own
+                .first()
+                .filter(|_| alone)
+                .map_or(AMBIGUOUS, |s| likely(*s));
+        }
+        let programs = self.programs_within(self.depth(None));
+        if programs.contains(&ProgramKind::Window) {
+            return AMBIGUOUS;
+        }
+        let whole = nearest.iter().any(|s| self.marked(*s));
+        if !programs.is_empty() && !whole {
+            return AMBIGUOUS;
+        }
+        let processes = self.with(|s| matches!(s, Sign::Ancestry { .. } | Sign::Reaper { .. }));
+        if let (Some(session), 1) = (nearest.first(), nearest.len())
+            && !processes.contains(session)
+        {
+            return likely(*session);
+        }
+        let lives = programs.contains(&ProgramKind::OwnLife);
+        if let Some(answer) = only(&own, if lives { likely } else { certain }) {
+            return answer;
+        }
+        let open: Sessions = nearest.into_iter().filter(|s| !self.ended(*s)).collect();
+        let within = |of: &Sessions| -> Sessions { open.intersection(of).copied().collect() };
+        if let (Some(session), 1) = (open.first(), open.len()) {
+            let claimed = self.with(|s| matches!(s, Sign::LaunchClaim));
+            let second = [self.running(), self.fitting(), claimed];
+            let confirmed = second.iter().any(|of| of.contains(session)) && !lives;
+            return if confirmed {
+                certain(*session)
+            } else {
+                likely(*session)
+            };
+        }
+        let committed = self.with(|s| matches!(s, Sign::CallCommitted { .. }));
+        for telling in [within(&committed), within(&self.running())] {
+            if telling.len() == 1 {
+                return only(&telling, likely).unwrap_or(AMBIGUOUS);
+            }
+        }
+        AMBIGUOUS
     }
 
-    fn one(&self, who: Who) -> bool {
-        self.sessions().filter(|s| who(self, *s)).count() == 1
+    fn below_nobody(&self) -> Answer {
+        let named = self.named();
+        if !named.is_empty() {
+            return self.by_variable(&named);
+        }
+        if !self.case.strangers.is_empty() {
+            return UNKNOWN;
+        }
+        let Some(terminal) = &self.case.terminal else {
+            return only(&self.fitting(), likely).unwrap_or(UNKNOWN);
+        };
+        if self.case.cut || !terminal.through.is_empty() {
+            return UNKNOWN;
+        }
+        let types = self.with(|s| matches!(s, Sign::TypesIntoTerminals { .. }));
+        if !types.is_empty() || !self.fitting().is_empty() {
+            return AMBIGUOUS;
+        }
+        match &terminal.owner {
+            TerminalOwner::Unknown(_) if !self.running().is_empty() => AMBIGUOUS,
+            TerminalOwner::Unknown(_) => UNKNOWN,
+            TerminalOwner::Login(_) if terminal.typed => (Committer::Human, Verdict::Certain),
+            _ => (Committer::Human, Verdict::Likely),
+        }
     }
 
-    fn all(&self, who: Who, also: Who) -> bool {
-        self.sessions().all(|s| !who(self, s) || also(self, s))
+    fn by_variable(&self, named: &Sessions) -> Answer {
+        let committed = self.with(|s| matches!(s, Sign::CallCommitted { .. }));
+        let both: Sessions = named.union(&committed).copied().collect();
+        let programs = self.programs_within(None);
+        let outlived = !programs.is_empty() && named.iter().any(|s| self.ended(*s));
+        let doubtful = self.case.terminal.is_some()
+            || self.foreign()
+            || outlived
+            || programs.contains(&ProgramKind::Window);
+        match both.first() {
+            Some(session) if both.len() == 1 && !doubtful => {
+                if committed.is_empty() {
+                    likely(*session)
+                } else {
+                    certain(*session)
+                }
+            }
+            _ => AMBIGUOUS,
+        }
     }
 
-    fn has(&self, session: SessionId, sign: fn(&Sign) -> bool) -> bool {
-        self.case
-            .signs
-            .iter()
-            .any(|(s, found)| *s == session && sign(found))
+    fn with(&self, wanted: fn(&Sign) -> bool) -> Sessions {
+        let signs = self.case.signs.iter().filter(|(_, s)| wanted(s));
+        signs.map(|(session, _)| *session).collect()
     }
 
-    fn words(&self, s: SessionId) -> bool {
-        self.has(s, |sign| matches!(sign, Sign::GitWords { .. }))
+    fn fitting(&self) -> Sessions {
+        self.with(|s| matches!(s, Sign::CallCommitted { .. } | Sign::CommandFits { .. }))
     }
 
-    fn names(&self, s: SessionId) -> bool {
-        self.words(s) || self.has(s, |sign| matches!(sign, Sign::ToolOutput { .. }))
+    fn running(&self) -> Sessions {
+        self.with(|s| matches!(s, Sign::RunningTool { .. }))
     }
 
-    fn ran(&self, s: SessionId) -> bool {
-        self.names(s) || self.has(s, |sign| matches!(sign, Sign::Window { .. }))
-    }
-
-    fn runs(&self, s: SessionId) -> bool {
-        self.has(s, |sign| matches!(sign, Sign::RunningTool { .. }))
-    }
-
-    fn confirmed(&self, s: SessionId) -> bool {
-        self.runs(s) || self.names(s) || self.has(s, |sign| matches!(sign, Sign::LaunchClaim))
-    }
-
-    fn depths(&self, of: Option<SessionId>) -> Option<u32> {
+    fn depth(&self, of: Option<SessionId>) -> Option<u32> {
         let mut least = None;
         for (session, sign) in &self.case.signs {
-            let (Sign::Ancestry { depth, .. } | Sign::Reaper { depth, .. }) = sign else {
+            let (Sign::Ancestry { depth, .. }
+            | Sign::Reaper { depth, .. }
+            | Sign::Launcher {
+                depth,
+                person: false,
+                ..
+            }) = sign
+            else {
                 continue;
             };
             if of.is_none_or(|of| of == *session) && least.is_none_or(|l| *depth < l) {
@@ -273,91 +193,87 @@ impl View {
         least
     }
 
-    fn nearest(&self, s: SessionId) -> bool {
-        self.depths(Some(s)).is_some() && self.depths(Some(s)) == self.depths(None)
+    fn nearest(&self) -> Sessions {
+        let least = self.depth(None);
+        let all = self.with(|_| true).into_iter();
+        all.filter(|s| least.is_some() && self.depth(Some(*s)) == least)
+            .collect()
     }
 
-    fn further_out(&self, s: SessionId) -> bool {
-        self.depths(Some(s)) > self.depths(None)
-    }
-
-    fn container(&self) -> bool {
-        let descends = |v: &Self, s| v.has(s, |sign| matches!(sign, Sign::Ancestry { .. }));
-        let mut nearest = self.sessions().filter(|s| self.nearest(*s)).peekable();
-        nearest.peek().is_some() && nearest.all(|s| !descends(self, s))
-    }
-
-    fn open(&self, s: SessionId) -> bool {
-        let ended = self.case.standings.get(&s).and_then(|s| s.ended_at);
-        self.nearest(s) && (ended.is_none() || ended > Some(self.case.at))
-    }
-
-    fn stranger_nearest(&self) -> bool {
+    fn unrecorded_within(&self, nearest: Option<u32>) -> bool {
         self.case.strangers.iter().any(|stranger| match stranger {
-            Stranger::Process { depth, .. } => match self.depths(None) {
-                Some(nearest) => *depth < nearest,
-                None => true,
-            },
+            Stranger::Process { depth, .. } => nearest.is_none_or(|n| *depth < n),
             Stranger::Variable { .. } => false,
         })
     }
 
+    fn programs_within(&self, nearest: Option<u32>) -> BTreeSet<ProgramKind> {
+        let programs = self.case.programs.iter();
+        let within = programs.filter(|(depth, _, _)| nearest.is_none_or(|n| *depth < n));
+        within.map(|(_, _, kind)| *kind).collect()
+    }
+
+    fn ended(&self, s: SessionId) -> bool {
+        let ended = self.case.standings.get(&s).and_then(|s| s.ended_at);
+        !(ended.is_none() || ended > Some(self.case.at))
+    }
+
+    fn carried(&self, s: SessionId) -> Option<&BTreeSet<String>> {
+        self.case.standings.get(&s).and_then(|s| s.carried.as_ref())
+    }
+
+    fn marked(&self, s: SessionId) -> bool {
+        let marks = self.with(|s| {
+            matches!(
+                s,
+                Sign::Variable { .. } | Sign::Presence { .. } | Sign::LaunchClaim
+            )
+        });
+        marks.contains(&s) || self.case.unmarked.contains(&s)
+    }
+
     /// The variables that name a session, unless it is further out than the nearest.
     fn variables(&self, s: SessionId) -> Vec<&str> {
-        let mut names = Vec::new();
-        for (session, sign) in &self.case.signs {
-            if let Sign::Variable { name } = sign
-                && *session == s
-                && !self.further_out(s)
-            {
-                names.push(name.as_str());
-            }
-        }
-        names
+        let further_out = self.depth(Some(s)) > self.depth(None);
+        let of_session = self.case.signs.iter().filter(|(session, _)| *session == s);
+        let names = of_session.filter_map(|(_, sign)| match sign {
+            Sign::Variable { name } if !further_out => Some(name.as_str()),
+            _ => None,
+        });
+        names.collect()
     }
 
     /// Whether a session that could be the committer had this variable before it set its own.
     fn inherits(&self, s: SessionId, name: &str) -> bool {
-        let could = self.nearest(s) || !self.variables(s).is_empty();
-        let standing = self.case.standings.get(&s);
-        let had = standing.and_then(|s| s.carried.as_ref());
-        could && had.is_some_and(|had| had.contains(name))
+        let could = self.nearest().contains(&s) || !self.variables(s).is_empty();
+        could && self.carried(s).is_some_and(|had| had.contains(name))
     }
 
     fn named_by_its_own(&self, s: SessionId) -> bool {
-        let others = |name: &str| self.sessions().any(|o| o != s && self.inherits(o, name));
+        let all = self.with(|_| true);
+        let others = |name: &str| all.iter().any(|o| *o != s && self.inherits(*o, name));
         self.variables(s).iter().any(|name| !others(name))
     }
 
-    fn named(&self, s: SessionId) -> bool {
-        let undecided = !self.any(Self::named_by_its_own) && !self.any(Self::nearest);
-        self.named_by_its_own(s) || (undecided && !self.variables(s).is_empty())
-    }
-
-    fn named_nearest(&self, s: SessionId) -> bool {
-        self.nearest(s) && self.named(s)
-    }
-
-    fn runs_nearest(&self, s: SessionId) -> bool {
-        self.nearest(s) && self.runs(s)
-    }
-
-    fn dim(&self, s: SessionId) -> bool {
-        self.case
-            .standings
-            .get(&s)
-            .is_none_or(|s| s.carried.is_none())
+    fn named(&self) -> Sessions {
+        let all = self.with(|_| true);
+        let own: Sessions = all
+            .iter()
+            .copied()
+            .filter(|s| self.named_by_its_own(*s))
+            .collect();
+        if own.is_empty() && self.nearest().is_empty() {
+            let any = |s: &SessionId| !self.variables(*s).is_empty();
+            return all.into_iter().filter(any).collect();
+        }
+        own
     }
 
     fn foreign(&self) -> bool {
+        let all = self.with(|_| true);
         self.case.strangers.iter().any(|stranger| match stranger {
             Stranger::Process { .. } => false,
-            Stranger::Variable { name, .. } => !self.sessions().any(|s| self.inherits(s, name)),
+            Stranger::Variable { name, .. } => !all.iter().any(|s| self.inherits(*s, name)),
         })
-    }
-
-    fn contradicted(&self) -> bool {
-        let elsewhere = |v: &Self, s| v.named(s) && !v.nearest(s);
-        self.any(Self::nearest) && (self.foreign() || self.any(elsewhere))
     }
 }

@@ -1,7 +1,7 @@
 //! What a log amounts to, in any order.
 
 use super::*;
-use crate::observation::{Source, StartKind, event};
+use crate::observation::{DiskState, Source, StartKind, event};
 use crate::redact::Redacted;
 use proptest::prelude::*;
 
@@ -162,6 +162,9 @@ fn one_call_may_change_several_files() {
             path,
             side,
             version,
+            disk: DiskState::default(),
+            write: None,
+            place: None,
         };
         entry(sequence, 1, Some(1), "tool:1", fact)
     };

@@ -5,8 +5,11 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 
-use super::{Link, LinkError, refuse};
+use serde::{Deserialize, Serialize};
+
+use super::{Link, LinkError, refuse, refuse_bytes};
 
 /// The variables that name links, each with its field. Of two for one field the first wins.
 pub const VARIABLES: &[(&str, &str)] = &[
@@ -23,8 +26,11 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("EGG_PIPELINE_PHASE", "phase"),
 ];
 
+/// What the source of a link begins with that a variable of the environment names.
+pub const BY_VARIABLE: &str = "variable ";
+
 /// A link and where it was stated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stated {
     /// The link.
     pub link: Link,
@@ -62,7 +68,7 @@ pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> (Vec<Stated>, V
             match parsed {
                 Ok(link) => stated.push(Stated {
                     link,
-                    source: format!("variable {variable}"),
+                    source: format!("{BY_VARIABLE}{variable}"),
                 }),
                 Err(error) => dropped.push(Dropped { variable, error }),
             }
@@ -75,7 +81,7 @@ pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> (Vec<Stated>, V
 fn parse(field: &'static str, value: OsString) -> Vec<Result<Link, LinkError>> {
     let value = match value.into_string() {
         Ok(value) => value,
-        Err(raw) => return vec![Err(refuse(field, &raw.to_string_lossy(), "text in UTF-8"))],
+        Err(raw) => return vec![Err(refuse_bytes(field, raw.as_bytes(), "text in UTF-8"))],
     };
     let parts: Vec<&str> = match field {
         "label" => value.split(',').collect(),
@@ -95,7 +101,9 @@ pub fn overlay(mut near: Vec<Stated>, far: Vec<Stated>) -> Vec<Stated> {
     near
 }
 
-fn same_slot(one: &Link, other: &Link) -> bool {
+/// Whether two links say what the same thing is: of a label its key, else the field.
+#[must_use]
+pub fn same_slot(one: &Link, other: &Link) -> bool {
     match (one, other) {
         (Link::Label { key, .. }, Link::Label { key: other, .. }) => key == other,
         _ => one.field() == other.field(),

@@ -85,6 +85,16 @@ words! {
     }
 }
 
+words! {
+    /// Whose word a check's result is.
+    CheckEvidence {
+        /// That of a session that is recorded: its log says what it ran.
+        Session = "session",
+        /// That of somebody else.
+        Reported = "reported",
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -130,6 +140,9 @@ pub enum What {
         verdict: ReviewVerdict,
         /// The role that gave it.
         role: Option<String>,
+        /// The name of the contract that it validates the work against.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contract: Option<String>,
     },
     /// A check came to a result. Its summary is the text of the event.
     Check {
@@ -201,6 +214,8 @@ pub struct NewEvent {
     pub role: Option<String>,
     /// The name of a contract or a check.
     pub name: Option<String>,
+    /// The name of the contract that a review validates the work against.
+    pub contract: Option<String>,
     /// The version of a contract.
     pub version: Option<String>,
     /// Where to read more of a check.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Event, Outcome, What};
-use super::graph::{Graph, Member, Phase, State, Totals};
-use super::phase::{Parts, millis};
+use super::graph::{Graph, Member, Phase, Review, State, Totals};
+use super::phase::{Parts, contracts, millis};
 use crate::id::SessionId;
 use crate::time::Timestamp;
 
@@ -34,7 +34,11 @@ pub fn fold(pipeline: &str, events: &[Event], members: &[Member], now: Timestamp
     for phase in others {
         insert(&mut phases, phase);
     }
-    let loose = loose.phase(None, end.is_some(), now);
+    let mut loose = loose.phase(None, end.is_some(), now);
+    let all = phases.iter_mut().chain([&mut loose]);
+    for review in all.flat_map(|phase| &mut phase.reviews) {
+        bind(review, &events);
+    }
     let members: Vec<&Member> = members.into_values().filter(|m| !m.detached).collect();
     graph(pipeline, &events, &members, (phases, loose), end, now)
 }
@@ -50,6 +54,16 @@ fn stated_end(events: &BTreeMap<u64, &Event>) -> Option<(Timestamp, Option<Outco
         }
     }
     end
+}
+
+/// Tells a review of the contract that it names: the last of this name before it, in whichever phase.
+fn bind(review: &mut Review, events: &BTreeMap<u64, &Event>) {
+    let Some(validated) = &mut review.contract else {
+        return;
+    };
+    let before: Vec<&Event> = events.range(..review.number).map(|(_, e)| *e).collect();
+    let mut known = contracts(&before).into_iter();
+    validated.stated = known.find(|contract| contract.name == validated.name);
 }
 
 /// The last plan.
@@ -139,7 +153,7 @@ fn graph(
         totals.commits += member.commits;
     }
     for check in phases.iter().chain([&loose]).flat_map(|p| &p.checks) {
-        totals.checks.add(check.result);
+        totals.checks.add(check);
     }
     Graph {
         pipeline: pipeline.to_owned(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{CheckResult, Outcome, ReviewVerdict, words};
+use super::event::{CheckEvidence, CheckResult, Outcome, ReviewVerdict, words};
 use crate::grammar::{AgentName, Oid};
 use crate::id::SessionId;
 use crate::observation::Tokens;
@@ -163,6 +163,8 @@ pub struct Review {
     pub role: Option<String>,
     /// By which session.
     pub session: Option<SessionId>,
+    /// What it validates the work against, where that was said.
+    pub contract: Option<Validated>,
     /// Who recorded it.
     pub by: String,
     /// What was said.
@@ -173,6 +175,24 @@ pub struct Review {
     pub at: Timestamp,
 }
 
+impl Review {
+    /// Whether another session than the one that wrote the contract gave it; absent where one of both is not known.
+    #[must_use]
+    pub fn is_by_another(&self) -> Option<bool> {
+        let author = self.contract.as_ref()?.stated.as_ref()?.session?;
+        Some(self.session? != author)
+    }
+}
+
+/// The contract that a review validates the work against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Validated {
+    /// Its name.
+    pub name: String,
+    /// The contract as it stood when the review was recorded; absent where there was none of this name.
+    pub stated: Option<Contract>,
+}
+
 /// The last result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -180,6 +200,12 @@ pub struct Check {
     pub name: String,
     /// The result.
     pub result: CheckResult,
+    /// Whether it passed, and its summary says that it was skipped. It does not count as passed then.
+    pub contradictory: bool,
+    /// Whose word the result is.
+    pub evidence: CheckEvidence,
+    /// Who recorded it.
+    pub by: String,
     /// How often it has had one.
     pub runs: u64,
     /// What it says.
@@ -207,12 +233,18 @@ pub struct CheckCounts {
     pub skipped: u64,
     /// Came to no result.
     pub errored: u64,
+    /// Passed, and say that they were skipped.
+    pub contradictory: u64,
 }
 
 impl CheckCounts {
-    /// Adds a result.
-    pub const fn add(&mut self, result: CheckResult) {
-        match result {
+    /// Adds a check.
+    pub const fn add(&mut self, check: &Check) {
+        if check.contradictory {
+            self.contradictory += 1;
+            return;
+        }
+        match check.result {
             CheckResult::Passed => self.passed += 1,
             CheckResult::Failed => self.failed += 1,
             CheckResult::Skipped => self.skipped += 1,
@@ -223,7 +255,7 @@ impl CheckCounts {
     /// How many there are.
     #[must_use]
     pub const fn all(&self) -> u64 {
-        self.passed + self.failed + self.skipped + self.errored
+        self.passed + self.failed + self.skipped + self.errored + self.contradictory
     }
 
     /// Whether there are checks, and each one ran and passed.

@@ -11,9 +11,10 @@ mod taking;
 #[cfg(test)]
 mod tests;
 
-pub use event::{CheckResult, Draft, Event, NewEvent, Outcome, ReviewVerdict, What};
+pub use event::{CheckEvidence, CheckResult, Draft, Event, NewEvent, Outcome, ReviewVerdict, What};
 pub use fold::fold;
 pub use graph::{
     Activity, Check, CheckCounts, Contract, Graph, Instance, Member, Phase, Review, State, Totals,
+    Validated,
 };
 pub use taking::{KINDS, TEXT_MOST, pipeline_id, take};

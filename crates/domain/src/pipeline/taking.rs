@@ -3,7 +3,7 @@
 use super::event::{CheckResult, Draft, NewEvent, Outcome, ReviewVerdict, What};
 use crate::digest::Hasher;
 use crate::grammar::{Oid, TurnKey};
-use crate::link::{Link, LinkError, SECRET_RULE, refuse};
+use crate::link::{Link, LinkError, SECRET_RULE, has_hidden, refuse};
 use crate::redact::{Redacted, Redactor};
 
 /// The words for all kinds of events.
@@ -131,6 +131,7 @@ impl<'a> Given<'a> {
             phase: self.maybe("phase", Self::phase)?,
             verdict: self.needed("verdict", Self::verdict)?,
             role: self.maybe("role", Self::role)?,
+            contract: self.maybe("contract", |g, t| g.word("contract", t, 128, NAME_RULE))?,
         };
         let text = self.maybe("text", |g, t| g.text(t, REVIEW_MOST, REVIEW_RULE))?;
         Ok((of, text))
@@ -149,7 +150,7 @@ impl<'a> Given<'a> {
     }
 
     /// The fields with what was given for them.
-    fn fields(&self) -> [(&'static str, Option<&'a str>); 11] {
+    fn fields(&self) -> [(&'static str, Option<&'a str>); 12] {
         let new = self.new;
         [
             ("phase", new.phase.as_deref()),
@@ -159,6 +160,7 @@ impl<'a> Given<'a> {
             ("result", new.result.as_deref()),
             ("role", new.role.as_deref()),
             ("name", new.name.as_deref()),
+            ("contract", new.contract.as_deref()),
             ("version", new.version.as_deref()),
             ("url", new.url.as_deref()),
             ("commit", new.commit.as_deref()),
@@ -264,7 +266,7 @@ impl<'a> Given<'a> {
         rule: &'static str,
     ) -> Result<String> {
         let long = !(1..=most).contains(&text.chars().count());
-        if long || text.trim() != text || text.chars().any(char::is_control) {
+        if long || text.trim() != text || has_hidden(text) {
             return Err(refuse(field, text, rule));
         }
         self.no_secret(field, text)

@@ -58,13 +58,7 @@ pub fn bootstrap(
     by: &str,
     ask: &Bootstrap,
 ) -> Outcome<Bootstrapped> {
-    let (home, secret) = (ledger.id(), ledger.key());
-    let hand = Hand {
-        here,
-        home,
-        secret,
-        by,
-    };
+    let hand = Hand::of(here, ledger, by);
     attempt(ledger, Durability::Disk, |tx| {
         let context = hand.open(tx, keys)?;
         hand.settle(tx, keys, &context)?;
@@ -194,13 +188,7 @@ pub fn maintain(
     keys: &Keys,
     by: &str,
 ) -> Outcome<Maintained> {
-    let (home, secret) = (ledger.id(), ledger.key());
-    let hand = Hand {
-        here,
-        home,
-        secret,
-        by,
-    };
+    let hand = Hand::of(here, ledger, by);
     attempt(ledger, Durability::Process, |tx| {
         let context = belongs(tx, keys)?;
         if context.ended_at.is_none() && context.prepared.is_none() {

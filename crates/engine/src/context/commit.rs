@@ -117,13 +117,22 @@ type Outcome<T> = Result<T, ContextError>;
 
 /// Whoever hands something over to a context.
 pub(super) struct Hand<'a> {
-    pub(super) here: &'a Here<'a>,
-    pub(super) home: LedgerId,
-    pub(super) secret: [u8; 32],
-    pub(super) by: &'a str,
+    here: &'a Here<'a>,
+    home: LedgerId,
+    secret: [u8; 32],
+    by: &'a str,
 }
 
-impl Hand<'_> {
+impl<'a> Hand<'a> {
+    pub(super) fn of(here: &'a Here<'a>, ledger: &dyn Ledger, by: &'a str) -> Self {
+        Self {
+            here,
+            home: ledger.id(),
+            secret: ledger.key(),
+            by,
+        }
+    }
+
     fn holder(&self, keys: &Keys) -> Holder {
         Holder {
             name: self.by.to_owned(),
@@ -154,6 +163,30 @@ impl Hand<'_> {
             tx.drop_turn(session)?;
         }
         Ok((hold, head))
+    }
+
+    /// Takes the lease for what is whole by itself. A turn that this one has open stays as it is, however long ago its
+    /// last message came.
+    fn hold_before(
+        &self,
+        tx: &mut dyn Transaction,
+        keys: &Keys,
+        context: &ContextRecord,
+    ) -> Outcome<(Hold, u64)> {
+        let (session, holder) = (context.session, self.holder(keys));
+        let lease = tx.lease(session)?;
+        let own = lease.filter(|lease| turn::is_held_by(lease, &holder));
+        let open = tx.open_turn(session)?;
+        if let Some((lease, open)) = own.zip(open)
+            && lease.epoch == open.epoch
+        {
+            let epoch = lease.epoch;
+            let hold = turn::prolong(self.here, tx, Hold { session, epoch }, TERM)?;
+            let sealed = tx.session(session)?.map_or(0, |record| record.sealed);
+            return Ok((hold, sealed));
+        }
+        let home = (self.home, &self.secret);
+        Ok(turn::borrow(self.here, tx, home, session, &holder, TERM)?)
     }
 
     /// Settles what is left open in the context, if nobody else drives: what came to its stop is committed, and where
@@ -214,13 +247,7 @@ pub fn ingest(
     by: &str,
     ask: &Ingest,
 ) -> Outcome<()> {
-    let (home, secret) = (ledger.id(), ledger.key());
-    let hand = Hand {
-        here,
-        home,
-        secret,
-        by,
-    };
+    let hand = Hand::of(here, ledger, by);
     let said = events(
         here.redactor,
         &ask.key,
@@ -230,7 +257,7 @@ pub fn ingest(
     attempt(ledger, Durability::Process, |tx| {
         let context = hand.open(tx, keys)?;
         let (hold, head) = hand.hold(tx, keys, &context, (&ask.key, None))?;
-        let mut joined = Joined::new(tx, home, secret);
+        let mut joined = Joined::new(tx, hand.home, hand.secret);
         turn::open(here, &mut joined, hold, head, ask.key.as_str(), &said)?;
         Ok(())
     })
@@ -336,13 +363,7 @@ fn write(
     said: &[Observation],
     into: Into,
 ) -> Outcome<Committed> {
-    let (home, secret) = (ledger.id(), ledger.key());
-    let hand = Hand {
-        here,
-        home,
-        secret,
-        by,
-    };
+    let hand = Hand::of(here, ledger, by);
     let mut tries = 0;
     loop {
         let done = attempt(ledger, Durability::Disk, |tx| {
@@ -410,11 +431,25 @@ fn one(
     if let Some(expected) = place(hand, tx, &context, ask.positions, into)? {
         return Ok(Committed::Behind { expected });
     }
-    let (hold, head) = hand.hold(tx, keys, &context, (&ask.key, ask.recovers.as_ref()))?;
-    let done = turn::commit(hand.here, &mut joined(tx), hold, head, key, said);
+    let (hold, done) = match ask.kind {
+        // An overflow is met in the middle of a turn.
+        ContextTurnKind::Compaction { .. } => {
+            let (hold, head) = hand.hold_before(tx, keys, &context)?;
+            let done = turn::commit_before(hand.here, &mut joined(tx), hold, head, key, said);
+            (hold, done)
+        }
+        _ => {
+            let of = (&ask.key, ask.recovers.as_ref());
+            let (hold, head) = hand.hold(tx, keys, &context, of)?;
+            let done = turn::commit(hand.here, &mut joined(tx), hold, head, key, said);
+            (hold, done)
+        }
+    };
     let done = done.map_err(|error| conflict(keys, error))?;
-    let at = tx.clock(hand.here.now())?;
-    tx.release_lease(context.session, hold.epoch, at)?;
+    if tx.open_turn(context.session)?.is_none() {
+        let at = tx.clock(hand.here.now())?;
+        tx.release_lease(context.session, hold.epoch, at)?;
+    }
     record(hand, tx, &context, ask, &done.receipt, into)?;
     Ok(Committed::Done(done.receipt))
 }

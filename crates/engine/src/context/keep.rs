@@ -151,28 +151,32 @@ fn session(
         Some(name) => tx.session_by_alias(&ask.agent, name)?,
         None => None,
     };
-    let mut alias = named;
+    let is_free = known.is_none();
     if let Some(known) = known {
         match tx.context_of_session(known)? {
             None if new.is_first && is_driven(tx, known)? => return Ok(known),
             // A name that only the agent itself gives may stay with another session.
             of => refuse_another(ask, known, of.as_ref())?,
         }
-        alias = None;
     }
     let id = SessionId::mint(here.ids);
     let from = goes_on_from(tx, new)?;
-    let conversation = match (conversation(ask), from) {
-        // Whoever goes back stays in the conversation.
-        (None, Some((before, Relation::Rewind, _))) => tx.session(before)?.map(|s| s.conversation),
-        (named, _) => named,
+    let given = ask.conversation.clone();
+    let conversation = match (given, from) {
+        // Whoever goes back stays in the conversation, unless the agent has a name for what it goes on with.
+        (None, Some((before, Relation::Rewind, _))) if ask.native.is_none() => {
+            tx.session(before)?.map(|s| s.conversation)
+        }
+        (None, _) => Some(ConversationId::of_native(ask.native.as_ref(), id)),
+        (given, _) => given,
     };
     let record = remote::NewSession {
         id: Some(id),
         home: None,
         agent: ask.agent.clone(),
         conversation,
-        native: Some(alias.unwrap_or_else(|| own_name(id))),
+        native: None,
+        name: Some(named.filter(|_| is_free).unwrap_or_else(|| own_name(id))),
         mode: Mode::Driven,
         cwd: ask.cwd.clone(),
         links: Vec::new(),
@@ -180,7 +184,23 @@ fn session(
         from,
         by: ask.by.clone(),
     };
-    Ok(remote::create(here, tx, home, &record)?.record.id)
+    let session = remote::create(here, tx, home, &record)?.record.id;
+    called(here, tx, session, &ask.agent, ask.native.as_ref())?;
+    Ok(session)
+}
+
+/// A session has the name, too, that its agent gives it, unless that is another session's.
+fn called(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    agent: &AgentName,
+    native: Option<&NativeId>,
+) -> Outcome<()> {
+    match native {
+        Some(native) => Ok(tx.add_alias(agent, native, session, here.now())?),
+        None => Ok(()),
+    }
 }
 
 /// The session that a new one shares its beginning with.
@@ -206,11 +226,6 @@ fn named(ask: &Resolve) -> Option<NativeId> {
     by_name
         .and_then(|name| NativeId::new(name).ok())
         .or_else(|| ask.native.clone())
-}
-
-fn conversation(ask: &Resolve) -> Option<ConversationId> {
-    let native = ask.native.as_ref().map(ConversationId::from_native);
-    ask.conversation.clone().or(native)
 }
 
 fn own_name(id: SessionId) -> NativeId {
@@ -245,9 +260,7 @@ pub(super) fn keep(
     if let Some(name) = &ask.conversation {
         same_conversation(tx, name, &context)?;
     }
-    if let Some(native) = &ask.native {
-        tx.add_alias(&ask.agent, native, context.session, here.now())?;
-    }
+    called(here, tx, context.session, &ask.agent, ask.native.as_ref())?;
     let context = ContextRecord {
         seen_at: here.now(),
         anchors: joined(here, &context.anchors, &ask.anchors),
@@ -287,17 +300,15 @@ pub(super) fn used(
     };
     let prepared: Prepared = serde_json::from_str(prepared)
         .map_err(|e| siglum_ledger::LedgerError::Damaged(format!("prepared context: {e}")))?;
-    let native = prepared.native.filter(|_| prepared.conversation.is_none());
-    let native = match native {
-        Some(name) if tx.session_by_alias(&prepared.agent, &name)?.is_some() => None,
-        native => native,
-    };
+    let native = prepared.native.as_ref();
+    let of_native = || ConversationId::of_native(native, context.session);
     let record = remote::NewSession {
         id: Some(context.session),
         home: None,
         agent: prepared.agent,
-        conversation: prepared.conversation,
-        native: Some(native.unwrap_or_else(|| own_name(context.session))),
+        conversation: Some(prepared.conversation.unwrap_or_else(of_native)),
+        native: None,
+        name: Some(own_name(context.session)),
         mode: Mode::Driven,
         cwd: prepared.cwd,
         links: Vec::new(),
@@ -306,6 +317,7 @@ pub(super) fn used(
         by: prepared.by,
     };
     let created = remote::create(here, tx, home, &record)?.record;
+    called(here, tx, created.id, &created.agent, native)?;
     let more = json!({ "route": context.route.as_str(), "cause": context.cause.as_str() });
     audit::session_created(tx, here, &record.by, created.id, more)?;
     let context = ContextRecord {

@@ -161,6 +161,11 @@ pub fn resolve(
     policy: &Policy,
     ask: &Resolve,
 ) -> Result<Resolved, ContextError> {
+    // A heartbeat and a host that tells of one come to the same route.
+    let ask = &Resolve {
+        route: ask.route.clone().converged(),
+        ..ask.clone()
+    };
     checked(ask)?;
     let home = ledger.id();
     let content = content(ask);

@@ -142,9 +142,6 @@ fn begun(
 }
 
 fn told(child: &Resolve, context: &ContextRecord, was: Was) -> Resolved {
-    let own = siglum_domain::NativeId::new(context.session.to_string());
-    let own = own.expect("because ids keep to the grammar");
-    let named = child.native.as_ref().unwrap_or(&own);
     let conversation = child.conversation.clone();
     Resolved {
         keys: Keys {
@@ -152,8 +149,9 @@ fn told(child: &Resolve, context: &ContextRecord, was: Was) -> Resolved {
             context: context.key.clone(),
         },
         session: context.session,
-        conversation: conversation
-            .unwrap_or_else(|| siglum_domain::ConversationId::from_native(named)),
+        conversation: conversation.unwrap_or_else(|| {
+            siglum_domain::ConversationId::of_native(child.native.as_ref(), context.session)
+        }),
         cause: context.cause,
         inherit: context.inherit,
         parent: context.parent.as_ref().map(|(key, _)| key.clone()),

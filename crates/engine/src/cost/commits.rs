@@ -25,7 +25,8 @@ pub(super) fn of(tx: &mut dyn Transaction, session: SessionId) -> Result<Vec<Mad
     let mut records = tx.commits_of_session(session, MOST)?;
     records.retain(|r| is_made_by(r, session));
     let mut became: BTreeMap<(RepositoryId, Oid), Oid> = BTreeMap::new();
-    for record in &records {
+    let rewritten = rewritten_by_others(tx, &records)?;
+    for record in records.iter().chain(&rewritten) {
         for old in tx.rewritten_from(record.repository, &record.commit)? {
             became.insert((record.repository, old), record.commit.clone());
         }
@@ -33,6 +34,7 @@ pub(super) fn of(tx: &mut dyn Transaction, session: SessionId) -> Result<Vec<Mad
     let subject = |r: &CommitRecord| r.facts.as_ref().map(|f| f.subject.clone());
     let subjects: BTreeMap<(RepositoryId, Oid), Option<String>> = records
         .iter()
+        .chain(&rewritten)
         .map(|r| ((r.repository, r.commit.clone()), subject(r)))
         .collect();
     let mut made: Vec<Made> = records
@@ -50,6 +52,23 @@ pub(super) fn of(tx: &mut dyn Transaction, session: SessionId) -> Result<Vec<Mad
         .collect();
     made.sort_by(|a, b| (a.at, &a.commit).cmp(&(b.at, &b.commit)));
     Ok(made)
+}
+
+/// What others made of these commits: it has their checkpoint, and a rewriter of its own.
+fn rewritten_by_others(
+    tx: &mut dyn Transaction,
+    records: &[CommitRecord],
+) -> Result<Vec<CommitRecord>, LedgerError> {
+    let mut found = Vec::new();
+    for record in records {
+        let Some(checkpoint) = record.checkpoint else {
+            continue;
+        };
+        let mut same = tx.commits_of_checkpoint(checkpoint)?;
+        same.retain(|r| r.repository == record.repository && r.commit != record.commit);
+        found.append(&mut same);
+    }
+    Ok(found)
 }
 
 fn is_made_by(record: &CommitRecord, session: SessionId) -> bool {

@@ -27,8 +27,6 @@ const KEEP_LEAST: Duration = Duration::from_hours(1);
 /// How long a tick may take where nobody says it, and at most.
 const WALL: Duration = Duration::from_mins(30);
 const WALL_MOST: Duration = Duration::from_hours(24);
-/// The end of route keys of heartbeats, which none has twice.
-const SUFFIX: &str = ":heartbeat";
 
 /// Whether ticks share a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,20 +186,6 @@ impl Definition {
     }
 }
 
-/// A route key of a heartbeat: one that ends in `:heartbeat` more than once ends in it once. Nothing else is ever cut
-/// from a key, or added to one.
-#[must_use]
-pub fn converged(route: RouteKey) -> RouteKey {
-    let mut text = route.as_str();
-    while let Some(shorter) = text.strip_suffix(SUFFIX).filter(|t| t.ends_with(SUFFIX)) {
-        text = shorter;
-    }
-    match text.len() == route.as_str().len() {
-        true => route,
-        false => RouteKey::new(text).unwrap_or(route),
-    }
-}
-
 fn schedule(form: &Form) -> Result<Schedule, FormError> {
     let zone = zone(form.zone.as_deref().unwrap_or("UTC"))?;
     let schedule = match (&form.every, &form.cron) {
@@ -221,7 +205,7 @@ fn route(name: &HeartbeatName, form: &Form) -> Result<RouteKey, FormError> {
         None => format!("heartbeat:{name}"),
     };
     let route = RouteKey::new(text).map_err(|e| FormError::new("route", e.rule))?;
-    Ok(converged(route))
+    Ok(route.converged())
 }
 
 fn prompt(form: &Form) -> Result<Prompt, FormError> {
@@ -312,7 +296,9 @@ fn target(form: &Form) -> Result<Target, FormError> {
         "session" => {
             let route = RouteKey::new(form.session.clone().unwrap_or_default());
             Ok(Target::Session(
-                route.map_err(|e| FormError::new("session", e.rule))?,
+                route
+                    .map_err(|e| FormError::new("session", e.rule))?
+                    .converged(),
             ))
         }
         _ => Err(FormError::new(

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use siglum_domain::context::ContextKey;
+use siglum_domain::context::{Cause, ContextKey};
 use siglum_domain::heartbeat::{HeartbeatName, Skip, TickCause, TickOutcome};
 use siglum_domain::{SessionId, Timestamp, TurnKey};
 use siglum_ledger::{
@@ -18,6 +18,7 @@ use super::answer::is_acknowledged;
 use super::keep::{decided, definition, known, later};
 use super::{Definition, HeartbeatError, Target};
 use crate::Here;
+use crate::turn::{self, TurnError};
 
 /// How long a tick is held by whoever says that he runs it.
 pub const HOLD: Duration = Duration::from_secs(60);
@@ -127,19 +128,20 @@ pub fn claim(
                     continue;
                 }
             };
-            claimed.extend(claim_one(tx, now, &record, definition, by)?);
+            claimed.extend(claim_one(here, tx, &record, definition, by)?);
         }
         Ok(claimed)
     })
 }
 
 fn claim_one(
+    here: &Here<'_>,
     tx: &mut dyn Transaction,
-    now: Timestamp,
     record: &HeartbeatRecord,
     definition: Definition,
     by: &str,
 ) -> Result<Option<Claimed>, LedgerError> {
+    let now = here.now();
     let Some(first) = record.next_due else {
         return Ok(None);
     };
@@ -151,7 +153,7 @@ fn claim_one(
     })?;
     let mut tick = fresh(&definition, due, TickCause::Schedule, now, by);
     tick.missed = missed;
-    let skip = match running(tx, &record.name, now)? {
+    let skip = match running(here, tx, &record.name)? {
         Some(_) => Some(Skip::StillRunning),
         None if !definition.schedule.is_active(now) => Some(Skip::QuietHours),
         None => None,
@@ -230,24 +232,29 @@ fn fresh(
 
 /// The tick that somebody runs right now. One that nobody holds any more is told as interrupted.
 fn running(
+    here: &Here<'_>,
     tx: &mut dyn Transaction,
     name: &HeartbeatName,
-    now: Timestamp,
 ) -> Result<Option<TickRecord>, LedgerError> {
+    let now = here.now();
     while let Some(tick) = tx.running_tick(name)? {
         if tick.held_until > now {
             return Ok(Some(tick));
         }
-        interrupt(tx, tick, now)?;
+        interrupt(here, tx, tick)?;
     }
     Ok(None)
 }
 
 fn interrupt(
+    here: &Here<'_>,
     tx: &mut dyn Transaction,
     tick: TickRecord,
-    now: Timestamp,
 ) -> Result<(), LedgerError> {
+    let now = here.now();
+    if let Some(session) = tick.session {
+        left_alone(here, tx, session)?;
+    }
     let reason = format!("{} ran it and was not heard of any more", tick.by);
     let tick = TickRecord {
         outcome: TickOutcome::Interrupted,
@@ -257,6 +264,26 @@ fn interrupt(
     };
     tx.set_tick(&tick)?;
     add(tx, &tick)
+}
+
+/// Nobody goes on with the session of an isolated tick: what was said in it is kept as it is, and nobody is asked about it.
+fn left_alone(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<(), LedgerError> {
+    let context = tx.context_of_session(session)?;
+    if context.is_none_or(|context| context.cause != Cause::Tick) {
+        return Ok(());
+    }
+    match turn::break_off(here, tx, session) {
+        Err(TurnError::Ledger(error)) => Err(error),
+        Err(error) => {
+            tracing::warn!("the turn of a tick in session {session} stays open: {error}");
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
 }
 
 /// Claims a tick now, whatever the schedule says: also in quiet hours, also of a heartbeat that is paused.
@@ -275,7 +302,7 @@ pub fn ask(
             return Ok(Err(HeartbeatError::Unknown(name.clone())));
         };
         let definition = definition(&record)?;
-        if let Some(tick) = running(tx, name, now)? {
+        if let Some(tick) = running(here, tx, name)? {
             return Ok(Err(HeartbeatError::StillRunning {
                 heartbeat: tick.heartbeat,
                 due: tick.due,
@@ -430,7 +457,7 @@ pub fn bury(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<usize, LedgerErr
         let lost = tx.lost_ticks(now, CLAIMS)?;
         let count = lost.len();
         for tick in lost {
-            interrupt(tx, tick, now)?;
+            interrupt(here, tx, tick)?;
         }
         Ok(count)
     })

@@ -20,7 +20,7 @@ mod sweep;
 
 pub use answer::{is_acknowledged, read};
 pub use arguments::Takes;
-pub use definition::{Definition, Isolation, Permission, Prompt, Target, TickLimits, converged};
+pub use definition::{Definition, Isolation, Permission, Prompt, Target, TickLimits};
 pub use deliver::{Parcel, Undelivered, settle, take};
 pub use error::HeartbeatError;
 pub use fire::{

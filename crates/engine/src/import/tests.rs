@@ -99,7 +99,7 @@ impl Machine {
 
     fn shell_call(&self, at: i64, output: &str) -> [Value; 2] {
         let id = format!("toolu_{at}");
-        let input = json!({"command": "git commit -m x"});
+        let input = json!({"command": "git commit -m a"});
         let call = json!([{"type": "tool_use", "id": id, "name": "Bash", "input": input}]);
         let answer = json!([{"type": "tool_result", "tool_use_id": id, "content": output}]);
         [

@@ -363,6 +363,8 @@ fn matter(
         above: Vec::new(),
         carried: None,
         claim: None,
+        links: Vec::new(),
+        left_out: Vec::new(),
         cwd: None,
         place: None,
         transcript: None,

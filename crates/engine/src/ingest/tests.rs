@@ -108,7 +108,7 @@ impl Stage {
             let record = SessionRecord::new(
                 SessionId::mint(world.ids),
                 agent.clone(),
-                siglum_domain::ConversationId::from_native(&native(name)),
+                siglum_domain::ConversationId::new(name).unwrap(),
                 home,
                 Mode::Driven,
                 SessionOrigin::Api,

@@ -118,6 +118,8 @@ fn subject(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<Subject, 
         }
         _ => before,
     };
+    // Whoever goes back stays in the conversation.
+    let previous = previous.filter(|previous| previous != record.conversation.as_str());
     let repositories = match record.repository {
         Some(_) => tx.repositories()?,
         None => Vec::new(),

@@ -89,6 +89,8 @@ struct ReviewEvent {
     recorded: Mark,
     verdict: String,
     role: Option<String>,
+    /// The name of the contract that it validates the work against.
+    contract: Option<String>,
     text: Option<String>,
 }
 
@@ -128,7 +130,7 @@ struct LinkJson {
     /// `attached` or `detached`.
     what: String,
     field: String,
-    value: String,
+    value: serde_json::Value,
     at: String,
     by: String,
     source: String,
@@ -233,10 +235,16 @@ impl BundleContent {
                 digest,
                 text,
             }),
-            What::Review { verdict, role, .. } => self.reviews.push(ReviewEvent {
+            What::Review {
+                verdict,
+                role,
+                contract,
+                ..
+            } => self.reviews.push(ReviewEvent {
                 recorded,
                 verdict: verdict.to_string(),
                 role,
+                contract,
                 text,
             }),
             What::Check {
@@ -283,7 +291,7 @@ fn session_of(tx: &mut dyn Transaction, member: Member) -> Result<SessionJson, L
         links.push(LinkJson {
             what: what.to_owned(),
             field: link.field().to_owned(),
-            value: link.value(),
+            value: link.to_json(),
             at: sent(record.at),
             by: record.by.clone(),
             source: record.source.clone(),

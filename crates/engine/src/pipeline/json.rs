@@ -103,12 +103,27 @@ pub struct ReviewJson {
     /// `approved`, `changes_requested` or `commented`.
     verdict: String,
     role: Option<String>,
+    /// What it validates the work against, where that was said.
+    contract: Option<ValidatedJson>,
     text: Option<String>,
     by: String,
     /// The event.
     number: u64,
     at: String,
     session: Option<String>,
+}
+
+/// The contract that a review validates the work against.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
+pub struct ValidatedJson {
+    name: String,
+    version: Option<String>,
+    /// BLAKE3 of its text as it stood then; absent where no contract of this name was recorded before.
+    digest: Option<String>,
+    /// Whether another session than the one that wrote the contract gave the review; absent where one of both is not
+    /// known.
+    by_another_session: Option<bool>,
 }
 
 /// The last result of a check.
@@ -118,6 +133,12 @@ pub struct CheckJson {
     name: String,
     /// `passed`, `failed`, `skipped` or `errored`.
     result: String,
+    /// Whether it passed, and its summary says that it was skipped. It does not count as passed then.
+    contradictory: bool,
+    /// Whose word the result is: `session` (one that is recorded; its log says what it ran) or `reported`.
+    evidence: String,
+    /// Who recorded it.
+    by: String,
     /// How often it has had a result.
     runs: u64,
     summary: Option<String>,
@@ -137,6 +158,8 @@ pub struct CountsJson {
     failed: u64,
     skipped: u64,
     errored: u64,
+    /// Passed, and say that they were skipped.
+    contradictory: u64,
     /// Whether there are checks, and each one ran and passed.
     all_passed: bool,
 }
@@ -169,6 +192,7 @@ impl From<&CheckCounts> for CountsJson {
             failed: of.failed,
             skipped: of.skipped,
             errored: of.errored,
+            contradictory: of.contradictory,
             all_passed: of.is_all_passed(),
         }
     }
@@ -256,6 +280,12 @@ impl From<&Review> for ReviewJson {
         Self {
             verdict: of.verdict.to_string(),
             role: of.role.clone(),
+            contract: of.contract.as_ref().map(|validated| ValidatedJson {
+                name: validated.name.clone(),
+                version: validated.stated.as_ref().and_then(|c| c.version.clone()),
+                digest: validated.stated.as_ref().map(|c| c.digest.clone()),
+                by_another_session: of.is_by_another(),
+            }),
             text: of.text.as_ref().map(ToString::to_string),
             by: of.by.clone(),
             number: of.number,
@@ -270,6 +300,9 @@ impl From<&Check> for CheckJson {
         Self {
             name: of.name.clone(),
             result: of.result.to_string(),
+            contradictory: of.contradictory,
+            evidence: of.evidence.to_string(),
+            by: of.by.clone(),
             runs: of.runs,
             summary: of.summary.as_ref().map(ToString::to_string),
             url: of.url.clone(),

@@ -16,6 +16,7 @@ pub use draw::{Drawing, Piece, Style, Tone, draw, duration};
 pub use error::PipelineError;
 pub use graph::{Page, graph, list};
 pub use json::{
-    CheckJson, ContractJson, CountsJson, GraphJson, InstanceJson, PhaseJson, ReviewJson, TokensJson,
+    CheckJson, ContractJson, CountsJson, GraphJson, InstanceJson, PhaseJson, ReviewJson,
+    TokensJson, ValidatedJson,
 };
 pub use record::{EVENTS_MOST, Recorded, record};

@@ -1,11 +1,12 @@
 //! One commit that several ledgers know of, as one answer.
 
-use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict};
 use siglum_domain::{Oid, RepositoryId, SessionId};
 use siglum_ledger::{CommitRecord, Ledger, LedgerError, RepositoryRecord, Transaction, read};
 
-/// What is known of a commit, here or elsewhere, and in which repository: what says most. Where two ledgers that are
-/// equally sure name different committers, nobody can tell, and all of them are candidates.
+/// What is known of a commit, here or elsewhere, and in which repository: what says most. Elsewhere is another ledger,
+/// or another clone on this machine: a commit's id is a digest of all that is in it, so it is the same commit. Where
+/// two that are equally sure name different committers, nobody can tell, and all of them are candidates.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -14,12 +15,7 @@ pub fn known_elsewhere(
     here: Option<RepositoryId>,
     commit: &Oid,
 ) -> Result<Option<CommitRecord>, LedgerError> {
-    let mut records = Vec::new();
-    for record in tx.commits_named(commit)? {
-        if here == Some(record.repository) || tx.replica_repository(record.repository)?.is_some() {
-            records.push(record);
-        }
-    }
+    let mut records = tx.commits_named(commit)?;
     // Of what is equally sure, what was seen here comes first.
     records.sort_by_key(|r| {
         let rank = std::cmp::Reverse(r.judgement.verdict);
@@ -36,6 +32,34 @@ pub fn known_elsewhere(
         }
     }
     Ok(Some(best))
+}
+
+/// The judgement of a record, and where it was recorded, if that is another clone.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn judgement_for(
+    tx: &mut dyn Transaction,
+    record: &CommitRecord,
+    here: RepositoryId,
+) -> Result<Judgement, LedgerError> {
+    let mut judgement = record.judgement.clone();
+    if record.repository == here || tx.replica_repository(record.repository)?.is_some() {
+        return Ok(judgement);
+    }
+    let repositories = tx.repositories()?;
+    let clone = repositories.iter().find(|r| r.id == record.repository);
+    let place = clone.and_then(|r| r.worktrees.first().map(|(worktree, _)| worktree.as_str()));
+    let place = place.or_else(|| clone.map(|r| r.common_dir.as_str()));
+    if let Some(place) = place {
+        judgement.evidence.push(Evidence {
+            session: None,
+            basis: Basis::Derived,
+            counted: true,
+            text: format!("recorded in {place}: the same commit in another clone"),
+        });
+    }
+    Ok(judgement)
 }
 
 fn contradict(best: &mut CommitRecord, other: CommitRecord) {
@@ -56,7 +80,8 @@ fn contradict(best: &mut CommitRecord, other: CommitRecord) {
     judgement.verdict = Verdict::Ambiguous;
 }
 
-/// The repository of another ledger that answers for a commit, where that says more than what is known here.
+/// The repository that answers for a commit: one of another ledger, or another clone on this machine, where that says
+/// more than what is known here.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -69,11 +94,15 @@ pub fn elsewhere(
         let Some(best) = known_elsewhere(tx, here, commit)? else {
             return Ok(None);
         };
-        let replica = tx.replica_repository(best.repository)?;
-        Ok(replica.map(|r| RepositoryRecord {
-            id: r.id,
-            common_dir: r.common_dir,
-            worktrees: Vec::new(),
-        }))
+        if let Some(replica) = tx.replica_repository(best.repository)? {
+            return Ok(Some(RepositoryRecord {
+                id: replica.id,
+                common_dir: replica.common_dir,
+                worktrees: Vec::new(),
+            }));
+        }
+        let mut repositories = tx.repositories()?;
+        repositories.retain(|r| r.id == best.repository && here != Some(r.id));
+        Ok(repositories.pop())
     })
 }

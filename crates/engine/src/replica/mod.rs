@@ -17,6 +17,7 @@ mod error;
 mod limits;
 mod merge;
 mod outgoing;
+mod passing;
 mod send;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,8 @@ pub mod wire;
 pub use apply::apply;
 pub use error::{DocumentName, ReplicaError};
 pub use limits::{BATCH_MOST, decode, encode};
-pub use merge::{elsewhere, known_elsewhere};
+pub use merge::{elsewhere, judgement_for, known_elsewhere};
 pub use outgoing::{Outgoing, Width, outgoing};
+pub use passing::{Passed, pass};
 pub use send::{Destined, Due, Fed, Gate, GateError, Sender, Sent, due, due_in, next_try, retry};
 pub use wire::{Batch, Positions};

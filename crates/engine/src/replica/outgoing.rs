@@ -7,7 +7,7 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     CommitRecord, Delivery, DueDocument, Durability, Forgotten, Ledger, LedgerError, ReplicaRow,
-    RepositoryRecord, SessionRecord, Transaction, read, write,
+    RepositoryRecord, SessionRecord, StatementRecord, Transaction, read, write,
 };
 
 use super::clean::{self, Cleaned};
@@ -78,11 +78,7 @@ pub fn outgoing(
     let (claims, receipts, bytes) = (packing.claims, packing.receipts, packing.bytes);
     // One transaction that writes: who has the greater stamp has read the newer state.
     write(ledger, Durability::Process, |tx| {
-        let last = tx.cursor(STAMP)?;
-        let now = u64::try_from(here.now().nanos()).unwrap_or(0);
-        let stamp = now.max(last + 1);
-        tx.set_cursor(STAMP, stamp)?;
-        let stamp = Timestamp::from_nanos(i64::try_from(stamp).unwrap_or(i64::MAX));
+        let stamp = next_stamp(here, tx)?;
         let mut rest = Rest::new(tx, here.redactor, home, to.host)?;
         rest.bytes = bytes;
         rest.batch.stamp = stamp;
@@ -91,8 +87,8 @@ pub fn outgoing(
             rest.documents(to.name, width)?;
             rest.statements(to.name, width)?;
         }
-        rest.named_ones()?;
-        Ok((rest.batch, rest.due, rest.stated))
+        let (due, stated) = (std::mem::take(&mut rest.due), rest.stated);
+        Ok((rest.into_batch()?, due, stated))
     })
     .map(|(mut batch, documents, stated)| {
         batch.receipts = receipts;
@@ -103,6 +99,19 @@ pub fn outgoing(
             stated,
         }
     })
+}
+
+/// The stamp of a batch that is read in this transaction: greater than all before.
+pub(super) fn next_stamp(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+) -> Result<Timestamp, LedgerError> {
+    let last = tx.cursor(STAMP)?;
+    let now = u64::try_from(here.now().nanos()).unwrap_or(0);
+    let stamp = now.max(last + 1);
+    tx.set_cursor(STAMP, stamp)?;
+    let stamp = i64::try_from(stamp).unwrap_or(i64::MAX);
+    Ok(Timestamp::from_nanos(stamp))
 }
 
 /// The sender's clock went back, or its ledger came from a backup: what it reads next is newer than this.
@@ -117,7 +126,7 @@ pub(super) fn newer_than(ledger: &mut dyn Ledger, stamp: Timestamp) -> Result<()
 }
 
 /// Receipts on their way into a batch.
-struct Packing<'a> {
+pub(super) struct Packing<'a> {
     redactor: &'a Redactor,
     home: LedgerId,
     width: Width,
@@ -127,7 +136,7 @@ struct Packing<'a> {
 }
 
 impl<'a> Packing<'a> {
-    const fn new(redactor: &'a Redactor, home: LedgerId, width: Width) -> Self {
+    pub(super) const fn new(redactor: &'a Redactor, home: LedgerId, width: Width) -> Self {
         Self {
             redactor,
             home,
@@ -174,7 +183,12 @@ impl<'a> Packing<'a> {
         Ok(())
     }
 
-    fn session(
+    /// The receipts, and about how many bytes they are.
+    pub(super) fn into_receipts(self) -> (Vec<ReceiptDocument>, usize) {
+        (self.receipts, self.bytes)
+    }
+
+    pub(super) fn session(
         &mut self,
         ledger: &mut dyn Ledger,
         session: SessionId,
@@ -250,7 +264,7 @@ fn entry(redactor: &Redactor, row: ReplicaRow) -> EntryDocument {
 }
 
 /// What a batch has beside receipts.
-struct Rest<'a> {
+pub(super) struct Rest<'a> {
     tx: &'a mut dyn Transaction,
     redactor: &'a Redactor,
     home: LedgerId,
@@ -262,10 +276,12 @@ struct Rest<'a> {
     bytes: usize,
     named: BTreeSet<SessionId>,
     places: BTreeSet<RepositoryId>,
+    /// Of no other sessions than these; of all where there are none.
+    only: Option<&'a BTreeSet<SessionId>>,
 }
 
 impl<'a> Rest<'a> {
-    fn new(
+    pub(super) fn new(
         tx: &'a mut dyn Transaction,
         redactor: &'a Redactor,
         home: LedgerId,
@@ -284,10 +300,23 @@ impl<'a> Rest<'a> {
             bytes: 0,
             named: BTreeSet::new(),
             places: BTreeSet::new(),
+            only: None,
         })
     }
 
-    fn has_room(&self, width: Width) -> bool {
+    /// The same, of these sessions alone.
+    pub(super) fn of(self, sessions: &'a BTreeSet<SessionId>) -> Self {
+        let only = Some(sessions);
+        Self { only, ..self }
+    }
+
+    /// Begins the batch of a session whose receipts have so many bytes.
+    pub(super) fn begin(&mut self, stamp: Timestamp, bytes: usize, session: SessionId) {
+        (self.batch.stamp, self.bytes) = (stamp, bytes);
+        self.named.insert(session);
+    }
+
+    pub(super) fn has_room(&self, width: Width) -> bool {
         match width {
             Width::Bytes(most) => self.bytes < most,
             Width::One => self.due.is_empty() && self.stated.is_none(),
@@ -340,7 +369,7 @@ impl<'a> Rest<'a> {
         self.here.iter().any(|r| r.id == repository)
     }
 
-    fn checkpoint(&mut self, id: CheckpointId) -> Result<(), LedgerError> {
+    pub(super) fn checkpoint(&mut self, id: CheckpointId) -> Result<(), LedgerError> {
         let record = self.tx.checkpoint(id)?;
         if record
             .as_ref()
@@ -354,11 +383,9 @@ impl<'a> Rest<'a> {
             self.places.extend(record.repository);
             let mut pins = Vec::with_capacity(record.pins.len());
             for (session, sequence) in record.pins {
-                if self
-                    .tx
-                    .session(session)?
-                    .is_some_and(|s| s.home == self.home)
-                {
+                let may_leave = self.only.is_none_or(|only| only.contains(&session));
+                let known = self.tx.session(session)?;
+                if may_leave && known.is_some_and(|s| s.home == self.home) {
                     self.named.insert(session);
                     pins.push(PinDocument { session, sequence });
                 }
@@ -381,7 +408,11 @@ impl<'a> Rest<'a> {
         Ok(())
     }
 
-    fn commit(&mut self, repository: RepositoryId, commit: &Oid) -> Result<(), LedgerError> {
+    pub(super) fn commit(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<(), LedgerError> {
         if !self.is_here(repository) {
             return Ok(());
         }
@@ -408,17 +439,27 @@ impl<'a> Rest<'a> {
             if !self.has_room(width) {
                 break;
             }
-            self.bytes += 400;
             self.stated = Some(record.sequence);
-            self.batch.statements.push(StatementDocument {
-                sequence: record.sequence,
-                at: record.at,
-                by: clean::text(self.redactor, record.by),
-                source: clean::text(self.redactor, record.source),
-                statement: clean::statement(self.redactor, record.statement),
-            });
+            self.statement(record);
         }
         Ok(())
+    }
+
+    pub(super) fn statement(&mut self, record: StatementRecord) {
+        self.bytes += 400;
+        self.batch.statements.push(StatementDocument {
+            sequence: record.sequence,
+            at: record.at,
+            by: clean::text(self.redactor, record.by),
+            source: clean::text(self.redactor, record.source),
+            statement: clean::statement(self.redactor, record.statement),
+        });
+    }
+
+    /// The batch, with all that it speaks of.
+    pub(super) fn into_batch(mut self) -> Result<Batch, LedgerError> {
+        self.named_ones()?;
+        Ok(self.batch)
     }
 
     /// Adds the sessions and repositories that the rest speaks of.

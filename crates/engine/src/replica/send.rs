@@ -3,19 +3,19 @@
 //! What cannot be reached, or does not answer, is tried for as long as it takes. What is refused is sent alone, so that
 //! the refusal is that of one thing; that is set aside after some tries and holds up nothing else.
 
-use siglum_domain::{IdSource, LedgerId, Timestamp};
+use siglum_domain::{IdSource, LedgerId, SessionId, Timestamp};
 use siglum_ledger::{
     Destination, DueDocument, Durability, Ledger, LedgerError, Transaction, read, write,
 };
 
 use super::outgoing::{Claimed, Outgoing, Width, newer_than, outgoing};
-use super::wire::Positions;
+use super::wire::{Position, Positions};
 use super::{DocumentName, encode};
 use crate::Here;
 use crate::worker::Slice;
 
 /// How many bytes of documents go into one batch, or a little more.
-const BATCH: usize = 256 << 10;
+pub(super) const BATCH: usize = 256 << 10;
 /// How often something may be refused before it is set aside.
 const REFUSALS: u32 = 3;
 /// The pause after the first failure, in ms; it doubles with each.
@@ -243,7 +243,7 @@ enum Culprit {
     /// All of it: it holds one thing.
     All,
     /// The receipts of this session.
-    Session(siglum_domain::SessionId),
+    Session(SessionId),
     /// This document.
     Document(DueDocument),
 }
@@ -340,15 +340,7 @@ fn come_to(
     let session = claim.delivery.session;
     let at = answer.receipts.iter().find(|p| p.session == session);
     let number = at.map_or(0, |p| p.number);
-    let is_ours = match (number, at.and_then(|p| p.digest.as_ref())) {
-        (0, _) => true,
-        (_, None) => false,
-        (number, Some(digest)) => {
-            let ours = tx.receipts_after(session, number - 1, 1)?.pop();
-            ours.is_some_and(|r| r.number == number && r.digest == *digest)
-        }
-    };
-    if !is_ours {
+    if !is_ours(tx, session, at)? {
         let why = format!(
             "it has another receipt {number} of this session: this ledger came from a backup, or that one is not a replica"
         );
@@ -357,6 +349,19 @@ fn come_to(
     }
     tx.come_to(name, session, number, now)?;
     Ok(number.saturating_sub(claim.delivery.taken))
+}
+
+/// Whether the last receipt that a destination says it has of a session is the one of this number here.
+pub(super) fn is_ours(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    at: Option<&Position>,
+) -> Result<bool, LedgerError> {
+    let Some(at) = at.filter(|p| p.number > 0) else {
+        return Ok(true);
+    };
+    let ours = tx.receipts_after(session, at.number - 1, 1)?.pop();
+    Ok(ours.is_some_and(|r| r.number == at.number && Some(&r.digest) == at.digest.as_ref()))
 }
 
 /// Notes that the receipts of a session are refused.

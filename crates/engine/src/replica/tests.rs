@@ -109,6 +109,7 @@ fn judged(session: SessionId) -> siglum_domain::evidence::Judgement {
         rules: RULES,
         committer: Committer::Session { session },
         verdict: Verdict::Certain,
+        rule: "ancestry".into(),
         evidence: Vec::new(),
         candidates: Vec::new(),
         outer: Vec::new(),

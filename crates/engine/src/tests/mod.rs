@@ -12,6 +12,7 @@ mod pull_requests;
 mod remote;
 mod resolve;
 mod restore;
+mod rewrites;
 mod scenes;
 mod seal;
 mod selection;

@@ -23,6 +23,7 @@ const BY: &str = "token one";
 
 fn wanted() -> NewSession {
     NewSession {
+        name: None,
         id: None,
         home: None,
         agent: agent(),

@@ -14,7 +14,7 @@ use crate::{World, restore, verify};
 fn driver(world: &World<'_>, ledger: &mut dyn siglum_ledger::Ledger, nonce: &str) -> Driver {
     let new = turn::NewSession {
         agent: agent(),
-        conversation: ConversationId::from_native(&native("driven")),
+        conversation: ConversationId::new("driven").unwrap(),
         cwd: None,
         links: Vec::new(),
         by: "me".to_owned(),

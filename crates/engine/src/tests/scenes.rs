@@ -1,6 +1,8 @@
 //! What git's hooks see.
 
-use siglum_domain::intake::{Intake, Landed, LandedBy, Matter, Place, Rewritten, Scene, VERSION};
+use siglum_domain::intake::{
+    Intake, Landed, LandedBy, Matter, Place, RewriteRun, Rewritten, Scene, VERSION,
+};
 use siglum_domain::process::{Ancestor, Chain};
 use siglum_domain::{CheckpointId, Oid};
 use uuid::Uuid;
@@ -19,6 +21,8 @@ fn ancestor(pid: u32, program: &str) -> Ancestor {
         name: program.to_owned(),
         executable: Some(program.to_owned()),
         script: None,
+        title: None,
+        holdings: siglum_domain::process::Holdings::default(),
         group: i64::from(pid),
         terminal: None,
     }
@@ -40,9 +44,11 @@ pub(super) fn scene(n: u128, place: &Place, git: u32, by: Option<u32>, head: Opt
         },
         variables: Vec::new(),
         claim: None,
+        launches: Vec::new(),
         agents: Vec::new(),
         message: "message".to_owned(),
         named: None,
+        draft: None,
     }
 }
 
@@ -71,16 +77,45 @@ pub(super) fn landed(scene: &Scene, commit: &Oid, by: LandedBy, seconds: i64) ->
     intake(format!("landed:{commit}"), seconds, Matter::Landed(landed))
 }
 
+/// What nobody is known to have rewritten.
 pub(super) fn rewritten(
     place: &Place,
     command: &str,
     pairs: &[(Oid, Oid)],
     seconds: i64,
 ) -> Intake {
+    rewriting(place, command, pairs, Vec::new(), seconds)
+}
+
+/// What the git of a scene rewrote.
+pub(super) fn rewritten_by(
+    scene: &Scene,
+    command: &str,
+    pairs: &[(Oid, Oid)],
+    seconds: i64,
+) -> Intake {
+    let mut scene = scene.clone();
+    command.clone_into(&mut scene.message);
+    let run = RewriteRun {
+        at: at(seconds),
+        commits: pairs.iter().map(|(_, new)| new.clone()).collect(),
+        scene: scene.clone(),
+    };
+    rewriting(&scene.place, command, pairs, vec![run], seconds)
+}
+
+fn rewriting(
+    place: &Place,
+    command: &str,
+    pairs: &[(Oid, Oid)],
+    runs: Vec<RewriteRun>,
+    seconds: i64,
+) -> Intake {
     let rewritten = Rewritten {
         place: place.clone(),
         command: command.to_owned(),
         pairs: pairs.to_vec(),
+        runs,
     };
     let key = format!("rewritten:{pairs:?}");
     intake(key, seconds, Matter::Rewritten(rewritten))

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::intake::{AgentMatter, Intake, Matter, Place, VERSION};
 use siglum_domain::observation::{
-    Body, Fact, FileVersion, Observation, Outcome, Side, Source, StartKind, ToolClass, event,
+    Body, DiskState, Fact, FileVersion, Observation, Outcome, Side, Source, StartKind, ToolClass,
+    event,
 };
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
@@ -187,6 +188,8 @@ pub(crate) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
         above: Vec::new(),
         carried: None,
         claim: None,
+        links: Vec::new(),
+        left_out: Vec::new(),
         cwd: Some("/home/dev/main".to_owned()),
         place: Some(place()),
         transcript: None,
@@ -345,6 +348,9 @@ pub(crate) fn file_at(
         path: path.to_owned(),
         side,
         version,
+        disk: DiskState::default(),
+        write: None,
+        place: None,
     };
     let event = event::tool(id);
     seen(

@@ -3,9 +3,10 @@
 use std::fs;
 use std::process::Command;
 
+use siglum_domain::draft::draft_digest;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::intake::{Head, Intake, LandedBy, Matter, Place, Scene, VERSION};
-use siglum_domain::observation::{Fact, Side, StartKind, ToolClass};
+use siglum_domain::observation::{Fact, Observation, Side, StartKind, ToolClass};
 use siglum_domain::{Oid, SessionId};
 use siglum_ledger::{CommitRecord, IntentState, SeenBy};
 
@@ -68,6 +69,14 @@ impl Repo {
 
     fn head(&self) -> Oid {
         Oid::new(self.git(&["rev-parse", "HEAD"])).unwrap()
+    }
+
+    /// The digest of the commit that [`Repo::commit`] makes of a message, which is taken back.
+    fn draft_of(&self, message: &str, seen: &Scene) -> String {
+        self.commit(message, 0);
+        let tree = Oid::new(self.git(&["rev-parse", "HEAD^{tree}"])).unwrap();
+        self.git(&["reset", "-q", "--hard", "HEAD^"]);
+        draft_digest(seen.checkpoint, &tree, message)
     }
 
     /// Commits so many seconds after the start of the stage's time.
@@ -157,11 +166,12 @@ fn an_intent_waits_until_git_can_be_asked() {
 }
 
 #[test]
-fn a_commit_without_the_trailer_fits_by_parent_and_moment() {
+fn a_commit_without_the_trailer_fits_by_parent_tree_subject_and_moment() {
     for (seconds, fits) in [(11, true), (20, true), (25, false), (5, false)] {
         let mut stage = Stage::new();
         let repo = Repo::new(&mut stage);
-        let seen = scene(1, &repo.place, 70, None, Some(repo.head()));
+        let mut seen = scene(1, &repo.place, 70, None, Some(repo.head()));
+        seen.draft = Some(repo.draft_of("second", &seen));
         stage.deliver(&intent(&seen, 10));
         let commit = repo.commit("second", seconds);
         stage.dead.borrow_mut().push(70);
@@ -176,12 +186,29 @@ fn a_commit_without_the_trailer_fits_by_parent_and_moment() {
 }
 
 #[test]
+fn a_commit_of_another_tree_or_subject_is_not_the_one_that_was_announced() {
+    for has_draft in [true, false] {
+        let mut stage = Stage::new();
+        let repo = Repo::new(&mut stage);
+        let mut seen = scene(1, &repo.place, 70, None, Some(repo.head()));
+        seen.draft = has_draft.then(|| repo.draft_of("twelve chars", &seen));
+        stage.deliver(&intent(&seen, 10));
+        let commit = repo.commit("second", 11);
+        stage.dead.borrow_mut().push(70);
+        stage.sweep();
+        assert_eq!(stage.state(1), IntentState::Expired);
+        assert_eq!(stage.commit(&commit), None);
+    }
+}
+
+#[test]
 fn two_intents_that_fit_equally_stay_apart() {
     let mut stage = Stage::new();
     let repo = Repo::new(&mut stage);
     for n in [1, 2] {
         let git = 69 + u32::try_from(n).unwrap();
-        let seen = scene(n, &repo.place, git, None, Some(repo.head()));
+        let mut seen = scene(n, &repo.place, git, None, Some(repo.head()));
+        seen.draft = Some(repo.draft_of("second", &seen));
         stage.deliver(&intent(&seen, 10));
         stage.dead.borrow_mut().push(git);
     }
@@ -330,6 +357,15 @@ fn a_checkout_that_is_gone_is_left_out() {
     assert_eq!(stage.state(1), IntentState::Open);
 }
 
+/// A call whose command makes a commit.
+fn commits(id: &str, turn: &str, seconds: i64) -> Observation {
+    let mut seen = call(id, turn, seconds, ToolClass::Shell);
+    if let Fact::ToolStarted { input, .. } = &mut seen.fact {
+        *input = text("git commit -q -m theirs");
+    }
+    seen
+}
+
 /// What the shell tool of the second session saw: its own commit, with git's own line, under a message
 /// that names the checkpoint of the first.
 fn its_own(repo: &Repo, before: &Oid, commit: &Oid) -> [siglum_domain::intake::AgentMatter; 2] {
@@ -349,7 +385,7 @@ fn its_own(repo: &Repo, before: &Oid, commit: &Oid) -> [siglum_domain::intake::A
         in_place(vec![
             started(3, StartKind::Startup),
             prompt("q", 4),
-            call("u", "q", 5, ToolClass::Shell),
+            commits("u", "q", 5),
             stands(Side::Before, before, 5),
         ]),
         in_place(vec![

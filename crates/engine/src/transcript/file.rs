@@ -194,6 +194,8 @@ fn matter(ledger: &mut dyn Ledger, record: &TranscriptRecord) -> Result<AgentMat
         above: Vec::new(),
         carried: None,
         claim: None,
+        links: Vec::new(),
+        left_out: Vec::new(),
         cwd: None,
         place,
         transcript: None,

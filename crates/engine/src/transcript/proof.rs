@@ -5,7 +5,7 @@ use std::path::Path;
 
 use siglum_agents::{CommitMention, TranscriptEdit};
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::observation::{Fact, FileVersion, Observation, Side, Source};
+use siglum_domain::observation::{DiskState, Fact, FileVersion, Observation, Side, Source};
 use siglum_domain::{AgentName, SessionId, Timestamp};
 use siglum_gitstore::{ObjectFormat, blob_id, discover};
 use siglum_ledger::{
@@ -66,6 +66,9 @@ pub(super) fn edit(
             path: path.to_owned(),
             side,
             version,
+            disk: DiskState::default(),
+            write: None,
+            place: None,
         },
     };
     Ok(vec![seen(Side::Before, before), seen(Side::After, after)])
@@ -123,7 +126,11 @@ pub fn link_mentioned(
             commit: facts.commit.clone(),
             session,
             event: mention.event.clone(),
-            said: Said::Named,
+            // All digits are printed by `rev-parse`, an abbreviation by git when it has made it.
+            said: match mention.abbreviated.len() {
+                40 | 64 => Said::Named,
+                _ => Said::Made,
+            },
             at: mention.ended,
         };
         write(ledger, Durability::Process, |tx| tx.put_move(&moved))?;

@@ -171,22 +171,32 @@ pub fn renew(
     term: Duration,
 ) -> Result<Hold, TurnError> {
     attempt(ledger, Durability::Process, |tx| {
-        super::fence(tx, hold)?;
-        let at = tx.clock(here.now())?;
-        let until = at.plus_millis(i64::try_from(term.as_millis()).unwrap_or(i64::MAX / 2_000_000));
-        let lease = tx.lease(hold.session)?;
-        let stored = lease.map(|l| l.holder).unwrap_or_default();
-        let epoch = tx
-            .take_lease(hold.session, &stored, at, until)?
-            .ok_or(TurnError::Ledger(LedgerError::Busy))?;
-        if let Some(turn) = tx.open_turn(hold.session)?
-            && turn.epoch != epoch
-        {
-            tx.put_open_turn(&OpenTurn { epoch, ..turn })?;
-        }
-        let session = hold.session;
-        Ok(Hold { session, epoch })
+        prolong(here, tx, hold, term)
     })
+}
+
+/// Prolongs a lease as a part of a transaction, as [`renew`] does.
+pub(crate) fn prolong(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    hold: Hold,
+    term: Duration,
+) -> Result<Hold, TurnError> {
+    super::fence(tx, hold)?;
+    let at = tx.clock(here.now())?;
+    let until = at.plus_millis(i64::try_from(term.as_millis()).unwrap_or(i64::MAX / 2_000_000));
+    let lease = tx.lease(hold.session)?;
+    let stored = lease.map(|l| l.holder).unwrap_or_default();
+    let epoch = tx
+        .take_lease(hold.session, &stored, at, until)?
+        .ok_or(TurnError::Ledger(LedgerError::Busy))?;
+    if let Some(turn) = tx.open_turn(hold.session)?
+        && turn.epoch != epoch
+    {
+        tx.put_open_turn(&OpenTurn { epoch, ..turn })?;
+    }
+    let session = hold.session;
+    Ok(Hold { session, epoch })
 }
 
 /// Gives a lease back. One that somebody else took since stays.

@@ -20,13 +20,13 @@ pub use driver::Driver;
 pub use error::{Fate, TurnError};
 pub use event::Event;
 pub use lease::{Hold, Holder, Leased, lease, release, renew};
-pub(crate) use lease::{borrow, is_held_by};
+pub(crate) use lease::{borrow, is_held_by, prolong};
 pub(crate) use read::between;
 pub use read::{Page, committed, context, history, pending, receipt};
-pub(crate) use recover::recover_all;
 pub use recover::{Decision, Held, Recovered, decide, held, recover};
-pub(crate) use say::still_unknown;
+pub(crate) use recover::{break_off, recover_all};
 pub use say::{Committed, Opened, abort, append, commit, open};
+pub(crate) use say::{commit_before, still_unknown};
 pub use sessions::{NewSession, archive, create, fork};
 
 use siglum_domain::{LedgerId, SessionId, TurnKey};

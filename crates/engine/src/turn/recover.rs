@@ -91,6 +91,42 @@ pub fn recover(
     })
 }
 
+/// Commits what is left of the turn of a session that nobody will ever drive again, as broken off: calls without a result
+/// stay without one.
+///
+/// # Errors
+/// [`TurnError::Leased`] while its driver lives.
+pub(crate) fn break_off(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<(), TurnError> {
+    writable(tx, session)?;
+    first_the_lease(tx, session)?;
+    let Some(turn) = tx.open_turn(session)? else {
+        return Ok(());
+    };
+    let at = tx.clock(here.now())?;
+    let hold = alone(here, tx, session, at)?;
+    let rows = tx.pending(session)?;
+    match rows.is_empty() {
+        true => tx.drop_turn(session)?,
+        // Nobody commits it once more, so that no digest of its own is needed to tell that it is the same.
+        false => drop(close(
+            here,
+            tx,
+            &turn,
+            rows,
+            Recovery::Interrupted,
+            &[],
+            &[0; 32],
+            at,
+        )?),
+    }
+    tx.release_lease(session, hold.epoch, at)?;
+    Ok(())
+}
+
 /// Locks the lease, as drivers do before they look at the open turn: in another order two wait for each other, until the
 /// store ends one of them.
 fn first_the_lease(tx: &mut dyn Transaction, session: SessionId) -> Result<(), TurnError> {

@@ -129,16 +129,63 @@ pub fn commit(
     turn_key: &str,
     said: &[Observation],
 ) -> Result<Committed, TurnError> {
+    commit_as(
+        here,
+        ledger,
+        hold,
+        (expected, Standing::Ends),
+        turn_key,
+        said,
+    )
+}
+
+/// Commits what is whole by itself, such as a summary, before the turn that is open: that one stays open behind it.
+///
+/// # Errors
+/// As [`commit`].
+pub(crate) fn commit_before(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    hold: Hold,
+    expected: u64,
+    turn_key: &str,
+    said: &[Observation],
+) -> Result<Committed, TurnError> {
+    commit_as(
+        here,
+        ledger,
+        hold,
+        (expected, Standing::Goes),
+        turn_key,
+        said,
+    )
+}
+
+/// What a commit is to the turn that is open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Its end.
+    Ends,
+    /// Something before it, which goes on.
+    Goes,
+}
+
+fn commit_as(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    hold: Hold,
+    at: (u64, Standing),
+    turn_key: &str,
+    said: &[Observation],
+) -> Result<Committed, TurnError> {
     key("key", turn_key)?;
     let said = check(said)?;
     let content = content(&ledger.key(), &said);
     let mut tries = 0;
     loop {
         let done = attempt(ledger, Durability::Disk, |tx| {
-            fence_or_known(tx, hold, turn_key, &content)?.map_or_else(
-                || seal(here, tx, hold, expected, turn_key, &said, &content),
-                Ok,
-            )
+            fence_or_known(tx, hold, turn_key, &content)?
+                .map_or_else(|| seal(here, tx, hold, at, turn_key, &said, &content), Ok)
         });
         // The key tells whether the write that was cut off is stored, and the locks that it took whether it may
         // still come to be.
@@ -196,15 +243,15 @@ fn seal(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     hold: Hold,
-    expected: u64,
+    (expected, standing): (u64, Standing),
     turn_key: &str,
     said: &[Said<'_>],
     content: &str,
 ) -> Result<Committed, TurnError> {
     let record = writable(tx, hold.session)?;
-    let open = match tx.open_turn(hold.session)? {
-        Some(open) => Some(mine(open, hold, turn_key)?),
-        None => None,
+    let (open, behind) = match tx.open_turn(hold.session)? {
+        Some(open) if standing == Standing::Ends => (Some(mine(open, hold, turn_key)?), None),
+        open => (None, open),
     };
     at_its_end(&record, expected)?;
     let at = here.now();
@@ -224,6 +271,10 @@ fn seal(
     let receipt = into_the_log(tx, &record, turn, turn_key, &rows, content, at)?;
     if open.is_some() {
         tx.drop_turn(hold.session)?;
+    }
+    if let Some(behind) = behind {
+        let base = receipt.last;
+        tx.put_open_turn(&OpenTurn { base, ..behind })?;
     }
     Ok(Committed {
         receipt,

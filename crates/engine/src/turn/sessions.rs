@@ -187,13 +187,13 @@ fn record(
 fn put(
     tx: &mut dyn Transaction,
     record: &SessionRecord,
-    native: &NativeId,
+    name: &NativeId,
     links: &[Link],
     by: &str,
 ) -> Result<(), TurnError> {
     let (session, at) = (record.id, record.created_at);
     tx.create_session(record)?;
-    tx.add_alias(&record.agent, native, session, at)?;
+    tx.add_caller_name(&record.agent, name, session, at)?;
     for link in links {
         let link = link.clone();
         tx.state(at, by, "api", &Statement::LinkAttached { session, link })?;

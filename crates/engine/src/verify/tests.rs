@@ -189,6 +189,7 @@ fn file_versions_are_missing_or_damaged_and_the_session_stays_sound() {
                 object: Some(address.to_string()),
                 bytes: 4,
             }),
+            detail: siglum_ledger::EditDetail::default(),
             lines: Some(Vec::new()),
         };
         write(&mut stage.ledger, Durability::Process, |tx| {
@@ -230,7 +231,7 @@ fn shown() -> (Stage, SessionId, std::path::PathBuf) {
     let session = stage.play(|world, ledger| {
         let new = turn::NewSession {
             agent: agent(),
-            conversation: ConversationId::from_native(&native("driven")),
+            conversation: ConversationId::new("driven").unwrap(),
             cwd: None,
             links: Vec::new(),
             by: "me".to_owned(),

@@ -1,13 +1,14 @@
 //! One SQLite file: a thread that writes, and some that read.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use siglum_ledger::{Durability, Joined, Ledger, LedgerError, SqliteLedger, write};
+use siglum_platform::disk::{self, ROOM_NONE};
 
 use super::Unavailable;
 use super::job::Job;
@@ -25,6 +26,7 @@ const MAINTAIN: Duration = Duration::from_secs(1);
 pub(super) struct File {
     writer: SyncSender<Job>,
     readers: SyncSender<Job>,
+    path: PathBuf,
 }
 
 impl File {
@@ -42,7 +44,23 @@ impl File {
             let (path, jobs) = (path.to_owned(), Arc::clone(&jobs));
             thread::spawn(move || read_all(&path, &jobs));
         }
-        Ok(Self { writer, readers })
+        let path = path.to_owned();
+        Ok(Self {
+            writer,
+            readers,
+            path,
+        })
+    }
+
+    /// Refuses where its disk is full: what the file has reserved before takes a little more, and then no commit does.
+    pub(super) fn has_room(&self) -> Result<(), Unavailable> {
+        match disk::room(&self.path) {
+            Some(room) if room < ROOM_NONE => {
+                let text = format!("the disk of the ledger is full: {room} bytes are left");
+                Err(Unavailable::Refused(text))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn write(&self, job: Job) -> Result<(), Unavailable> {

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use siglum_domain::{LedgerId, Tenant};
 use siglum_engine::Here;
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{Ledger, LedgerError};
+use siglum_ledger::{Durability, Ledger, LedgerError, write};
 use siglum_platform::clock::{self, Ids};
+use tokio::sync::Mutex;
 
 use super::file::File;
 use super::job::Job;
@@ -86,7 +88,13 @@ impl From<&LedgerError> for Unavailable {
 
 /// The threads. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Ledgers(Arc<Threads>);
+pub(crate) struct Ledgers(Arc<Threads>, Arc<Mutex<Option<Tried>>>);
+
+/// When it was last tried to write, and what came of it.
+type Tried = (Instant, Result<(), Unavailable>);
+
+/// How long what a trial brought holds: anybody may ask.
+const TRIED: Duration = Duration::from_secs(1);
 
 enum Threads {
     File(File),
@@ -110,7 +118,7 @@ impl Ledgers {
             #[cfg(feature = "postgres")]
             Store::Server(url) => Threads::Server(Server::open(url, limits)?),
         };
-        Ok(Self(Arc::new(threads)))
+        Ok(Self(Arc::new(threads), Arc::default()))
     }
 
     /// The tenant of a file.
@@ -139,6 +147,37 @@ impl Ledgers {
     /// Whether the store is a file of this machine.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.0.as_ref(), Threads::File(_))
+    }
+
+    /// Tries to write, once a second at most, in the ledger of the first of these tenants that has one.
+    ///
+    /// # Errors
+    /// Why nothing can be committed now.
+    pub(crate) async fn try_write(&self, tenants: &[Tenant]) -> Result<(), Unavailable> {
+        let mut last = self.1.lock().await;
+        if let Some((_, before)) = last.as_ref().filter(|(at, _)| at.elapsed() < TRIED) {
+            return before.clone();
+        }
+        let tried = self.tried(tenants).await;
+        *last = Some((Instant::now(), tried.clone()));
+        tried
+    }
+
+    async fn tried(&self, tenants: &[Tenant]) -> Result<(), Unavailable> {
+        if let Threads::File(file) = self.0.as_ref() {
+            file.has_room()?;
+        }
+        for tenant in tenants {
+            let probed = self.write(tenant, |_, ledger| {
+                write(ledger, Durability::Disk, |tx| tx.write_probe())
+            });
+            match probed.await {
+                // A store of several tenants need not have this one.
+                Err(Unavailable::NoTenant) => {}
+                probed => return probed?.map_err(|error| Unavailable::from(&error)),
+            }
+        }
+        Ok(())
     }
 
     /// Does something that only reads.

@@ -275,6 +275,7 @@ mod tests {
             turn: turn(),
             trace: TraceId::of_turn(turn()),
             keys: None,
+            diverged: false,
             at: Timestamp::from_nanos(0),
         })
     }

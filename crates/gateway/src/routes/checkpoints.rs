@@ -4,12 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use siglum_domain::SessionId;
-use siglum_engine::remote;
+use siglum_domain::link::Link;
 use siglum_engine::turn::TurnError;
+use siglum_engine::{checkpoints, remote};
 use siglum_ledger::read;
 
 use super::path::{OfSession, Path};
 use super::refusable::refusable;
+use super::sessions::wanted_links;
 use super::told;
 use crate::app::App;
 use crate::body::Body;
@@ -17,7 +19,7 @@ use crate::caller::{Caller, Launcher};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::wire::{CheckpointTold, Checkpoints, NewCheckpoint, Recorded};
+use crate::wire::{CheckpointTold, Checkpoints, LabelAsked, NewCheckpoint, Recorded};
 
 /// Rows of a list.
 const PAGE: usize = 50;
@@ -92,26 +94,38 @@ pub(crate) async fn of_session(
 ) -> Result<Json<Checkpoints>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
-    listed(&app, &caller, Some(session), query).await
+    listed(&app, &caller, Some(session), (Vec::new(), None), query).await
 }
 
 /// Lists checkpoints, newest first
 #[utoipa::path(get, path = "/v1/checkpoints", tag = "checkpoints", operation_id = "list_checkpoints",
     security(("launcher" = [])),
-    params(("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500)),
+    params(
+        ("issue_number" = Option<i64>, Query, description = "With this issue", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pr_number" = Option<i64>, Query, description = "With this pull request", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pipeline_id" = Option<String>, Query, description = "Of this pipeline", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("agent_role" = Option<String>, Query, description = "With this role", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("phase" = Option<String>, Query, description = "Of this phase", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("label" = Option<Vec<LabelAsked>>, Query, description = "With this label, `key=value`; may be given several times"),
+        ("repository" = Option<String>, Query, description = "Of the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
+    ),
     responses((status = 200, description = "The checkpoints", body = Checkpoints), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
-    query: Query,
+    mut query: Query,
 ) -> Result<Json<Checkpoints>, Problem> {
-    listed(&app, &caller, None, query).await
+    let links = wanted_links(&mut query)?;
+    let repository = query.text("repository", 4096)?;
+    listed(&app, &caller, None, (links, repository), query).await
 }
 
 async fn listed(
     app: &App,
     caller: &Caller,
     session: Option<SessionId>,
+    (links, repository): (Vec<Link>, Option<String>),
     mut query: Query,
 ) -> Result<Json<Checkpoints>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
@@ -123,7 +137,14 @@ async fn listed(
             {
                 return Ok(None);
             }
-            let found = tx.checkpoints(session, None, limit)?;
+            let repository = match &repository {
+                Some(name) => match tx.repository(name)? {
+                    Some(known) => Some(known.id),
+                    None => return Ok(Some(Vec::new())),
+                },
+                None => None,
+            };
+            let found = checkpoints::listed(tx, session, repository, &links, limit)?;
             told::checkpoints(tx, &found).map(Some)
         })
     });

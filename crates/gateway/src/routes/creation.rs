@@ -116,11 +116,7 @@ impl Wanted {
             (None, Some(_)) => NamedBy::Agent,
             _ => name.by,
         };
-        let links = new.links.as_ref().map(|l| l.checked());
-        let links = links
-            .transpose()
-            .map_err(|problem| problem.within("links"))?
-            .unwrap_or_default();
+        let links = new.links()?;
         let names = new.repositories.iter().flatten();
         if new.repositories.as_ref().map_or(0, Vec::len) > remote::REPOSITORIES_MOST {
             return Err(Problem::invalid("repositories", "at most 32"));
@@ -150,6 +146,7 @@ impl Wanted {
                 agent: new.agent.clone(),
                 conversation: name.named,
                 native: new.native_id.clone(),
+                name: None,
                 mode,
                 cwd: new.cwd.as_deref().map(directory).transpose()?,
                 links,

@@ -29,7 +29,7 @@ pub(crate) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Tells whether the gateway can serve: its store answers, and nobody told it to stop
+/// Tells whether the gateway can serve: its store answers and takes what is written, and nobody told it to stop
 #[utoipa::path(get, path = "/readyz", tag = "health", operation_id = "ready",
     responses((status = 200, description = "It can serve", body = Health), Problems))]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
@@ -42,10 +42,14 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Proble
         .read(&local, |_, ledger| read(ledger, |tx| tx.parked().map(drop)));
     match asked.await {
         // A store of several tenants need not have this one.
-        Ok(Ok(())) | Err(Unavailable::NoTenant) => Ok(Json(Health { status: "ok" })),
-        Ok(Err(error)) => Err(error.into()),
-        Err(error) => Err(error.into()),
+        Ok(Ok(())) | Err(Unavailable::NoTenant) => {}
+        Ok(Err(error)) => return Err(error.into()),
+        Err(error) => return Err(error.into()),
     }
+    let mut tenants = vec![local];
+    tenants.extend(app.remembered().tenants());
+    app.ledgers().try_write(&tenants).await?;
+    Ok(Json(Health { status: "ok" }))
 }
 
 /// Tells what the gateway counts, in Prometheus' text form

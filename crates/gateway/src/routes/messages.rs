@@ -141,10 +141,6 @@ impl Asked {
             _ => None,
         };
         let name = Name::behind(path, headers, "session_id", new.session_id.as_deref())?;
-        let links = new.links.as_ref().map(|links| links.checked());
-        let links = links
-            .transpose()
-            .map_err(|problem| problem.within("links"))?;
         let model = new.parameters.as_ref().and_then(|p| p.model.as_deref());
         let agent = new.agent.clone();
         let ask = Ask {
@@ -155,7 +151,7 @@ impl Asked {
             agent: agent.clone().unwrap_or_else(nobody),
             prompt: prompt(&new.messages, new.inputs.as_ref())?,
             cwd: new.cwd.as_deref().map(directory).transpose()?,
-            links: links.unwrap_or_default(),
+            links: new.links()?,
             model: model.map(model_name).transpose()?,
             resume: match new.resume {
                 Some(true) => Resume::Native,

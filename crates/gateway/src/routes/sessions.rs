@@ -34,7 +34,7 @@ const PAGE_MOST: usize = 500;
         ("phase" = Option<String>, Query, description = "Of this phase", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$"),
         ("label" = Option<Vec<LabelAsked>>, Query, description = "With this label, `key=value`; may be given several times"),
         ("agent" = Option<String>, Query, description = "Of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
-        ("repository" = Option<String>, Query, description = "Whose own repository has this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("repository" = Option<String>, Query, description = "That work in the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("state" = Option<String>, Query, description = "`open` or `all`", pattern = r"^(open|all)$"),
         ("cursor" = Option<String>, Query, description = "Behind this one: what a page gives as `next`", pattern = r"^ses_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),

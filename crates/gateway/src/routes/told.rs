@@ -1,9 +1,10 @@
 //! Answers that several routes give.
 
 use siglum_domain::{RepositoryId, SessionId};
+use siglum_engine::remote;
 use siglum_ledger::{
-    CheckpointRecord, LedgerError, SessionFilter, SessionListing, SessionRecord, Statement,
-    StatementRecord, Summary, Transaction,
+    CheckpointRecord, LedgerError, SessionFilter, SessionListing, SessionRecord, Summary,
+    Transaction,
 };
 
 use crate::wire::{CheckpointTold, LinkTold, PinTold, SessionTold};
@@ -34,15 +35,6 @@ fn listing(tx: &mut dyn Transaction, record: SessionRecord) -> Result<SessionLis
     }))
 }
 
-/// The repositories that a session works in, its own first.
-fn works_in(record: &SessionRecord, statements: &[StatementRecord]) -> Vec<RepositoryId> {
-    let stated = statements.iter().find_map(|s| match &s.statement {
-        Statement::WorksIn { repositories, .. } => Some(repositories.clone()),
-        _ => None,
-    });
-    stated.unwrap_or_else(|| record.repository.into_iter().collect())
-}
-
 /// What a repository is called: by the name that was given, by its directory, or by that and its machine.
 pub(super) fn repository_name(
     tx: &mut dyn Transaction,
@@ -64,7 +56,7 @@ pub(super) fn sessions(
     for listing in listings {
         let statements = tx.statements_of_session(listing.record.id)?;
         let mut repositories = Vec::new();
-        for id in works_in(&listing.record, &statements) {
+        for id in remote::works_in(&listing.record, &statements) {
             repositories.extend(repository_name(tx, id)?);
         }
         told.push(SessionTold::of(listing, &statements, repositories));

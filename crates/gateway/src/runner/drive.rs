@@ -18,7 +18,9 @@ use super::interactions::{Asked, settlement};
 use super::runs::{Control, Place, Slot};
 use super::scribe::Scribe;
 use super::start::{TERM, parent, process_over, prompt_key, release};
-use super::{Ask, Finished, Owned, Permissions, RunError, RunEvent, Running, Status};
+use super::{
+    Ask, Finished, NOT_COMMITTED, Owned, Permissions, RunError, RunEvent, Running, Status,
+};
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -480,11 +482,12 @@ impl Drive {
         let now = clock::now();
         let usage = self.scribe.usage(now);
         let committed = self.commit(&ending, now).await;
-        if let Err(error) = committed {
-            ending = Ending::of(Status::Failed, "not-committed", error.detail());
+        if let Err(error) = &committed {
+            ending = Ending::of(Status::Failed, NOT_COMMITTED, error.detail());
             ending.sound = false;
         }
-        self.note_end(&ending, now).await;
+        let is_whole = committed.is_ok() && self.broken.is_none();
+        self.note_end(&ending, is_whole, now).await;
         // A command that nobody told the end of may run on; it ends with the agent.
         let is_sound = ending.sound && self.scribe.open_calls() == 0 && self.agent.lives();
         let keep = self.keep && is_sound && !*self.app.stopping().borrow();
@@ -557,13 +560,14 @@ impl Drive {
         Ok(())
     }
 
-    async fn note_end(&mut self, ending: &Ending, at: Timestamp) {
+    async fn note_end(&mut self, ending: &Ending, committed: bool, at: Timestamp) {
         let error = ending.error.as_ref();
         let record = RunRecord {
             end: Some(RunEnd {
                 at,
                 status: ending.status.as_str().to_owned(),
                 error: error.map(|error| Redactor::shared().redact(&error.text)),
+                committed,
             }),
             ..self.record.clone()
         };

@@ -75,6 +75,9 @@ pub(crate) enum RunEvent {
     Finished(Finished),
 }
 
+/// What is told of a run of which the store has nothing.
+pub(crate) const NOT_COMMITTED: &str = "not-committed";
+
 /// A run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Started {
@@ -92,6 +95,8 @@ pub(crate) struct Started {
     pub(crate) trace: TraceId,
     /// Both keys, where there are some.
     pub(crate) keys: Option<Keys>,
+    /// Whether the agent's own session had more than is committed, so that it began another one.
+    pub(crate) diverged: bool,
     /// When.
     pub(crate) at: Timestamp,
 }

@@ -9,6 +9,7 @@
 //! an agent and no program.
 mod agent;
 mod ask;
+mod diverged;
 mod drive;
 mod event;
 mod interactions;
@@ -30,7 +31,9 @@ mod words;
 pub(crate) use ask::{
     Ask, IfBusy, Owned, Permissions, Resume, RunLimits, Said, Speaker, Target, Under,
 };
-pub(crate) use event::{Choice, ChoiceKind, Finished, RunError, RunEvent, Started, Status, Usage};
+pub(crate) use event::{
+    Choice, ChoiceKind, Finished, NOT_COMMITTED, RunError, RunEvent, Started, Status, Usage,
+};
 pub(crate) use log::{Events, Next};
 pub(crate) use running::Running;
 pub(crate) use runs::Runs;

@@ -12,6 +12,7 @@ use siglum_domain::{SessionId, TurnId};
 use siglum_engine::run;
 use siglum_ledger::{RunRecord, SessionRecord};
 
+use super::diverged;
 use super::log::Log;
 use super::{Ask, Finished, RunError, RunEvent, Running, Started, Status, Target, Usage};
 use crate::app::App;
@@ -61,6 +62,7 @@ fn running(
         turn,
         trace: parent.unwrap_or_else(|| TraceId::of_turn(turn)),
         keys: run.as_ref().and_then(keys),
+        diverged: entries.iter().any(diverged::is_mark),
         at: run.as_ref().map_or(receipt.at, |run| run.started_at),
     };
     let log = Log::new();

@@ -128,7 +128,7 @@ fn within(settings: &RunSettings, asked: Option<&Path>) -> Result<PathBuf, Probl
 }
 
 /// What the agent is told: one message as it is, several with who said them.
-fn blocks(prompt: &[Said]) -> Result<Vec<String>, Problem> {
+pub(super) fn blocks(prompt: &[Said]) -> Result<Vec<String>, Problem> {
     let is_blank = |said: &Said| said.text.trim().is_empty();
     if prompt.is_empty() || prompt.iter().all(is_blank) {
         return Err(Problem::invalid(

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -99,9 +100,9 @@ impl Drop for Process {
     }
 }
 
-/// The last lines that a process wrote.
+/// The last lines that a process wrote, and whether it will say more.
 #[derive(Debug, Default)]
-pub(super) struct Tail(Mutex<VecDeque<String>>);
+pub(super) struct Tail(Mutex<VecDeque<String>>, AtomicBool);
 
 impl Tail {
     /// Takes a line.
@@ -112,6 +113,16 @@ impl Tail {
         while lines.iter().map(String::len).sum::<usize>() > TAIL_MOST {
             lines.pop_front();
         }
+    }
+
+    /// It closed its output: it says nothing any more.
+    pub(super) fn close(&self) {
+        self.1.store(true, Ordering::Release);
+    }
+
+    /// Whether it closed its output, which is known before the system lets go of its process.
+    pub(super) fn is_closed(&self) -> bool {
+        self.1.load(Ordering::Acquire)
     }
 
     /// A text, and behind it the last of what the process wrote.

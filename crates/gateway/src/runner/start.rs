@@ -7,13 +7,14 @@ use siglum_domain::context::Keys;
 use siglum_domain::observation::Observation;
 use siglum_domain::trace::{SpanId, TraceId, TraceParent};
 use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
-use siglum_engine::run::{self, Found, Wanted, Which};
+use siglum_engine::run::{self, Found, Kept, Wanted, Which};
 use siglum_engine::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
 use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
 
 use super::agent::{Agent, AgentError, Opening};
+use super::diverged;
 use super::drive::Drive;
 use super::log::Log;
 use super::past;
@@ -65,6 +66,8 @@ async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
                 keys,
                 slot,
                 place,
+                native: None,
+                told: None,
             };
             beginning.lease().await
         }
@@ -107,6 +110,10 @@ struct Beginning {
     keys: Option<Keys>,
     slot: Arc<Slot>,
     place: Place,
+    /// The agent's own session that it goes on with.
+    native: Option<NativeId>,
+    /// What the agent is told in the place of the messages alone, since its own session diverged.
+    told: Option<Vec<String>>,
 }
 
 impl Beginning {
@@ -167,6 +174,7 @@ impl Beginning {
             release(&self.app, &self.ask.tenant, hold).await;
             return Ok(past);
         }
+        self.go_on().await?;
         let agent = self.agent().await;
         let agent = match agent {
             Ok(agent) => agent,
@@ -176,6 +184,36 @@ impl Beginning {
             }
         };
         self.open(agent, hold, head).await
+    }
+
+    /// Finds what the agent goes on with: its own session, unless that has more than is committed. Then it begins another
+    /// one, and is told what is committed.
+    async fn go_on(&mut self) -> Result<(), Problem> {
+        if self.ask.resume != Resume::Native && self.ask.if_busy != IfBusy::Steer {
+            return Ok(());
+        }
+        let session = self.session();
+        let kept = self.app.ledgers().read(&self.ask.tenant, move |_, ledger| {
+            run::kept(ledger, session)
+        });
+        match kept.await?? {
+            Kept::Nothing => {}
+            Kept::Committed(native) => self.native = Some(native),
+            Kept::Diverged => {
+                let keys = match (&self.keys, &self.ask.under) {
+                    (Some(keys), _) | (None, Under::Keys(keys)) => Some(keys.clone()),
+                    (None, _) => None,
+                };
+                let before = diverged::committed(&self.app, &self.ask.tenant, keys).await?;
+                self.told = Some(plan::blocks(&[before, self.ask.prompt.clone()].concat())?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the agent is told.
+    fn blocks(&self) -> &[String] {
+        self.told.as_deref().unwrap_or(&self.plan.blocks)
     }
 
     /// Whether the process is used for this run alone.
@@ -193,8 +231,7 @@ impl Beginning {
 
     /// The agent with the native session that the run goes on with.
     async fn agent(&mut self) -> Result<Agent, AgentError> {
-        let goes_on = self.ask.resume == Resume::Native || self.ask.if_busy == IfBusy::Steer;
-        let native = self.found.native.clone().filter(|_| goes_on);
+        let native = self.native.clone();
         let cwd = self.plan.cwd.to_string_lossy().into_owned();
         if let Some(mut warm) = self.slot.warm() {
             let has = native.is_some() && warm.native() == native.as_ref();
@@ -218,7 +255,7 @@ impl Beginning {
             cwd,
             permissions: self.ask.permissions,
             model: self.ask.model.as_deref(),
-            blocks: &self.plan.blocks,
+            blocks: self.blocks(),
         }
     }
 
@@ -316,6 +353,7 @@ impl Beginning {
             turn: turn.id,
             trace: trace(&self.ask, turn.id),
             keys: Some(keys),
+            diverged: self.told.is_some(),
             at: turn.opened_at,
         };
         self.go(agent, hold, head, started).await
@@ -324,6 +362,9 @@ impl Beginning {
     async fn first_words(&self, hold: Hold, head: u64) -> Result<Opened, Problem> {
         let (key, traced) = (self.ask.key.to_string(), self.ask.traced);
         let text = self.plan.blocks.join("\n\n");
+        let mark = format!("{}.diverged", prompt_key(&key));
+        let diverged = self.told.is_some();
+        let diverged = diverged.then(|| Event::other(&mark, diverged::NAME));
         let opened = self
             .app
             .ledgers()
@@ -331,6 +372,7 @@ impl Beginning {
                 let now = here.now();
                 let mut said: Vec<Observation> = Vec::new();
                 said.extend(traced.map(|parent| Event::traced(&key, parent).observed(now)));
+                said.extend(diverged.clone().map(|event| event.observed(now)));
                 said.push(Event::prompt(&prompt_key(&key), &text).observed(now));
                 turn::open(here, ledger, hold, head, &key, &said)
             });
@@ -388,7 +430,7 @@ impl Beginning {
             keep,
             app: self.app,
             ask: self.ask,
-            blocks: self.plan.blocks,
+            blocks: self.told.unwrap_or(self.plan.blocks),
             slot: self.slot,
             place: self.place,
             asked: Vec::new(),
@@ -459,6 +501,7 @@ fn lose(
             at: now,
             status: "failed".to_owned(),
             error: Some(siglum_domain::redact::Redactor::shared().redact("its gateway died")),
+            committed: false,
         });
         run::note(ledger, &RunRecord { end, ..left })?;
     }

@@ -10,6 +10,7 @@ use super::{LinkTold, RepositoryName};
 
 /// A checkpoint that is wanted.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewCheckpoint {
     /// Its id, where the caller made one; the same one twice is one checkpoint.
     #[schema(value_type = Option<String>, pattern = r"^chk_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
@@ -24,6 +25,7 @@ pub(crate) struct NewCheckpoint {
 
 /// A commit that a session claims.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewCommit {
     /// Its repository.
     pub(crate) repository: RepositoryName,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use siglum_domain::evidence::{Committer, Evidence, Verdict};
 use siglum_domain::{Oid, SessionId};
+use siglum_engine::origins::Origin;
 use siglum_engine::why::{Author, SessionCard, Why};
 use utoipa::ToSchema;
 
@@ -96,6 +97,52 @@ pub(crate) struct ClaimTold {
     at: String,
 }
 
+/// A commit that git made another one of.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct CommitOrigin {
+    commit: String,
+    /// What git made of it: the commit asked for, or another of its origins.
+    became: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<String>,
+    /// `session`, `human` or `unknown`.
+    committer: &'static str,
+    /// The session that ran `git commit`, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    /// `certain`, `likely`, `ambiguous` or `unknown`.
+    verdict: &'static str,
+    /// Whether what became of it makes the same change; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_change: Option<bool>,
+}
+
+impl From<&Origin> for CommitOrigin {
+    fn from(origin: &Origin) -> Self {
+        let (committer, session) = kind_of(origin.judgement.committer);
+        Self {
+            commit: origin.commit.to_string(),
+            became: origin.became.to_string(),
+            subject: origin.subject.clone(),
+            checkpoint: origin.checkpoint.map(|c| c.to_string()),
+            committer,
+            session: session.map(|s| s.to_string()),
+            verdict: word(origin.judgement.verdict),
+            same_change: origin.same_change,
+        }
+    }
+}
+
+const fn kind_of(committer: Committer) -> (&'static str, Option<SessionId>) {
+    match committer {
+        Committer::Session { session } => ("session", Some(session)),
+        Committer::Human => ("human", None),
+        Committer::Unknown => ("unknown", None),
+    }
+}
+
 /// What is known of a commit in one repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CommitTold {
@@ -119,6 +166,8 @@ pub(crate) struct CommitTold {
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     rewritten_from: Vec<String>,
+    /// The commits that git made this one of, the nearest first, and those that they were made of.
+    origins: Vec<CommitOrigin>,
     /// All sessions that the answer names, with what is attached to them.
     sessions: Vec<NamedSession>,
 }
@@ -140,11 +189,7 @@ const fn word(verdict: Verdict) -> &'static str {
 
 impl CommitTold {
     pub(crate) fn of(why: &Why, repository: String) -> Self {
-        let (committer, session) = match why.judgement.committer {
-            Committer::Session { session } => ("session", Some(session)),
-            Committer::Human => ("human", None),
-            Committer::Unknown => ("unknown", None),
-        };
+        let (committer, session) = kind_of(why.judgement.committer);
         let subject = Some(why.facts.subject.clone()).filter(|s| !s.is_empty());
         Self {
             commit: why.facts.commit.to_string(),
@@ -173,6 +218,7 @@ impl CommitTold {
             }),
             checkpoint: why.checkpoint.map(|c| c.to_string()),
             rewritten_from: why.rewritten_from.iter().map(Oid::to_string).collect(),
+            origins: why.origins.iter().map(CommitOrigin::from).collect(),
             sessions: why.sessions.values().map(NamedSession::from).collect(),
         }
     }

@@ -4,57 +4,116 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use siglum_domain::link::Link;
+use siglum_domain::link::{FIELDS, Link};
 use siglum_ledger::{Statement, StatementRecord};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 use crate::problem::Problem;
 
-/// What a session works for. A field that is absent or null is not there; no other fields are taken.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Links {
-    /// The issue that asks for the work.
-    #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
-    issue_number: Option<Value>,
-    /// The pull request that carries it.
-    #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
-    pr_number: Option<Value>,
-    /// The pipeline that starts it: 1 to 256 characters, no control characters, no blank at an end.
-    #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?$")]
-    pipeline_id: Option<Value>,
-    /// The role that the agent plays there: 1 to 64 characters, as above.
-    #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$")]
-    agent_role: Option<Value>,
-    /// The phase of the pipeline: 1 to 64 characters, as above.
-    #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$")]
-    phase: Option<Value>,
-    /// Labels: keys of 1 to 64 characters without `=`, values of up to 256.
-    #[schema(schema_with = labels)]
-    labels: Option<BTreeMap<String, Value>>,
+/// A body that has the fields of links, beside fields of its own.
+macro_rules! with_links {
+    ($(#[$of:meta])* $seen:vis struct $name:ident { $($own:tt)* }) => {
+        $(#[$of])*
+        $seen struct $name {
+            $($own)*
+            /// The issue that asks for the work.
+            #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+            issue_number: Option<serde_json::Value>,
+            /// The pull request that carries it.
+            #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+            pr_number: Option<serde_json::Value>,
+            /// The pipeline that starts it: 1 to 256 characters that can be seen, no blank at an end.
+            #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?$")]
+            pipeline_id: Option<serde_json::Value>,
+            /// The role that the agent plays there: 1 to 64 characters, as above.
+            #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$")]
+            agent_role: Option<serde_json::Value>,
+            /// The phase of the pipeline: 1 to 64 characters, as above.
+            #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$")]
+            phase: Option<serde_json::Value>,
+            /// Labels: keys of 1 to 64 characters without `=`, values of up to 256.
+            #[schema(schema_with = crate::wire::links::labels)]
+            labels: Option<std::collections::BTreeMap<String, serde_json::Value>>,
+        }
+
+        impl $name {
+            /// The links of the fields beside its own, checked by the one validator.
+            fn beside(&self) -> Result<Vec<siglum_domain::link::Link>, crate::problem::Problem> {
+                let single = [
+                    ("issue_number", &self.issue_number),
+                    ("pr_number", &self.pr_number),
+                    ("pipeline_id", &self.pipeline_id),
+                    ("agent_role", &self.agent_role),
+                    ("phase", &self.phase),
+                ];
+                crate::wire::links::taken(&single, self.labels.as_ref())
+            }
+        }
+    };
+}
+pub(super) use with_links;
+
+with_links! {
+    /// What a session works for. A field that is absent or null is not there; no other fields are taken.
+    #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+    #[serde(deny_unknown_fields)]
+    pub(crate) struct Links {}
 }
 
 impl Links {
     /// The links, checked by the one validator.
     pub(crate) fn checked(&self) -> Result<Vec<Link>, Problem> {
-        let single = [
-            ("issue_number", &self.issue_number),
-            ("pr_number", &self.pr_number),
-            ("pipeline_id", &self.pipeline_id),
-            ("agent_role", &self.agent_role),
-            ("phase", &self.phase),
-        ];
-        let mut links = Vec::new();
-        for (field, value) in single {
-            if let Some(value) = value {
-                links.push(Link::from_json(field, value)?);
+        self.beside()
+    }
+}
+
+/// The links of some fields, checked by the one validator.
+pub(super) fn taken(
+    single: &[(&str, &Option<Value>)],
+    labels: Option<&BTreeMap<String, Value>>,
+) -> Result<Vec<Link>, Problem> {
+    let mut links = Vec::new();
+    for (field, value) in single {
+        if let Some(value) = value {
+            links.push(Link::from_json(field, value)?);
+        }
+    }
+    for (key, value) in labels.into_iter().flatten() {
+        links.push(label(key, value)?);
+    }
+    Ok(links)
+}
+
+/// The links of a body that has them in `links`, beside that, or in both places: then both say the same.
+pub(super) fn of_both(inside: Option<&Links>, beside: Vec<Link>) -> Result<Vec<Link>, Problem> {
+    let inside = inside.map(Links::checked).transpose();
+    let inside = inside.map_err(|problem| problem.within("links"))?;
+    let mut links = inside.unwrap_or_default();
+    for link in beside {
+        match links.iter().find(|known| is_for_the_same(known, &link)) {
+            Some(known) if *known == link => {}
+            Some(_) => {
+                let rule = "is in `links`, too, with another value; give it once";
+                return Err(Problem::invalid(link.field(), rule));
             }
+            None => links.push(link),
         }
-        for (key, value) in self.labels.iter().flatten() {
-            links.push(label(key, value)?);
-        }
-        Ok(links)
+    }
+    links.sort_by_key(place);
+    Ok(links)
+}
+
+/// Where a link is listed.
+fn place(link: &Link) -> Option<usize> {
+    FIELDS.iter().position(|field| *field == link.field())
+}
+
+/// Whether a request can have one of both only.
+fn is_for_the_same(one: &Link, other: &Link) -> bool {
+    match (one, other) {
+        (Link::Label { key: one, .. }, Link::Label { key: other, .. }) => one == other,
+        _ => one.field() == other.field(),
     }
 }
 
@@ -70,7 +129,7 @@ fn label(key: &str, value: &Value) -> Result<Link, Problem> {
 }
 
 /// Labels in the document: it says what a key and a value may be.
-fn labels() -> Object {
+pub(super) fn labels() -> Object {
     let text = |rule: &str| {
         ObjectBuilder::new()
             .schema_type(Type::String)
@@ -104,17 +163,28 @@ pub(crate) struct LabelAsked(String);
 pub(crate) struct LinkTold {
     /// The field.
     field: String,
-    /// Its value as text; of a label `key=value`.
-    value: String,
+    /// Its value: a number, or text; of a label `key=value`.
+    #[schema(schema_with = value)]
+    value: Value,
 }
 
 impl From<&Link> for LinkTold {
     fn from(link: &Link) -> Self {
         Self {
             field: link.field().to_owned(),
-            value: link.value(),
+            value: link.to_json(),
         }
     }
+}
+
+/// The value of a link in the document.
+fn value() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Integer, Type::String]))
+        .description(Some(
+            "Its value: a number, or text; of a label `key=value`.",
+        ))
+        .build()
 }
 
 /// A link was attached or detached.
@@ -122,8 +192,9 @@ impl From<&Link> for LinkTold {
 pub(crate) struct LinkEvent {
     /// The field.
     field: String,
-    /// Its value as text.
-    value: String,
+    /// Its value: a number, or text.
+    #[schema(schema_with = value)]
+    value: Value,
     /// `attached` or `detached`.
     change: &'static str,
     /// When.
@@ -154,7 +225,7 @@ impl LinksTold {
             };
             Some(LinkEvent {
                 field: link.field().to_owned(),
-                value: link.value(),
+                value: link.to_json(),
                 change,
                 at: s.at.to_string(),
                 by: s.by.clone(),
@@ -171,8 +242,6 @@ impl LinksTold {
 
 #[cfg(test)]
 mod tests {
-    use siglum_domain::link::FIELDS;
-
     use super::*;
 
     /// A field that is forgotten here could not be sent.

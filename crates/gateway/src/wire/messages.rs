@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use siglum_domain::AgentName;
+use siglum_domain::link::Link;
 use utoipa::ToSchema;
 
 use super::Links;
+use super::links::{of_both, with_links};
 use super::numbers::count_if_any;
+use crate::problem::Problem;
 use crate::runner::{IfBusy, Permissions};
 
 /// Who says a message.
@@ -22,7 +25,7 @@ pub(crate) enum RoleTold {
 }
 
 /// One message, in one of two forms: `content` is its text, or `parts` are those of a UI message of the AI SDK. One of the
-/// two is there. Fields that are not known are left out of account.
+/// two is there. Other fields, which pages of the AI SDK send, are left out of account.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub(crate) struct MessageSaid {
     /// Who says it.
@@ -85,6 +88,7 @@ impl From<PermissionsTold> for Permissions {
 
 /// When the run is ended, come what may. Limits of the operator hold where these are wider.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct LimitsTold {
     /// So long after it began, in milliseconds.
     #[serde(default, deserialize_with = "count_if_any")]
@@ -106,15 +110,18 @@ pub(crate) struct LimitsTold {
 
 /// How the agent works.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Parameters {
     /// The model, where it is not the agent's own choice.
     #[schema(pattern = r"^[!-~]{1,200}$")]
     pub(crate) model: Option<String>,
 }
 
-/// Messages for an agent. Fields that are not known are left out of account; none of them chooses a program, its arguments
-/// or its environment.
+with_links! {
+/// Messages for an agent. No field chooses a program, its arguments or its environment. What the work is for is in
+/// `links`, or beside the other fields.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewMessages {
     /// What the outside world calls the conversation. It names the session, and loads nothing: the agent is told what
     /// `messages` say, and knows nothing else of the conversation unless `resume` asks for it. Blank is absent; then the
@@ -155,10 +162,28 @@ pub(crate) struct NewMessages {
     /// same.
     #[schema(pattern = r"^[A-Za-z0-9._:-]{1,200}$")]
     pub(crate) key: Option<String>,
+    /// What the AI SDK calls its chat. Left out of account, as `trigger` and `messageId`.
+    #[serde(rename = "id")]
+    pub(crate) _id: Option<String>,
+    /// Why the AI SDK asks.
+    #[serde(rename = "trigger")]
+    pub(crate) _trigger: Option<String>,
+    /// The message that the AI SDK wants again.
+    #[serde(rename = "messageId")]
+    pub(crate) _message_id: Option<String>,
+}
+}
+
+impl NewMessages {
+    /// What the work is for, checked by the one validator.
+    pub(crate) fn links(&self) -> Result<Vec<Link>, Problem> {
+        of_both(self.links.as_ref(), self.beside()?)
+    }
 }
 
 /// An answer to an interaction: one of its options, or whether it is allowed.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewAnswer {
     /// The id of an option.
     #[schema(min_length = 1, max_length = 512)]

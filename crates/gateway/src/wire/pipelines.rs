@@ -10,6 +10,7 @@ use crate::problem::Problem;
 
 /// Something that happened in a pipeline. Which fields it has depends on its kind; a field of another kind is refused.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct PipelineEvent {
     /// `planned`, `phase_started`, `phase_ended`, `contract`, `review`, `check` or `ended`.
     pub(crate) kind: String,
@@ -27,6 +28,8 @@ pub(crate) struct PipelineEvent {
     pub(crate) role: Option<String>,
     /// The name of a contract or a check.
     pub(crate) name: Option<String>,
+    /// The name of the contract that a review validates the work against.
+    pub(crate) contract: Option<String>,
     /// The version of a contract.
     pub(crate) version: Option<String>,
     /// Where to read more of a check, without a user or a password in it.
@@ -53,6 +56,7 @@ impl From<PipelineEvent> for NewEvent {
             result: event.result,
             role: event.role,
             name: event.name,
+            contract: event.contract,
             version: event.version,
             url: event.url,
             commit: event.commit,
@@ -65,6 +69,7 @@ impl From<PipelineEvent> for NewEvent {
 
 /// What happened in a pipeline: all of it is recorded, or nothing.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct PipelineEvents {
     #[schema(min_items = 1, max_items = 100)]
     pub(crate) events: Vec<PipelineEvent>,

@@ -31,6 +31,9 @@ pub(crate) struct RunIds {
     /// What state the run sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     context_key: Option<String>,
+    /// The agent's own session had more than is committed. It began another one, and was told what is committed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    diverged: bool,
     #[schema(format = DateTime)]
     started_at: String,
 }
@@ -47,6 +50,7 @@ impl From<&Started> for RunIds {
             trace_id: started.trace.to_string(),
             route_key: keys.map(|keys| keys.route.to_string()),
             context_key: keys.map(|keys| keys.context.to_string()),
+            diverged: started.diverged,
             started_at: started.at.to_string(),
         }
     }

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::grammar::present;
+use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
 use siglum_ledger::{LaunchEnd, Mode, SessionListing, SessionOrigin, Statement, StatementRecord};
 use utoipa::ToSchema;
 
+use super::links::{of_both, with_links};
 use super::{LinkTold, Links};
 use crate::problem::Problem;
 
@@ -39,8 +41,10 @@ impl From<Mode> for ModeTold {
     }
 }
 
-/// A session that is wanted. Fields that are not known are left out of account.
+with_links! {
+/// A session that is wanted. What it works for is in `links`, or beside the other fields.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewSession {
     /// Its id, where the caller made one: a UUID of version 7. The same one twice is one session.
     #[schema(value_type = Option<String>, pattern = r"^ses_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
@@ -73,6 +77,14 @@ pub(crate) struct NewSession {
     /// How long its token holds, in seconds: a day where nothing is said.
     #[schema(minimum = 60, maximum = 2_592_000)]
     pub(crate) token_seconds: Option<u32>,
+}
+}
+
+impl NewSession {
+    /// What it works for, checked by the one validator.
+    pub(crate) fn links(&self) -> Result<Vec<Link>, Problem> {
+        of_both(self.links.as_ref(), self.beside()?)
+    }
 }
 
 /// The name of a repository, such as `github.com/owner/name`: no path, and no room for credentials.
@@ -162,11 +174,12 @@ pub(crate) struct Created {
 }
 
 /// How the work of a session ended.
+// Arms without fields have braces: without them serde takes any field there.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
+#[serde(tag = "outcome", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum NewEnd {
     /// It came to its end.
-    Completed,
+    Completed {},
     /// It failed.
     Failed {
         /// The exit code.
@@ -186,13 +199,13 @@ pub(crate) enum NewEnd {
         code: i32,
     },
     /// Whoever launched it died, or does not know.
-    Lost,
+    Lost {},
 }
 
 impl NewEnd {
     pub(crate) fn checked(&self) -> Result<LaunchEnd, Problem> {
         Ok(match *self {
-            Self::Completed => LaunchEnd::Completed,
+            Self::Completed {} => LaunchEnd::Completed,
             Self::Failed { code } => LaunchEnd::Failed { code },
             Self::Signalled { signal } if (1..=64).contains(&signal) => {
                 LaunchEnd::Signalled { signal }
@@ -201,7 +214,7 @@ impl NewEnd {
                 return Err(Problem::invalid("signal", "a number from 1 to 64"));
             }
             Self::NotStarted { code } => LaunchEnd::NotStarted { code },
-            Self::Lost => LaunchEnd::Lost,
+            Self::Lost {} => LaunchEnd::Lost,
         })
     }
 }

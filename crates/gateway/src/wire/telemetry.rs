@@ -112,6 +112,7 @@ pub(crate) struct UnassignedPage {
 
 /// A trace that belongs to a session.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct TraceAsked {
     /// The trace.
     #[schema(pattern = r"^(?=.*[1-9a-f])[0-9a-f]{32}$")]

@@ -46,6 +46,7 @@ pub(crate) enum OutcomeTold {
 
 /// What a message cost.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Usage {
     #[serde(default, deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
@@ -85,7 +86,7 @@ impl From<Usage> for Tokens {
 /// One thing that happened in a turn. Its key names it in the session for good: the same one twice is there once, and one
 /// that says something else is refused. Texts are redacted before they are stored.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum EventSaid {
     /// Somebody prompted.
     Prompt {
@@ -283,6 +284,7 @@ pub(crate) fn observed(said: &[EventSaid], now: Timestamp) -> Result<Vec<Observa
 
 /// Somebody wants to drive a session.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewLease {
     /// Who, for people: a host, a program.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
@@ -297,6 +299,7 @@ pub(crate) struct NewLease {
 
 /// The lease of whoever renews it.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Renewal {
     /// The epoch of the lease.
     #[serde(deserialize_with = "count")]
@@ -309,6 +312,7 @@ pub(crate) struct Renewal {
 
 /// The lease of whoever gives it back, or aborts what is open.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Held {
     /// The epoch of the lease.
     #[serde(deserialize_with = "count")]
@@ -351,6 +355,7 @@ impl From<&Leased> for LeaseTold {
 
 /// What is said in a turn, under a lease.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Said {
     /// The epoch of the lease.
     #[serde(deserialize_with = "count")]

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::block::{Found, block, calls, find};
-use super::plan::{Hook, Slot, slots};
-use super::script;
+use super::block::{Company, Found, block, calls, find};
+use super::plan::{Hook, SCRIPT_LIMIT, Slot, slots};
+use super::{CHAINED, HOOKS, script};
+use crate::place::Repo;
+use crate::{bounded, config};
 
 /// How one hook stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,50 @@ pub fn inspect(hooks_dir: &Path, shim: &Path) -> Vec<HookState> {
             state: condition(slot, shim),
         })
         .collect()
+}
+
+/// The hooks that git runs in this repository without Siglum's block in them, where that can be told
+/// without asking git: another directory of hooks in the repository's own settings, or some hooks
+/// replaced beside others that are ours. Reads the settings and the hooks, nothing else.
+#[must_use]
+pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
+    let settings = bounded::read_text(&repo.common_dir().join("config"), SCRIPT_LIMIT);
+    let settings = settings.unwrap_or_default();
+    let elsewhere = config::value(&settings, "core", "hookspath");
+    let dir = match &elsewhere {
+        // Only git knows the homes of users.
+        Some(path) if path.starts_with('~') || path.starts_with('%') => return Vec::new(),
+        Some(path) => repo.worktree().join(path),
+        None => repo.common_dir().join("hooks"),
+    };
+    let lacking = |name: &&str| {
+        let content = bounded::read(&dir.join(name), SCRIPT_LIMIT).unwrap_or_default();
+        find(&content) == Found::None
+    };
+    let lacking: Vec<_> = HOOKS.into_iter().filter(lacking).collect();
+    // A directory for all repositories, in the user's settings, holds the blocks instead.
+    if elsewhere.is_none() && lacking.len() == HOOKS.len() {
+        return Vec::new();
+    }
+    lacking
+}
+
+/// Whether nobody but Siglum runs in a hook: its script is ours and nothing else, or there is none.
+#[must_use]
+pub fn is_own_alone(hook: &Path) -> bool {
+    let chained = hook.with_file_name(format!(
+        "{}{CHAINED}",
+        hook.file_name().unwrap_or_default().to_string_lossy()
+    ));
+    if chained.symlink_metadata().is_ok() {
+        return false;
+    }
+    match hook.symlink_metadata() {
+        Err(_) => true,
+        Ok(meta) if meta.is_file() => bounded::read(hook, SCRIPT_LIMIT)
+            .is_some_and(|content| script::company(&content, false) == Company::Alone),
+        Ok(_) => false,
+    }
 }
 
 fn condition(slot: &Slot, shim: &Path) -> HookCondition {

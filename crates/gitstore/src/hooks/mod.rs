@@ -16,7 +16,7 @@ mod script;
 
 pub use block::BLOCK_VERSION;
 pub use diff::unified;
-pub use inspect::{HookCondition, HookState, inspect};
+pub use inspect::{HookCondition, HookState, inspect, is_own_alone, taken_over};
 pub use plan::{FileChange, Plan, plan_install, plan_remove};
 
 /// The hooks that Siglum has a block in.

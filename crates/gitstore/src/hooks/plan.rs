@@ -11,7 +11,7 @@ use crate::bounded;
 use crate::error::GitError;
 
 /// No hook that is a script is larger; what is larger is moved aside unread.
-const SCRIPT_LIMIT: u64 = 1 << 20;
+pub(super) const SCRIPT_LIMIT: u64 = 1 << 20;
 const NEW_MODE: u32 = 0o755;
 const EXECUTABLE: u32 = 0o111;
 

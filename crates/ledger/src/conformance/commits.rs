@@ -316,6 +316,7 @@ fn file(path: &str, spans: &[(u32, u32, Origin)]) -> FileAuthors {
         first: *first,
         last: *last,
         origin: *origin,
+        bridged: matches!(origin, Origin::Session(_)),
     };
     FileAuthors {
         path: path.to_owned(),

@@ -3,6 +3,7 @@
 use super::check::{Check, Desk, Outcome, Shelf, same};
 use super::sample::*;
 use crate::record::*;
+use siglum_domain::observation::{CallWrite, DiskState};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
@@ -121,12 +122,36 @@ fn moves(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
+/// All that can surround an edit.
+fn detail() -> EditDetail {
+    let file = siglum_domain::observation::FileIdentity {
+        device: 1,
+        inode: u64::MAX >> 1,
+        born: at(1),
+    };
+    EditDetail {
+        before: DiskState {
+            file: Some(file),
+            head_log: None,
+        },
+        after: DiskState {
+            file: None,
+            head_log: Some(7),
+        },
+        write: Some(CallWrite {
+            base: None,
+            written: Some(version(6)),
+        }),
+    }
+}
+
 fn edit_whole(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     let full = EditRecord {
         began: at(0),
         lines: Some(vec![0, u64::MAX, 1 << 63]),
+        detail: detail(),
         ..edit("full", "a/ü b.rs", 1)
     };
     let bare = EditRecord {

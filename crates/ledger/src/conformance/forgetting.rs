@@ -1,7 +1,7 @@
 //! What is erased is gone for good, and its receipts still verify.
 
 use siglum_domain::intake::Decline;
-use siglum_domain::observation::{Fact, Observation, Side, Source};
+use siglum_domain::observation::{CallWrite, DiskState, Fact, Observation, Side, Source};
 use siglum_domain::receipt::{GENESIS, seal, verifies};
 
 use super::check::{Check, Desk, Outcome, Shelf, Wrong, holds, same};
@@ -36,6 +36,9 @@ fn seen(event: &str, side: Side, version: u8) -> Observation {
             path: "a".to_owned(),
             side,
             version: Some(self::version(version)),
+            disk: DiskState::default(),
+            write: None,
+            place: None,
         },
     }
 }
@@ -333,6 +336,13 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
         tx.put_edit(&EditRecord {
             session: session_id(2),
             before: None,
+            detail: EditDetail {
+                write: Some(CallWrite {
+                    base: Some(version(6)),
+                    written: Some(version(7)),
+                }),
+                ..EditDetail::default()
+            },
             ..edit("t", "a", 3)
         })
     })?;
@@ -346,7 +356,7 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
     let others = later.read(|tx| tx.objects_of_others(session_id(1)))?;
     same!(
         others,
-        ["object-2", "object-4", "object-5"],
+        ["object-2", "object-4", "object-5", "object-6", "object-7"],
         "versions of the others"
     );
     desk.write(|tx| tx.forget_session(session_id(1), at(9)))?;
@@ -367,9 +377,22 @@ fn dropped(shelf: &dyn Shelf) -> Outcome {
         event: "t2".to_owned(),
         ..whole.clone()
     };
+    let written = EditRecord {
+        event: "t3".to_owned(),
+        after: None,
+        detail: EditDetail {
+            write: Some(CallWrite {
+                base: None,
+                written: Some(version(3)),
+            }),
+            ..EditDetail::default()
+        },
+        ..whole.clone()
+    };
     desk.write(|tx| {
         tx.put_edit(&whole)?;
         tx.put_edit(&other)?;
+        tx.put_edit(&written)?;
         tx.drop_object("object-2")?;
         tx.drop_object("object-3")
     })?;
@@ -384,6 +407,7 @@ fn dropped(shelf: &dyn Shelf) -> Outcome {
             "a version that stays"
         );
         same!(object(&edit.after), None, "a version that went");
+        same!(edit.detail.objects().count(), 0, "what the tool wrote");
         same!(edit.lines, Some(Vec::new()), "hashes of lines that went");
     }
     Ok(())

@@ -190,6 +190,7 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
         at: at(2),
         before: before.map(version),
         after: Some(version(after)),
+        detail: EditDetail::default(),
         lines: None,
     };
     desk.write(|tx| {

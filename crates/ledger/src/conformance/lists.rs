@@ -14,6 +14,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("a listing counts the commits of its session", counted),
     Check::new("sessions are paged in the order of their ids", paged),
     Check::new("a session is listed that has all links", all_links),
+    Check::new(
+        "a session is listed in each repository that it works in",
+        works_there,
+    ),
     Check::new("a tail finds the sessions that end in it", tails),
 ];
 
@@ -165,6 +169,45 @@ fn all_links(shelf: &dyn Shelf) -> Outcome {
     let found = desk.read(|tx| tx.sessions(&filter))?;
     let found: Vec<_> = found.iter().map(|l| l.record.id).collect();
     same!(found, [session_id(1)], "sessions with both links");
+    Ok(())
+}
+
+fn works_there(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let [edited, moved_to, stated, committed] = [11, 12, 13, 14].map(repository_id);
+    let judged = |n| CommitRecord {
+        repository: committed,
+        judgement: judgement(by_session(n), Verdict::Likely),
+        ..commit(1)
+    };
+    desk.write(|tx| {
+        for n in 11..15 {
+            tx.note_place(&place(n), repository_id(n), at(0))?;
+        }
+        tx.put_edit(&EditRecord {
+            repository: edited,
+            ..edit("e", "file", 1)
+        })?;
+        tx.touch(session_id(1), at(2), Some((moved_to, "/there")), None)?;
+        let works = Statement::WorksIn {
+            session: session_id(1),
+            repositories: vec![stated],
+        };
+        tx.state(at(1), "Ann", "api", &works)?;
+        tx.put_commit(&judged(2))?;
+        // Judged again: it was another session.
+        tx.put_commit(&judged(1))
+    })?;
+    for repository in [edited, moved_to, stated, committed] {
+        let filter = SessionFilter {
+            repository: Some(repository),
+            ..SessionFilter::default()
+        };
+        let found = desk.read(|tx| tx.sessions(&filter))?;
+        let found: Vec<_> = found.iter().map(|l| l.record.id).collect();
+        same!(found, [session_id(1)], format!("sessions of {repository}"));
+    }
     Ok(())
 }
 

@@ -39,6 +39,7 @@ fn ended(n: u128, session: u128) -> RunRecord {
             at: at(90),
             status: "failed".to_owned(),
             error: Some(Redacted::from_stored("it broke ä".to_owned())),
+            committed: n.is_multiple_of(2),
         }),
         ..run(n, session)
     }

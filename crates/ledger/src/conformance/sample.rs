@@ -81,7 +81,7 @@ pub(super) fn session(n: u128, home: LedgerId) -> SessionRecord {
     SessionRecord::new(
         session_id(n),
         agent("claude-code"),
-        ConversationId::from_native(&native(&format!("native-{n}"))),
+        ConversationId::new(format!("native-{n}")).expect("it keeps to the grammar"),
         home,
         Mode::Observed,
         SessionOrigin::Live,
@@ -133,6 +133,8 @@ pub(super) fn scene(n: u128, pid: u32) -> Scene {
         name: "git".to_owned(),
         executable: Some("git".to_owned()),
         script: None,
+        title: None,
+        holdings: siglum_domain::process::Holdings::default(),
         group: -1,
         terminal: Some(Terminal {
             device: 7,
@@ -150,9 +152,11 @@ pub(super) fn scene(n: u128, pid: u32) -> Scene {
         },
         variables: vec![variable()],
         claim: None,
+        launches: Vec::new(),
         agents: vec![(0, agent("codex"))],
         message: "message".to_owned(),
         named: Some(checkpoint_id(77)),
+        draft: Some("0a1b2c".to_owned()),
     }
 }
 
@@ -233,6 +237,7 @@ pub(super) fn judgement(committer: Committer, verdict: Verdict) -> Judgement {
         rules: RULES,
         committer,
         verdict,
+        rule: "ancestry".into(),
         evidence: vec![Evidence {
             session: Some(session_id(2)),
             basis: Basis::Observed,
@@ -304,6 +309,7 @@ pub(super) fn edit(event: &str, path: &str, seconds: i64) -> EditRecord {
         at: at(seconds),
         before: Some(version(1)),
         after: Some(version(2)),
+        detail: EditDetail::default(),
         lines: None,
     }
 }

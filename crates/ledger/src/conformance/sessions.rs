@@ -11,6 +11,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("a session is created once", created_once),
     Check::new("an alias stays with its first session", aliases),
     Check::new("aliases belong to one agent", alias_of_agent),
+    Check::new(
+        "what a caller calls a session is no native id",
+        caller_names,
+    ),
     Check::new("touching widens the time and fills what is empty", touched),
     Check::new("a launched session is told its agent later", named_agent),
     Check::new(
@@ -92,6 +96,49 @@ fn aliases(shelf: &dyn Shelf) -> Outcome {
         desk.read(|tx| Ok((tx.aliases(session_id(1))?, tx.aliases(session_id(2))?)))?;
     same!(first, [one, two], "aliases, oldest first");
     same!(second, [], "aliases of the session that came too late");
+    Ok(())
+}
+
+fn caller_names(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let (name, given, own) = (agent("codex"), native("given"), native("own"));
+    let other = native("other");
+    desk.write(|tx| {
+        tx.add_caller_name(&name, &given, session_id(1), at(1))?;
+        tx.add_caller_name(&name, &other, session_id(2), at(1))?;
+        tx.add_caller_name(&name, &given, session_id(2), at(2))?;
+        tx.add_alias(&name, &own, session_id(1), at(3))
+    })?;
+    let owner = desk.read(|tx| tx.session_by_alias(&name, &given))?;
+    same!(owner, Some(session_id(1)), "the session of the name");
+    let owner = desk.read(|tx| tx.session_by_alias(&name, &other))?;
+    same!(owner, Some(session_id(2)), "the session of another name");
+    let found = desk.read(|tx| tx.sessions_by_native(&given))?;
+    same!(found, [(name.clone(), session_id(1))], "sessions by name");
+    let natives = desk.read(|tx| tx.aliases(session_id(1)))?;
+    same!(
+        natives,
+        std::slice::from_ref(&own),
+        "native ids of a named session"
+    );
+    desk.write(|tx| {
+        tx.add_alias(&name, &given, session_id(2), at(4))?;
+        tx.add_caller_name(&name, &own, session_id(1), at(4))
+    })?;
+    let natives = desk.read(|tx| Ok((tx.aliases(session_id(1))?, tx.aliases(session_id(2))?)))?;
+    same!(
+        natives,
+        (vec![own.clone()], vec![]),
+        "natives, called otherwise"
+    );
+    desk.write(|tx| tx.add_alias(&name, &given, session_id(1), at(5)))?;
+    let natives = desk.read(|tx| tx.aliases(session_id(1)))?;
+    same!(
+        natives,
+        [own, given],
+        "native ids, once the agent says so, too"
+    );
     Ok(())
 }
 

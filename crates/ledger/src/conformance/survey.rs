@@ -25,6 +25,7 @@ fn sessions(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
     let one = session_id(1);
     tx.set_swept(repository_id(1), &place(1).worktree, &oid(1))?;
     tx.add_alias(&agent("claude-code"), &native("native-1"), one, at(1))?;
+    tx.add_caller_name(&agent("claude-code"), &native("named-1"), one, at(1))?;
     tx.set_ended(one, Some(at(50)))?;
     tx.set_unseen(session_id(3))?;
     tx.set_parent(session_id(2), one, Relation::Fork)?;
@@ -107,6 +108,7 @@ fn commits(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
         first: 1,
         last: 2,
         origin: siglum_domain::provenance::Origin::Session(session_id(1)),
+        bridged: false,
     };
     let file = FileAuthors {
         path: "a".to_owned(),
@@ -154,6 +156,7 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         repositories();
         session(one);
         session_by_alias(&claude, &native("native-1"));
+        session_by_alias(&claude, &native("named-1"));
         sessions_by_native(&native("native-1"));
         sessions_by_tail(&one.short());
         sessions(&SessionFilter::default());

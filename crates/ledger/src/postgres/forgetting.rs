@@ -10,6 +10,7 @@ use super::queue::segment_row;
 use super::tx::Tx;
 use crate::record::*;
 use crate::row::{from_json, pack, unpack};
+use crate::stored::fact_objects;
 use crate::stored::pack_lines;
 use crate::{Forgetting, LedgerError};
 
@@ -29,15 +30,17 @@ impl Tx<'_> {
             "SELECT payload FROM observations WHERE tenant = $1 AND kind = 'file_seen' AND payload IS NOT NULL AND session {which} $2"
         );
         self.each(&seen, &[&Col(session)], |row| {
-            let fact = from_json("fact", &unpack(raw(row, 0)?)?)?;
-            if let Fact::FileSeen { version, .. } = fact {
-                found.extend(version.and_then(|version| version.object));
-            }
+            let fact: Fact = from_json("fact", &unpack(raw(row, 0)?)?)?;
+            found.extend(fact_objects(&fact).map(str::to_owned));
             Ok(())
         })?;
         let folded = format!(
             "SELECT before_object FROM edits WHERE tenant = $1 AND before_object IS NOT NULL AND session {which} $2 \
-             UNION SELECT after_object FROM edits WHERE tenant = $1 AND after_object IS NOT NULL AND session {which} $2"
+             UNION SELECT after_object FROM edits WHERE tenant = $1 AND after_object IS NOT NULL AND session {which} $2 \
+             UNION SELECT detail::json #>> '{{write,base,object}}' FROM edits WHERE tenant = $1 \
+             AND detail::json #>> '{{write,base,object}}' IS NOT NULL AND session {which} $2 \
+             UNION SELECT detail::json #>> '{{write,written,object}}' FROM edits WHERE tenant = $1 \
+             AND detail::json #>> '{{write,written,object}}' IS NOT NULL AND session {which} $2"
         );
         self.each(&folded, &[&Col(session)], |row| {
             found.insert(raw(row, 0)?);
@@ -77,7 +80,7 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
             "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
             "DELETE FROM usages WHERE tenant = $1 AND session = $2",
-            "UPDATE edits SET before_object = NULL, after_object = NULL WHERE tenant = $1 AND session = $2",
+            "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE runs SET error = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE interactions SET title = '', options = '[]' WHERE tenant = $1 AND session = $2",
@@ -153,8 +156,9 @@ impl Forgetting for Tx<'_> {
 
     fn drop_object(&mut self, address: &str) -> Result<()> {
         let sql = "UPDATE edits SET lines = '', \
-             before_object = nullif(before_object, $2), after_object = nullif(after_object, $2) \
-             WHERE tenant = $1 AND (before_object = $2 OR after_object = $2)";
+             before_object = nullif(before_object, $2), after_object = nullif(after_object, $2), \
+             detail = CASE WHEN strpos(detail, $2) > 0 THEN NULL ELSE detail END \
+             WHERE tenant = $1 AND (before_object = $2 OR after_object = $2 OR strpos(detail, $2) > 0)";
         self.run(sql, &[&address])?;
         Ok(())
     }

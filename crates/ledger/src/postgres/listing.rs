@@ -153,7 +153,11 @@ impl Tx<'_> {
             values: Vec::new(),
         };
         of.add_if("s.id = ?", id.as_ref().map(|v| v as _));
-        of.add_if("s.repository = ?", repository.as_ref().map(|v| v as _));
+        if let Some(repository) = &repository {
+            let works_there = "s.id IN (SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ? \
+                 UNION ALL SELECT c.session FROM commits c WHERE c.tenant = $1 AND c.repository = ? AND c.session IS NOT NULL)";
+            of.add(works_there, &[repository, repository]);
+        }
         of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));
         of.add_if("s.last_at >= ?", since.as_ref().map(|v| v as _));
         of.add_if("s.created_at < ?", until.as_ref().map(|v| v as _));

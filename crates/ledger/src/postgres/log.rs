@@ -10,8 +10,8 @@ use super::columns::{Col, count, get, int, limit, opt, raw};
 use super::listing::{SESSION, readable_session};
 use super::tx::{Tx, Value};
 use crate::record::*;
-use crate::row::{LogRow, from_word, header, word};
-use crate::stored::{EntryRow, hash_bytes, hashes};
+use crate::row::{LogRow, from_word, header, json, word};
+use crate::stored::{EntryRow, edit_detail, hash_bytes, hashes};
 use crate::{Appended, LedgerError, Log, NewEntry};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -36,7 +36,7 @@ pub(super) fn entry_row(row: &Row) -> Result<EntryRow> {
 }
 
 const EDIT: &str = "session, event, turn, repository, worktree, path, began, at, \
-     before, before_object, before_bytes, after, after_object, after_bytes, lines";
+     before, before_object, before_bytes, after, after_object, after_bytes, lines, detail";
 
 fn edit_row(row: &Row) -> Result<EditRecord> {
     let version = |blob: usize| -> Result<Option<FileVersion>> {
@@ -61,6 +61,7 @@ fn edit_row(row: &Row) -> Result<EditRecord> {
         before: version(8)?,
         after: version(11)?,
         lines: raw::<Option<&[u8]>>(row, 14)?.map(hashes),
+        detail: edit_detail(raw::<Option<&str>>(row, 15)?),
     })
 }
 
@@ -281,11 +282,11 @@ impl Log for Tx<'_> {
 
     fn put_edit(&mut self, e: &EditRecord) -> Result<()> {
         let sql = format!(
-            "INSERT INTO edits (tenant, {EDIT}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
+            "INSERT INTO edits (tenant, {EDIT}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
              ON CONFLICT (tenant, session, event, path) DO UPDATE SET turn = excluded.turn, repository = excluded.repository, \
              worktree = excluded.worktree, began = excluded.began, at = excluded.at, before = excluded.before, \
              before_object = excluded.before_object, before_bytes = excluded.before_bytes, after = excluded.after, \
-             after_object = excluded.after_object, after_bytes = excluded.after_bytes, lines = excluded.lines"
+             after_object = excluded.after_object, after_bytes = excluded.after_bytes, lines = excluded.lines, detail = excluded.detail"
         );
         let blob = |v: &Option<FileVersion>| v.as_ref().map(|v| v.blob.to_string());
         let object = |v: &Option<FileVersion>| v.as_ref().and_then(|v| v.object.clone());
@@ -308,9 +309,10 @@ impl Log for Tx<'_> {
                 &object(&e.after),
                 &bytes(&e.after),
                 &e.lines.as_deref().map(hash_bytes),
+                &(e.detail != EditDetail::default()).then(|| json(&e.detail)),
             ],
         )?;
-        Ok(())
+        self.works_in(e.session, [e.repository])
     }
 
     fn edits(

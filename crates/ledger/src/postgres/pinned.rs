@@ -96,6 +96,7 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM links WHERE tenant = $1 AND session = $2",
     "DELETE FROM statements WHERE tenant = $1 AND session = $2",
     "DELETE FROM pipeline_sessions WHERE tenant = $1 AND session = $2",
+    "DELETE FROM session_repositories WHERE tenant = $1 AND session = $2",
     "DELETE FROM traced_sessions WHERE tenant = $1 AND session = $2",
     "DELETE FROM unassigned WHERE tenant = $1 AND session = $2",
     "DELETE FROM sessions WHERE tenant = $1 AND id = $2",

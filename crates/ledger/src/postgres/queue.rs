@@ -13,7 +13,7 @@ use crate::{LedgerError, Queue};
 type Result<T> = std::result::Result<T, LedgerError>;
 
 const TRANSCRIPT: &str = "t.stream, t.agent, t.session, \
-     (SELECT a.native FROM aliases a WHERE a.tenant = $1 AND a.session = t.session AND a.agent = t.agent ORDER BY a.first_at LIMIT 1), \
+     (SELECT a.native FROM aliases a WHERE a.tenant = $1 AND a.session = t.session AND a.agent = t.agent ORDER BY a.by_caller, a.first_at LIMIT 1), \
      t.path, t.subagent, t.file, t.read_to, t.tail, t.turn, t.own";
 
 fn transcript_row(row: &Row) -> Result<TranscriptRecord> {
@@ -155,6 +155,13 @@ impl Queue for Tx<'_> {
         let sql = "INSERT INTO parked (tenant, queue, item, at, reason) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (tenant, queue, item) DO UPDATE SET at = excluded.at, reason = excluded.reason";
         self.run(sql, &[&queue, &item, &Col(at), &reason])?;
+        Ok(())
+    }
+
+    fn write_probe(&mut self) -> Result<()> {
+        let sql = "INSERT INTO counters (tenant, name, value) VALUES ($1, 'probe', 1) \
+             ON CONFLICT (tenant, name) DO UPDATE SET value = counters.value + 1";
+        self.run(sql, &[])?;
         Ok(())
     }
 

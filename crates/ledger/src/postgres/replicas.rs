@@ -337,7 +337,11 @@ impl Replicas for Tx<'_> {
         let sql = "INSERT INTO replica_aliases (tenant, session, native, place) \
              SELECT $1::text, $2::uuid, n.native, n.place FROM unnest($3::text[]) WITH ORDINALITY AS n (native, place) \
              ON CONFLICT DO NOTHING";
-        self.run(sql, &[&Col(r.id), &names]).map(drop)
+        self.run(sql, &[&Col(r.id), &names])?;
+        // It is found by the conversation, too, which is no native id: it has no place among them.
+        let sql = "INSERT INTO replica_aliases (tenant, session, native, place) VALUES ($1, $2, $3, -1) ON CONFLICT DO NOTHING";
+        self.run(sql, &[&Col(r.id), &r.conversation.as_str()])
+            .map(drop)
     }
 
     fn put_replica_rows(

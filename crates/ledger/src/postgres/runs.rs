@@ -10,8 +10,7 @@ use crate::{InteractionRecord, LedgerError, RunEnd, RunRecord, Runs, Settlement}
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const RUN: &str =
-    "turn, session, key, native, route, context, by, started_at, ended_at, status, error";
+const RUN: &str = "turn, session, key, native, route, context, by, started_at, ended_at, status, error, committed";
 const INTERACTION: &str =
     "id, session, turn, kind, title, call, options, raised_at, settled_at, how, option, by";
 
@@ -21,6 +20,7 @@ fn run_row(row: &Row) -> Result<RunRecord> {
             at,
             status: raw::<Option<String>>(row, 9)?.unwrap_or_default(),
             error: raw::<Option<String>>(row, 10)?.map(Redacted::from_stored),
+            committed: raw(row, 11)?,
         }),
         None => None,
     };
@@ -63,11 +63,11 @@ fn interaction_row(row: &Row) -> Result<InteractionRecord> {
 impl Runs for Tx<'_> {
     fn put_run(&mut self, r: &RunRecord) -> Result<()> {
         let sql = format!(
-            "INSERT INTO runs (tenant, {RUN}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+            "INSERT INTO runs (tenant, {RUN}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
              ON CONFLICT (tenant, turn) DO UPDATE SET session = excluded.session, key = excluded.key, \
              native = excluded.native, route = excluded.route, context = excluded.context, by = excluded.by, \
              started_at = excluded.started_at, ended_at = excluded.ended_at, status = excluded.status, \
-             error = excluded.error"
+             error = excluded.error, committed = excluded.committed"
         );
         let end = r.end.as_ref();
         self.run(
@@ -84,6 +84,7 @@ impl Runs for Tx<'_> {
                 &end.map(|end| Col(end.at)),
                 &end.map(|end| &end.status),
                 &end.and_then(|end| end.error.as_ref().map(Redacted::as_str)),
+                &end.is_none_or(|end| end.committed),
             ],
         )?;
         Ok(())

@@ -31,6 +31,31 @@ fn asked(row: &Row) -> Result<(TurnId, u64)> {
 }
 
 impl Tx<'_> {
+    /// Adds a name of a session.
+    fn put_name(
+        &mut self,
+        sql: &str,
+        agent: &AgentName,
+        native: &NativeId,
+        session: SessionId,
+        at: Timestamp,
+    ) -> Result<()> {
+        let names = (agent.to_string(), native.to_string());
+        let added = self.run(sql, &[&names.0, &names.1, &Col(session), &Col(at)])?;
+        // Two programs that see an agent's session first at the same time would both create it.
+        if added == 0
+            && self.absent.contains(&names)
+            && self.session_by_alias(agent, native)? != Some(session)
+        {
+            return Err(self.conflict());
+        }
+        self.absent.remove(&names);
+        match added {
+            0 => Ok(()),
+            _ => self.session_changed(session),
+        }
+    }
+
     /// Each row is a repository with one of its checkouts, or with none.
     fn repository_rows(
         &mut self,
@@ -89,6 +114,19 @@ impl Tx<'_> {
                 &r.archived_at.map(Col),
             ],
         )?;
+        self.works_in(r.id, r.repository)
+    }
+
+    /// A session works in these repositories, beside those that are known.
+    pub(super) fn works_in(
+        &mut self,
+        session: SessionId,
+        repositories: impl IntoIterator<Item = RepositoryId>,
+    ) -> Result<()> {
+        let sql = "INSERT INTO session_repositories (tenant, repository, session) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+        for repository in repositories {
+            self.run(sql, &[&Col(repository), &Col(session)])?;
+        }
         Ok(())
     }
 }
@@ -201,26 +239,27 @@ impl Sessions for Tx<'_> {
         at: Timestamp,
     ) -> Result<()> {
         let sql = "INSERT INTO aliases (tenant, agent, native, session, first_at) VALUES ($1, $2, $3, $4, $5) \
-             ON CONFLICT (tenant, agent, native) DO NOTHING";
-        let names = (agent.to_string(), native.to_string());
-        let added = self.run(sql, &[&names.0, &names.1, &Col(session), &Col(at)])?;
-        // Two programs that see an agent's session first at the same time would both create it.
-        if added == 0
-            && self.absent.contains(&names)
-            && self.session_by_alias(agent, native)? != Some(session)
-        {
-            return Err(self.conflict());
-        }
-        self.absent.remove(&names);
-        match added {
-            0 => Ok(()),
-            _ => self.session_changed(session),
-        }
+             ON CONFLICT (tenant, agent, native) DO UPDATE SET by_caller = false, first_at = excluded.first_at \
+             WHERE aliases.by_caller AND aliases.session = excluded.session";
+        self.put_name(sql, agent, native, session, at)
+    }
+
+    fn add_caller_name(
+        &mut self,
+        agent: &AgentName,
+        name: &NativeId,
+        session: SessionId,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "INSERT INTO aliases (tenant, agent, native, session, first_at, by_caller) \
+             VALUES ($1, $2, $3, $4, $5, true) ON CONFLICT (tenant, agent, native) DO NOTHING";
+        self.put_name(sql, agent, name, session, at)
     }
 
     fn aliases(&mut self, session: SessionId) -> Result<Vec<NativeId>> {
-        let sql = "SELECT native, first_at FROM aliases WHERE tenant = $1 AND session = $2 \
-             UNION ALL SELECT native, place FROM replica_aliases WHERE tenant = $1 AND session = $2 ORDER BY 2, 1";
+        let sql = "SELECT native, first_at FROM aliases WHERE tenant = $1 AND session = $2 AND NOT by_caller \
+             UNION ALL SELECT native, place FROM replica_aliases WHERE tenant = $1 AND session = $2 AND place >= 0 \
+             ORDER BY 2, 1";
         self.rows(sql, &[&Col(session)], |row| get(row, 0))
     }
 
@@ -245,9 +284,11 @@ impl Sessions for Tx<'_> {
             &worktree,
             &cwd,
         ];
-        match self.row(sql, &of, |row| raw(row, 0))? {
-            Some(true) => self.session_changed(session),
-            _ => Ok(()),
+        let is_moved = self.row(sql, &of, |row| raw(row, 0))? == Some(true);
+        self.works_in(session, repository)?;
+        match is_moved {
+            true => self.session_changed(session),
+            false => Ok(()),
         }
     }
 

@@ -67,6 +67,13 @@ impl Tx<'_> {
         if let Statement::LinkAttached { session, link } = statement {
             self.note_pipeline(*session, link, at)?;
         }
+        if let Statement::WorksIn {
+            session,
+            repositories,
+        } = statement
+        {
+            self.works_in(*session, repositories.iter().copied())?;
+        }
         Ok(sequence)
     }
 

@@ -1,13 +1,13 @@
 //! Looking through everything, and erasing, in SQLite.
 
 use rusqlite::{OptionalExtension, Row, params};
-use siglum_domain::observation::Fact;
 use siglum_domain::{SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int};
 use super::open::Tx;
 use crate::record::*;
 use crate::row::{from_json, pack, unpack};
+use crate::stored::fact_objects;
 use crate::stored::{pack_lines, unpack_lines};
 use crate::{Forgetting, LedgerError};
 
@@ -30,13 +30,15 @@ impl Tx<'_> {
         let mut rows = query.query([Col(session)])?;
         while let Some(row) = rows.next()? {
             let payload = unpack(&row.get::<_, Vec<u8>>(0)?)?;
-            if let Fact::FileSeen { version, .. } = from_json("fact", &payload)? {
-                found.extend(version.and_then(|version| version.object));
-            }
+            found.extend(fact_objects(&from_json("fact", &payload)?).map(str::to_owned));
         }
         let sql = format!(
             "SELECT before_object FROM edits WHERE before_object IS NOT NULL AND session {which} ?1 \
-             UNION SELECT after_object FROM edits WHERE after_object IS NOT NULL AND session {which} ?1"
+             UNION SELECT after_object FROM edits WHERE after_object IS NOT NULL AND session {which} ?1 \
+             UNION SELECT json_extract(detail, '$.write.base.object') FROM edits \
+             WHERE json_extract(detail, '$.write.base.object') IS NOT NULL AND session {which} ?1 \
+             UNION SELECT json_extract(detail, '$.write.written.object') FROM edits \
+             WHERE json_extract(detail, '$.write.written.object') IS NOT NULL AND session {which} ?1"
         );
         let mut query = self.db.prepare_cached(&sql)?;
         for object in query.query_map([Col(session)], |row| row.get(0))? {
@@ -87,7 +89,7 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM segments WHERE stream IN (SELECT stream FROM transcripts WHERE session = ?1)",
             "DELETE FROM summaries WHERE session = ?1",
             "DELETE FROM usages WHERE session = ?1",
-            "UPDATE edits SET before_object = NULL, after_object = NULL WHERE session = ?1",
+            "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE session = ?1",
             "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
             "UPDATE runs SET error = NULL WHERE session = ?1",
             "UPDATE interactions SET title = '', options = '[]' WHERE session = ?1",
@@ -186,8 +188,9 @@ impl Forgetting for Tx<'_> {
 
     fn drop_object(&mut self, address: &str) -> Result<()> {
         let sql = "UPDATE edits SET lines = x'', \
-             before_object = nullif(before_object, ?1), after_object = nullif(after_object, ?1) \
-             WHERE before_object = ?1 OR after_object = ?1";
+             before_object = nullif(before_object, ?1), after_object = nullif(after_object, ?1), \
+             detail = CASE WHEN instr(detail, ?1) > 0 THEN NULL ELSE detail END \
+             WHERE before_object = ?1 OR after_object = ?1 OR instr(detail, ?1) > 0";
         self.db.prepare_cached(sql)?.execute([address])?;
         Ok(())
     }

@@ -119,10 +119,6 @@ impl Tx<'_> {
         };
         when("s.id = ?", filter.id.map(|id| Box::new(Col(id)) as _));
         when(
-            "s.repository = ?",
-            filter.repository.map(|r| Box::new(Col(r)) as _),
-        );
-        when(
             "s.agent = ?",
             filter.agent.as_ref().map(|a| Box::new(a.to_string()) as _),
         );
@@ -143,6 +139,13 @@ impl Tx<'_> {
             filter.seen.then(|| Box::new(1) as _),
         );
         when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
+        if let Some(repository) = filter.repository {
+            conditions.push(
+                "s.id IN (SELECT session FROM session_repositories WHERE repository = ? \
+                 UNION ALL SELECT session FROM commits WHERE repository = ? AND session IS NOT NULL)",
+            );
+            values.extend([0, 1].map(|_| Box::new(Col(repository)) as Box<dyn rusqlite::ToSql>));
+        }
         for link in &filter.links {
             conditions.push("s.id IN (SELECT session FROM links WHERE field = ? AND value = ?)");
             values.push(Box::new(link.field()));

@@ -10,8 +10,8 @@ use super::columns::{Col, count, get, int, opt};
 use super::listing::{SESSION, readable_session};
 use super::open::Tx;
 use crate::record::*;
-use crate::row::{LogRow, from_word, header, word};
-use crate::stored::{EntryRow, hash_bytes, hashes};
+use crate::row::{LogRow, from_word, header, json, word};
+use crate::stored::{EntryRow, edit_detail, hash_bytes, hashes};
 use crate::{Appended, LedgerError, Log, NewEntry};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -36,7 +36,7 @@ pub(super) fn entry_row(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
 }
 
 const EDIT: &str = "session, event, turn, repository, worktree, path, began, at, \
-     before, before_object, before_bytes, after, after_object, after_bytes, lines";
+     before, before_object, before_bytes, after, after_object, after_bytes, lines, detail";
 
 fn edit_row(row: &Row<'_>) -> rusqlite::Result<EditRecord> {
     let version = |blob: usize| -> rusqlite::Result<Option<FileVersion>> {
@@ -62,6 +62,7 @@ fn edit_row(row: &Row<'_>) -> rusqlite::Result<EditRecord> {
         before: version(8)?,
         after: version(11)?,
         lines: lines.as_deref().map(hashes),
+        detail: edit_detail(row.get::<_, Option<String>>(15)?.as_deref()),
     })
 }
 
@@ -312,7 +313,7 @@ impl Log for Tx<'_> {
 
     fn put_edit(&mut self, e: &EditRecord) -> Result<()> {
         let sql = format!(
-            "INSERT OR REPLACE INTO edits ({EDIT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+            "INSERT OR REPLACE INTO edits ({EDIT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
         );
         let blob = |v: &Option<FileVersion>| v.as_ref().map(|v| v.blob.to_string());
         let object = |v: &Option<FileVersion>| v.as_ref().and_then(|v| v.object.clone());
@@ -334,8 +335,9 @@ impl Log for Tx<'_> {
             object(&e.after),
             bytes(&e.after),
             lines,
+            (e.detail != EditDetail::default()).then(|| json(&e.detail)),
         ])?;
-        Ok(())
+        self.works_in(e.session, [e.repository])
     }
 
     fn edits(

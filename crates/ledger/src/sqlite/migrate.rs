@@ -16,6 +16,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0006_contexts.sql"),
     include_str!("../../migrations/sqlite/0007_heartbeats.sql"),
     include_str!("../../migrations/sqlite/0008_runs.sql"),
+    include_str!("../../migrations/sqlite/0009_edit_detail.sql"),
+    include_str!("../../migrations/sqlite/0013_names_and_runs.sql"),
+    include_str!("../../migrations/sqlite/0014_session_repositories.sql"),
 ];
 
 /// The schema that this program writes.
@@ -141,5 +144,30 @@ mod tests {
         db.execute_batch(MIGRATIONS[2]).unwrap();
         let unfolded = "SELECT count(*) FROM sessions WHERE head > folded";
         assert_eq!(db.query_row(unfolded, [], |row| row.get(0)), Ok(1));
+    }
+
+    #[test]
+    fn where_sessions_worked_before_is_known() {
+        let db = Connection::open_in_memory().unwrap();
+        let (last, before) = MIGRATIONS.split_last().unwrap();
+        before.iter().for_each(|sql| db.execute_batch(sql).unwrap());
+        db.execute_batch(
+            "PRAGMA foreign_keys = OFF;
+             INSERT INTO sessions (id, agent, conversation_id, home, mode, origin, created_at, last_at, repository)
+                 VALUES (x'01', 'codex', 'c', x'02', 'observed', 'live', 1, 1, x'0a');
+             INSERT INTO edits (session, event, repository, worktree, path, began, at)
+                 VALUES (x'01', 'e', x'0b', '/w', 'f', 1, 1), (x'01', 'f', x'0b', '/w', 'f', 2, 2);",
+        )
+        .unwrap();
+        let repository = siglum_domain::RepositoryId::from_uuid(uuid::Uuid::from_u128(12));
+        let body = format!("{{\"repositories\":[\"{repository}\"]}}");
+        let put = "INSERT INTO statements (ledger, sequence, at, by, source, kind, body, session) \
+             VALUES (x'01', 1, 1, 'Ann', 'api', 'works_in', ?1, x'01')";
+        db.execute(put, [body]).unwrap();
+        db.execute_batch(last).unwrap();
+        let all =
+            "SELECT group_concat(hex(repository) || hex(session), ' ') FROM session_repositories";
+        let found: String = db.query_row(all, [], |row| row.get(0)).unwrap();
+        assert_eq!(found, format!("{:032X}01 0A01 0B01", 12));
     }
 }

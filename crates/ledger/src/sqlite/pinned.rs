@@ -90,6 +90,7 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM links WHERE session = ?1",
     "DELETE FROM statements WHERE session = ?1",
     "DELETE FROM pipeline_sessions WHERE session = ?1",
+    "DELETE FROM session_repositories WHERE session = ?1",
     "DELETE FROM traced_sessions WHERE session = ?1",
     "DELETE FROM unassigned WHERE session = ?1",
     "DELETE FROM sessions WHERE id = ?1",

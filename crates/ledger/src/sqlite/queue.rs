@@ -13,7 +13,7 @@ use crate::{LedgerError, Queue};
 type Result<T> = std::result::Result<T, LedgerError>;
 
 const TRANSCRIPT: &str = "t.stream, t.agent, t.session, \
-     (SELECT a.native FROM aliases a WHERE a.session = t.session AND a.agent = t.agent ORDER BY a.first_at LIMIT 1), \
+     (SELECT a.native FROM aliases a WHERE a.session = t.session AND a.agent = t.agent ORDER BY a.by_caller, a.first_at LIMIT 1), \
      t.path, t.subagent, t.file, t.read_to, t.tail, t.turn, t.own";
 
 fn transcript_row(row: &Row<'_>) -> rusqlite::Result<TranscriptRecord> {
@@ -183,6 +183,13 @@ impl Queue for Tx<'_> {
         self.db
             .prepare_cached(sql)?
             .execute((queue, item, Col(at), reason))?;
+        Ok(())
+    }
+
+    fn write_probe(&mut self) -> Result<()> {
+        let sql = "INSERT INTO meta (key, value) VALUES ('probe', zeroblob(65536)) \
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+        self.db.prepare_cached(sql)?.execute([])?;
         Ok(())
     }
 

@@ -286,6 +286,8 @@ impl Replicas for Tx<'_> {
         for (place, native) in natives.iter().enumerate() {
             put.execute((Col(r.id), native.as_str(), int(place as u64)))?;
         }
+        // It is found by the conversation, too, which is no native id: it has no place among them.
+        put.execute((Col(r.id), r.conversation.as_str(), -1))?;
         Ok(())
     }
 

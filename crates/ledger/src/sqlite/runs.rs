@@ -10,18 +10,19 @@ use crate::{InteractionRecord, LedgerError, RunEnd, RunRecord, Runs, Settlement}
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const RUN: &str =
-    "turn, session, key, native, route, context, by, started_at, ended_at, status, error";
+const RUN: &str = "turn, session, key, native, route, context, by, started_at, ended_at, status, error, committed";
 const INTERACTION: &str =
     "id, session, turn, kind, title, call, options, raised_at, settled_at, how, option, by";
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     let status: Option<String> = row.get(9)?;
     let error: Option<String> = row.get(10)?;
+    let committed = row.get(11)?;
     let end = opt(row, 8)?.map(|at| RunEnd {
         at,
         status: status.unwrap_or_default(),
         error: error.map(Redacted::from_stored),
+        committed,
     });
     Ok(RunRecord {
         turn: get(row, 0)?,
@@ -67,7 +68,7 @@ fn interaction_row(row: &Row<'_>) -> rusqlite::Result<Result<InteractionRecord>>
 impl Runs for Tx<'_> {
     fn put_run(&mut self, r: &RunRecord) -> Result<()> {
         let sql = format!(
-            "INSERT OR REPLACE INTO runs ({RUN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+            "INSERT OR REPLACE INTO runs ({RUN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
         );
         let end = r.end.as_ref();
         self.db.prepare_cached(&sql)?.execute(params![
@@ -82,6 +83,7 @@ impl Runs for Tx<'_> {
             end.map(|end| Col(end.at)),
             end.map(|end| &end.status),
             end.and_then(|end| end.error.as_ref().map(Redacted::as_str)),
+            end.is_none_or(|end| end.committed),
         ])?;
         Ok(())
     }

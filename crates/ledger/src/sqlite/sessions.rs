@@ -112,6 +112,21 @@ impl Tx<'_> {
             r.parent_at.map(int),
             r.archived_at.map(Col),
         ])?;
+        self.works_in(r.id, r.repository)
+    }
+
+    /// A session works in these repositories, beside those that are known.
+    pub(super) fn works_in(
+        &mut self,
+        session: SessionId,
+        repositories: impl IntoIterator<Item = RepositoryId>,
+    ) -> Result<()> {
+        let sql =
+            "INSERT OR IGNORE INTO session_repositories (repository, session) VALUES (?1, ?2)";
+        let mut put = self.db.prepare_cached(sql)?;
+        for repository in repositories {
+            put.execute((Col(repository), Col(session)))?;
+        }
         Ok(())
     }
 }
@@ -241,7 +256,9 @@ impl Sessions for Tx<'_> {
         session: SessionId,
         at: Timestamp,
     ) -> Result<()> {
-        let sql = "INSERT OR IGNORE INTO aliases (agent, native, session, first_at) VALUES (?1, ?2, ?3, ?4)";
+        let sql = "INSERT INTO aliases (agent, native, session, first_at) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT (agent, native) DO UPDATE SET by_caller = 0, first_at = excluded.first_at \
+             WHERE by_caller AND session = excluded.session";
         self.db.prepare_cached(sql)?.execute((
             agent.as_str(),
             native.as_str(),
@@ -251,10 +268,27 @@ impl Sessions for Tx<'_> {
         Ok(())
     }
 
+    fn add_caller_name(
+        &mut self,
+        agent: &AgentName,
+        name: &NativeId,
+        session: SessionId,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "INSERT OR IGNORE INTO aliases (agent, native, session, first_at, by_caller) VALUES (?1, ?2, ?3, ?4, 1)";
+        self.db.prepare_cached(sql)?.execute((
+            agent.as_str(),
+            name.as_str(),
+            Col(session),
+            Col(at),
+        ))?;
+        Ok(())
+    }
+
     fn aliases(&mut self, session: SessionId) -> Result<Vec<NativeId>> {
         let mut query = self.db.prepare_cached(
-            "SELECT native, first_at FROM aliases WHERE session = ?1 \
-             UNION ALL SELECT native, place FROM replica_aliases WHERE session = ?1 ORDER BY 2, 1",
+            "SELECT native, first_at FROM aliases WHERE session = ?1 AND NOT by_caller \
+             UNION ALL SELECT native, place FROM replica_aliases WHERE session = ?1 AND place >= 0 ORDER BY 2, 1",
         )?;
         Ok(query
             .query_map([Col(session)], |row| get(row, 0))?
@@ -283,7 +317,7 @@ impl Sessions for Tx<'_> {
             worktree,
             cwd,
         ))?;
-        Ok(())
+        self.works_in(session, repository)
     }
 
     fn set_agent(&mut self, session: SessionId, agent: &AgentName) -> Result<()> {
@@ -504,6 +538,13 @@ impl Sessions for Tx<'_> {
         }
         if let Statement::LinkAttached { session, link } = statement {
             self.note_pipeline(*session, link, at)?;
+        }
+        if let Statement::WorksIn {
+            session,
+            repositories,
+        } = statement
+        {
+            self.works_in(*session, repositories.iter().copied())?;
         }
         Ok(u64::try_from(sequence).unwrap_or(0))
     }

@@ -328,8 +328,6 @@ fn launch(
     agent.end("other");
     drop(agent);
     assert_eq!(launch.over(), Some(0), "{what}");
-    repo.siglum(&["worker", "--once"]).ok();
-    repo.siglum(&["sync"]).ok();
     agrees(served, &session, &case.links, &what);
     created(served, &session, &case.links, &what);
     let commit = repo.id("HEAD");

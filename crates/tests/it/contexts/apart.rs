@@ -35,7 +35,7 @@ fn a_sessions_token_acts_for_its_own_context_alone() {
             "accept-gap",
         ] {
             for keys in [&other, &nowhere] {
-                post(call, &with(keys, more.clone())).problem(403, "forbidden");
+                post(call, &with(keys, super::taken(call, &more))).problem(403, "forbidden");
             }
         }
         let ask = json!({ "route_key": "own", "agent": "openclaw", "run": "r" });

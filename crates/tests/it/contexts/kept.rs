@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::host::{Host, of, turn, with};
+use super::host::{Host, of, texts, turn, with};
 use crate::gateway::server::{Gateway, audited, each_store, stored};
 use crate::harness::until;
 
@@ -130,6 +130,34 @@ fn s17_a_turn_that_was_broken_off_is_not_committed_and_the_one_after_names_it() 
 }
 
 #[test]
+fn an_overflow_in_the_middle_of_a_turn_is_met_there() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let mut host = Host::new(&gateway);
+        let keys = host.resolve("r", json!({}));
+        host.said(&keys, &["a", "b"]);
+        let ingest = |place: usize| {
+            let said = json!({
+                "advancement_key": "t", "place": place, "message": turn("t")["messages"][place],
+            });
+            host.post("ingest", &with(&keys, said)).is(200);
+        };
+        ingest(0);
+        let compact =
+            json!({ "advancement_key": "c", "summary": "a and b", "trigger": "overflow" });
+        let done = host.post("compact", &with(&keys, compact)).is(200);
+        assert_eq!(done["outcome"], "committed", "{done}");
+        let inside = json!({ "budget": 1000, "during": "tool-loop" });
+        let seen = host.post("assemble", &with(&keys, inside)).is(200);
+        assert_eq!(texts(&seen), ["a and b", "ask t"]);
+        assert_eq!(seen["coverage"], "current-turn");
+        ingest(1);
+        assert_eq!(host.commit(&keys, turn("t"))["outcome"], "committed");
+        assert_eq!(host.seen(&keys), ["a and b", "ask t", "say t"]);
+    });
+}
+
+#[test]
 fn s18_three_turns_at_once_on_one_route_are_all_stored() {
     each_store(|store| {
         let gateway = Gateway::start(store);
@@ -252,6 +280,7 @@ fn s20_a_selector_that_is_missing_or_malformed_is_refused_and_nothing_is_written
                 "budget": 1, "advancement_key": "x", "summary": "s", "outcome": "done",
                 "messages": [{ "type": "user", "text": "x" }],
             });
+            let more = super::taken(call, &more);
             let refused = host.post(call, &with(&mixed, more.clone()));
             refused.problem(409, "keys-mismatch");
             let nowhere = json!({ "route_key": "r", "context_key": "nowhere" });

@@ -11,3 +11,17 @@ mod faults;
 mod host;
 mod isolated;
 mod kept;
+
+/// Those of some fields that a call has: it refuses others.
+pub(super) fn taken(call: &str, more: &serde_json::Value) -> serde_json::Value {
+    let document = include_str!("../../../../docs/openapi.json");
+    let document: serde_json::Value = serde_json::from_str(document).unwrap();
+    let body = &document["paths"][format!("/v1/contexts/{call}")]["post"]["requestBody"];
+    let schema = body["content"]["application/json"]["schema"]["$ref"].as_str();
+    let name = schema.unwrap().rsplit('/').next().unwrap();
+    let known = &document["components"]["schemas"][name]["properties"];
+    let mut taken = more.clone();
+    let fields = taken.as_object_mut().unwrap();
+    fields.retain(|field, _| known[field.as_str()].is_object());
+    taken
+}

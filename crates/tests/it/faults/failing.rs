@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::gateway::server::Gateway;
+use crate::harness::until;
+
 use super::driver::{Driver, whole};
 use super::store::{Store, each_store, on_a_file, on_a_server_with_little_room};
 
@@ -208,5 +211,33 @@ fn f15_s23_a_store_from_the_future_is_refused_and_stays_as_it_is() {
         );
         store.outcome("refused");
         std::fs::remove_file(store.file()).unwrap();
+    });
+}
+
+#[test]
+fn a_full_disk_is_told_by_the_doctor_and_a_gateway_on_it_is_not_ready() {
+    on_a_file(|store| {
+        let Some(small) = Small::below(store) else {
+            eprintln!("no mount: not shown");
+            return;
+        };
+        let gateway = Gateway::start(store);
+        let anybody = gateway.stranger();
+        let doctor = || store.world.siglum(&store.world.root, &["doctor"]);
+        anybody.get("/readyz").is(200);
+        let nearly = doctor();
+        assert!(nearly.stdout.contains("nearly full"), "{nearly:?}");
+        small.fill();
+        until("it is not ready", || anybody.get("/readyz").status == 503);
+        let full = doctor();
+        assert!(full.stdout.contains("is full"), "{full:?}");
+        assert_ne!(full.code, Some(0), "{full:?}");
+        small.make_room();
+        until("it is ready again", || anybody.get("/readyz").status == 200);
+        drop(gateway);
+        // What is below goes before the world does.
+        std::fs::copy(store.file(), store.world.root.join("kept.db")).unwrap();
+        drop(small);
+        store.restore(&store.world.root.join("kept.db"));
     });
 }

@@ -466,7 +466,9 @@ fn files_of_siglum_in_the_repository_that_are_in_the_way() {
     let world = World::new();
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "blocked");
-    fs::create_dir(repo.dir.join(".git/siglum-pending")).unwrap();
+    let notes = repo.dir.join(".git/siglum/commits");
+    fs::remove_dir_all(&notes).unwrap_or_default();
+    fs::write(&notes, "").unwrap();
     agent
         .sh("GIT_EDITOR='sed -i 1ititle' git commit -q --allow-empty")
         .ok();
@@ -475,7 +477,7 @@ fn files_of_siglum_in_the_repository_that_are_in_the_way() {
         agent.certain(),
         "the ledger knows without a trailer"
     );
-    fs::remove_dir(repo.dir.join(".git/siglum-pending")).unwrap();
+    fs::remove_file(&notes).unwrap();
     mode(&repo.dir.join(".git/siglum"), 0o500);
     agent.sh("git commit -q --allow-empty -m x").ok();
     assert_eq!(repo.committer("HEAD"), agent.certain());

@@ -245,10 +245,14 @@ impl Store {
                 std::fs::copy(copy, file).unwrap();
             }
             Place::Server(server, name) => {
-                psql(
-                    server,
-                    &["-c", &format!("DROP DATABASE {name} WITH (FORCE)")],
+                // By force, it would end autovacuum, too, which an ordinary role may not; without, the server itself
+                // sends that away.
+                let end = format!(
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}' \
+                     AND backend_type = 'client backend' AND usename = current_user"
                 );
+                psql(server, &["-c", &end]);
+                psql(server, &["-c", &format!("DROP DATABASE {name}")]);
                 psql(server, &["-c", &format!("CREATE DATABASE {name}")]);
                 psql(&self.address(), &["-f", copy.to_str().unwrap()]);
             }

@@ -152,13 +152,13 @@ fn e12_a_phase_is_free_text() {
 }
 
 #[test]
-fn e13_a_key_that_nobody_knows_is_left_out_of_account_but_not_among_links() {
+fn e13_a_key_that_nobody_knows_is_refused_among_links_and_beside_them() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut body = base("one");
         body["x"] = json!(1);
-        gateway.launcher().create(&body);
-        // A link that is misspelt must not be lost without a word.
+        // What is misspelt must not be lost without a word.
+        gateway.launcher().post("/v1/sessions", &body).refuses("x");
         let misspelt = linked("two", &json!({ "isue_number": 1 }));
         let told = gateway.launcher().post("/v1/sessions", &misspelt);
         assert_eq!(told.status, 400);

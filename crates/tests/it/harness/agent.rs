@@ -16,7 +16,7 @@ pub(crate) struct Agent {
     /// The id that the agent gave its session.
     pub(crate) native: String,
     home: PathBuf,
-    cwd: PathBuf,
+    pub(super) cwd: PathBuf,
     child: Option<Child>,
     steps: Box<dyn Write + Send>,
     answers: Box<dyn BufRead + Send>,
@@ -42,9 +42,9 @@ impl Agent {
         agent
     }
 
-    /// The program that plays.
+    /// The program that plays, under the name by which Siglum recognises Claude Code.
     pub(crate) fn program() -> PathBuf {
-        PathBuf::from(env!("CARGO_BIN_EXE_played-agent"))
+        PathBuf::from(env!("CARGO_BIN_EXE_claude"))
     }
 
     /// The program that plays, under another name.
@@ -261,52 +261,9 @@ impl Agent {
     }
 
     /// The next tool call: its id.
-    fn next_call(&mut self) -> String {
+    pub(super) fn next_call(&mut self) -> String {
         self.call += 1;
         format!("toolu_{}_{}_{}", self.native, self.turn, self.call)
-    }
-
-    /// Writes a file with a tool, in the checkout.
-    #[track_caller]
-    pub(crate) fn write(&mut self, path: &str, content: &str) {
-        self.edits("Write", path, |file| {
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, content).unwrap();
-        });
-    }
-
-    /// Replaces text in a file with a tool.
-    #[track_caller]
-    pub(crate) fn edit(&mut self, path: &str, old: &str, new: &str) {
-        self.edits("Edit", path, |file| {
-            let text = fs::read_to_string(file).unwrap();
-            assert!(text.contains(old), "{text:?} has no {old:?}");
-            fs::write(file, text.replacen(old, new, 1)).unwrap();
-        });
-    }
-
-    /// Changes a file with a tool, whatever is in it.
-    #[track_caller]
-    pub(crate) fn change(&mut self, path: &str, change: impl FnOnce(String) -> String) {
-        self.edits("Edit", path, |file| {
-            let text = fs::read_to_string(file).unwrap_or_default();
-            fs::write(file, change(text)).unwrap();
-        });
-    }
-
-    #[track_caller]
-    fn edits(&mut self, tool: &str, path: &str, work: impl FnOnce(&Path)) {
-        let file = self.cwd.join(path);
-        let (id, input) = (self.next_call(), json!({ "file_path": file }));
-        let call = json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id });
-        self.hook("PreToolUse", call.clone());
-        if !self.dead {
-            work(&file);
-        }
-        let mut returned = call;
-        returned["tool_response"] = json!({ "filePath": file, "userModified": false });
-        returned["duration_ms"] = json!(7);
-        self.hook("PostToolUse", returned);
     }
 
     /// Runs a command with the shell tool, in the checkout.

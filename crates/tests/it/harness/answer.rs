@@ -45,6 +45,19 @@ impl Why {
         checkpoint.map(str::to_owned).into_iter().collect()
     }
 
+    /// The commits that it was made of, the nearest first, each with who made it.
+    pub(crate) fn origins(&self) -> Vec<(String, String)> {
+        let origins = self.0["origins"].as_array().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        origins
+            .map(|origin| {
+                let committer = &origin["committer"];
+                let made_by = format!("{} {}", who(committer), text(&committer["verdict"]));
+                (text(&origin["commit"]), made_by)
+            })
+            .collect()
+    }
+
     /// The sessions it could also be.
     pub(crate) fn candidates(&self) -> Vec<String> {
         self.0["candidates"]

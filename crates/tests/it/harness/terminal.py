@@ -7,10 +7,25 @@ standard output. The process leaves its parent first, so that nothing is above i
 import os
 import pty
 import select
+import shutil
 import sys
 
 if os.fork():
     os._exit(0)
+owner = os.environ.pop("TERMINAL_OWNER", "")
+if owner:
+    # Whoever holds the other end of a terminal is known by its program: this one goes on under that
+    # name, as a copy of the interpreter.
+    place = os.path.join(os.environ.get("TMPDIR", "/tmp"), "siglum-terminals-%d" % os.getuid())
+    os.makedirs(place, exist_ok=True)
+    program = os.path.join(place, owner)
+    if not os.path.exists(program):
+        fresh = "%s.%d" % (program, os.getpid())
+        shutil.copy(os.path.realpath(sys.executable), fresh)
+        os.rename(fresh, program)
+    os.environ["PYTHONHOME"] = sys.base_prefix
+    os.execv(program, [owner, *sys.argv])
+os.environ.pop("PYTHONHOME", None)
 os.setsid()
 pid, terminal = pty.fork()
 if pid == 0:

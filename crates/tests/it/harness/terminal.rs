@@ -19,10 +19,15 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/it/harness/terminal.p
 const SHELL: [&str; 4] = ["bash", "--norc", "--noprofile", "-i"];
 
 impl Terminal {
-    /// Opens a terminal in a checkout.
+    /// Opens a terminal in a checkout, as somebody has it who logged in.
     pub(crate) fn open(repo: &Repo<'_>) -> Self {
+        Self::owned_by(repo, "sshd")
+    }
+
+    /// Opens a terminal in a checkout whose other end is held by a program of this name.
+    pub(crate) fn owned_by(repo: &Repo<'_>, owner: &str) -> Self {
         let mut python = repo.world.command("python3");
-        python.current_dir(&repo.dir);
+        python.current_dir(&repo.dir).env("TERMINAL_OWNER", owner);
         Self::with(python)
     }
 

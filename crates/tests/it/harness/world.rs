@@ -249,10 +249,16 @@ pub(crate) fn through_pipes(world: &World, name: &str, start: impl FnOnce(&str))
 
 /// Waits for a condition.
 #[track_caller]
-pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, condition: impl FnMut() -> bool) {
+    until_within(PATIENCE, what, condition);
+}
+
+/// The same, of one that may take its time.
+#[track_caller]
+pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        assert!(start.elapsed() < patience, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

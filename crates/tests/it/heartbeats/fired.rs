@@ -1,12 +1,12 @@
 //! Ticks, as `siglum serve` runs them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::played::{put, texts, ticks};
-use crate::gateway::server::each_store;
-use crate::harness::until;
+use super::played::{put, ran, texts, ticks};
+use crate::gateway::server::{each_store, on_a_file};
+use crate::harness::{until, until_within};
 use crate::messages::played::{AGENT, serve};
 
 /// How long a tick is held by one that died, and a little more.
@@ -25,15 +25,9 @@ fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
             &json!({ "route": "team:main:heartbeat:heartbeat" }),
         );
         assert_eq!(one["route"], "team:main:heartbeat");
-        let began = Instant::now();
-        while ticks(&client, "fast", "ran").len() < 10 {
-            assert!(
-                began.elapsed() < LOST,
-                "{}",
-                client.get("/v1/heartbeats/fast/ticks").text
-            );
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        until_within(LOST, "ten ticks ran", || {
+            ticks(&client, "fast", "ran").len() >= 10
+        });
         client.post("/v1/heartbeats/fast/pause", &json!({})).is(200);
         let ran = ticks(&client, "fast", "ran");
         let (contexts, sessions) = (texts(&ran, "context"), texts(&ran, "session"));
@@ -52,8 +46,10 @@ fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
         }
         for session in &sessions {
             // What the played agent said: how many prompts it had seen before, and an answer.
-            let log = client.get(&format!("/v1/sessions/{session}/events")).text;
-            assert!(!log.contains("1Two wait."), "{log}");
+            let said = client
+                .get(&format!("/v1/sessions/{session}/messages"))
+                .is(200);
+            assert!(said.to_string().contains("0Two wait."), "{said}");
         }
         assert_eq!(ticks(&client, "fast", "failed"), Vec::<Value>::new());
         drop(beside);
@@ -65,31 +61,36 @@ fn a_tick_whose_gateway_is_killed_is_told_and_not_run_again() {
     each_store(|store| {
         let mut gateway = serve(store, &[]);
         let marks = store.world.root.join("marks");
-        let mark = format!("!sh echo begun >> {}\n!sleep 300", marks.display());
+        let mark = format!(
+            "!tool c1 Bash execute {{}}\n!sh echo begun >> {}\n!sleep 300",
+            marks.display()
+        );
         let client = gateway.launcher();
         put(&client, "slow", &json!({ "every": "1h", "prompt": mark }));
         let tick = client.post("/v1/heartbeats/slow/run", &json!({})).is(202);
         until("the agent is at work", || marks.exists());
+        until("its call is stored", || {
+            store.sql("SELECT count(*) FROM pending WHERE kind = 'tool_started'") == "1"
+        });
         client
             .post("/v1/heartbeats/slow/run", &json!({}))
             .problem(409, "heartbeat-running");
         gateway.kill();
         let gateway = gateway.beside(store);
         let client = gateway.launcher();
-        let began = Instant::now();
-        while ticks(&client, "slow", "interrupted").is_empty() {
-            assert!(
-                began.elapsed() < LOST,
-                "{}",
-                client.get("/v1/heartbeats/slow/ticks").text
-            );
-            std::thread::sleep(Duration::from_millis(500));
-        }
+        until_within(LOST, "the tick is told as lost", || {
+            !ticks(&client, "slow", "interrupted").is_empty()
+        });
         let lost = ticks(&client, "slow", "interrupted").remove(0);
         assert_eq!((&lost["id"], &lost["due"]), (&tick["id"], &tick["due"]));
         assert!(lost["session"].is_string(), "what it did can be read");
         let begun = std::fs::read_to_string(&marks).unwrap();
         assert_eq!(begun.lines().count(), 1, "it is not run again");
+        let open = store.sql("SELECT count(*) FROM open_turns");
+        assert_eq!(open, "0", "nobody goes on with it, so that nobody is asked");
+        let session = lost["session"].as_str().unwrap();
+        let said = client.get(&format!("/v1/sessions/{session}/messages"));
+        assert!(said.is(200).to_string().contains("echo begun"));
     });
 }
 
@@ -142,5 +143,39 @@ fn what_breaks_a_rule_is_refused_and_nothing_is_written() {
             "{failed}"
         );
         assert_eq!(failed["session"], Value::Null, "nothing was begun");
+    });
+}
+
+#[test]
+fn a_host_and_a_heartbeat_come_to_one_route_whichever_comes_first() {
+    on_a_file(|store| {
+        let gateway = serve(store, &[]);
+        let client = gateway.launcher();
+        for first in ["host", "beat"] {
+            let route = format!("agent:{first}:heartbeat:heartbeat");
+            let host = || {
+                let ask =
+                    json!({ "route_key": route, "agent": AGENT, "run": first, "cause": "tick" });
+                let keys = client.post("/v1/contexts/resolve", &ask).is(200);
+                assert_eq!(keys["route_key"], format!("agent:{first}:heartbeat"));
+            };
+            if first == "host" {
+                host();
+            }
+            put(
+                &client,
+                first,
+                &json!({ "every": "1h", "prompt": "x", "route": route }),
+            );
+            ran(&client, first, "ran");
+            if first == "beat" {
+                host();
+            }
+        }
+        let routes = client.get("/v1/routes").is(200);
+        let routes = routes["routes"].as_array().unwrap();
+        let mut keys: Vec<_> = routes.iter().map(|r| r["route_key"].clone()).collect();
+        keys.sort_by_key(ToString::to_string);
+        assert_eq!(keys, ["agent:beat:heartbeat", "agent:host:heartbeat"]);
     });
 }

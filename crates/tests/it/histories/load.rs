@@ -210,6 +210,7 @@ fn killed_at_random(store: &mut Store) {
             }
             1 | 2 if !store.is_file() => {
                 let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+                     AND backend_type = 'client backend' AND usename = current_user \
                      AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1";
                 store.sql(cut);
                 cuts += 1;

@@ -30,7 +30,7 @@ fn victims(world: &World) -> Vec<Victim> {
     let named = |pid: u32| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
         let name = name.trim().to_owned();
-        let ours = ["siglum", "git", "played-agent"].contains(&name.as_str())
+        let ours = ["siglum", "git", "claude"].contains(&name.as_str())
             || HOOKS.iter().any(|hook| name.starts_with(hook));
         ours.then_some((pid, name))
     };
@@ -49,7 +49,7 @@ fn victims(world: &World) -> Vec<Victim> {
 fn victim(pid: u32, name: String) -> Victim {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let kind = match name.as_str() {
-        "played-agent" => Kind::Agent,
+        "claude" => Kind::Agent,
         _ if line.ends_with(b"\0worker\0") => Kind::Worker,
         _ => Kind::Passing,
     };

@@ -1,5 +1,7 @@
 //! In which forms a run is told.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::played::{events, lines, send, serve, text, to};
@@ -27,8 +29,19 @@ fn a_result_has_the_text_what_was_used_and_how_it_ended() {
         assert_eq!(failed["end"]["status"], "failed", "{failed}");
         assert!(failed["end"]["error"]["code"].is_string());
         assert_eq!(failed["run"]["session_id"], "S2");
-        let crashed = send(&launcher, &to(&json!("S3"), "!crash 3"));
-        assert_eq!(crashed["end"]["status"], "failed", "{crashed}");
+        // What says nothing is no answer.
+        for (script, code) in [
+            ("!crash 3", "agent-died"),
+            ("!error no", "agent-failed"),
+            ("!stop refusal", "agent-refused"),
+        ] {
+            let began = Instant::now();
+            let failed = launcher.post("/v1/messages", &to(&json!("S3"), script));
+            failed.problem(502, code);
+            let took = began.elapsed();
+            assert!(took < Duration::from_secs(5), "{script}: {took:?}");
+            assert_eq!(failed.header("siglum-conversation-id"), Some("S3"));
+        }
         let mut body = to(&json!("S4"), "!say begun \n!sleep 60");
         body["limits"] = json!({ "wall_ms": 1000 });
         let late = send(&launcher, &body);

@@ -128,3 +128,29 @@ fn t24_a_fork_is_a_conversation_of_its_own_that_points_to_its_source() {
         assert!(said.contains("say m2") && !said.contains("three"), "{said}");
     });
 }
+
+#[test]
+fn the_name_that_a_platform_gives_is_none_that_the_agent_gave() {
+    on_a_file(|store| {
+        let sink = OtlpSink::start();
+        let gateway = told_to(store, &sink);
+        let launcher = gateway.launcher();
+        let run = send(&launcher, &to(&json!("S1"), "!say one"))["run"].clone();
+        until("the run is told", || {
+            root(&sink.spans(), &run["trace_id"], "S1").is_some()
+        });
+        for span in sink.spans() {
+            let attributes = &span["attributes"];
+            assert_eq!(attributes["session.id"], "S1", "{span}");
+            assert_eq!(
+                attributes["siglum.native_session.id"], run["native_id"],
+                "{span}"
+            );
+            let before = attributes.get("session.previous_id");
+            assert_eq!(before, None, "nothing was before it: {span}");
+        }
+        let show = ["session", "show", "S1"];
+        let shown = store.world.json(&store.world.root, &show);
+        assert_eq!(shown["native_ids"], json!([run["native_id"]]), "{shown:#}");
+    });
+}

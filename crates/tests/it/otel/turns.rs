@@ -301,13 +301,15 @@ fn s40_a_server_that_is_away_gets_all_of_it_once_when_it_is_back() {
     let mut sink = OtlpSink::start();
     followed(&repo, &sink, &[]);
     let mut talk = Talk::start(&repo, "h1");
+    let standing =
+        || world.json(&repo.dir, &["otel", "list"])["destinations"][0]["standing"].clone();
     talk.turn("One.");
     until("one is told", || all_told(&talk, &sink.spans()));
+    // What the server has and has not answered yet would be told again.
+    until("it is noted", || standing()["lag_receipts"] == 0);
     sink.stop();
     talk.turn("Two.");
     talk.turn("Three.");
-    let standing =
-        || world.json(&repo.dir, &["otel", "list"])["destinations"][0]["standing"].clone();
     until("it is seen that it is away", || {
         standing()["health"] != "ok"
     });

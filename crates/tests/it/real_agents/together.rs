@@ -21,12 +21,12 @@ use crate::harness::{Load, Tally, Terminal};
 const ROUNDS: usize = 20;
 /// Commits a file, or everything, until it is there. It may outlive who started it.
 const COMMIT: &str = r#"#!/bin/sh
-# commit.sh WHO ROUND all|own
+# commit.sh WHO ROUND all|own MESSAGE
 export GIT_AUTHOR_NAME="$1" GIT_COMMITTER_NAME="$1"; file="$1-$2.txt"; n=0
 until git cat-file -e "HEAD:$file" 2>/dev/null || [ $n -gt 400 ]; do
   case $3 in
-    all) git add -A && git commit -m "$2 by $1" ;;
-    own) git add "$file" && git commit -m "$2 by $1" -- "$file" ;;
+    all) git add -A && git commit -m "$4" ;;
+    own) git add "$file" && git commit -m "$4" -- "$file" ;;
   esac && break
   n=$((n+1)); sleep 0.02
 done 2>/dev/null
@@ -51,7 +51,8 @@ impl Worker {
             let content = format!("round {round}\nby {name}\n");
             let path = format!("{{{{cwd}}}}/{name}-{round}.txt");
             let what = if round % 2 == 0 { "all" } else { "own" };
-            let commit = format!("sh ../commit.sh {name} {round} {what}");
+            // As with real agents, the message stands in the command.
+            let commit = format!("sh ../commit.sh {name} {round} {what} '{round} by {name}'");
             // Gemini CLI switches git's hooks off: work that it leaves behind has no witness at all.
             let command = if round % 3 == 2 && self.agent != Agent::Gemini {
                 format!("setsid -f {commit} >/dev/null 2>&1 </dev/null")
@@ -78,6 +79,7 @@ impl Worker {
 fn type_along(lab: &Lab) {
     let mut python = lab.command("python3");
     python.current_dir(lab.work());
+    python.env("TERMINAL_OWNER", "sshd");
     let mut terminal = Terminal::with(python);
     terminal.run("export GIT_AUTHOR_NAME=human GIT_COMMITTER_NAME=human");
     for round in 0..ROUNDS {

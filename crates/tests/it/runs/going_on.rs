@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::gateway::client::Client;
-use crate::gateway::server::{Gateway, Store, on_a_file};
+use crate::gateway::server::{Gateway, Store, each_store, on_a_file};
 use crate::harness::until;
 use crate::messages::played::{arguments, lines, send, text, to};
 
@@ -104,6 +104,64 @@ fn an_agent_that_cannot_go_on_says_so_and_is_told_nothing() {
         assert_eq!(told(store, "session/prompt").len(), 1);
         // Nothing of it is in the way of the next one.
         assert_eq!(text(&send(&launcher, &to(&json!("S1"), "three"))), "three");
+    });
+}
+
+#[test]
+fn what_was_never_committed_does_not_live_on_in_the_agent() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let first = send(&launcher, &to(&json!("S1"), "one fine day"))["run"].clone();
+        store.break_commits(first["session"].as_str().unwrap());
+        let refused = launcher.post("/v1/messages", &resumed("two is lost"));
+        refused.problem(503, "not-committed");
+        store.mend_commits();
+        let third = send(&launcher, &resumed("three is new"));
+        assert_eq!(third["run"]["diverged"], true, "{third}");
+        assert_eq!(third["run"]["session"], first["session"]);
+        assert_ne!(third["run"]["native_id"], first["native_id"]);
+        assert_eq!(told(store, "session/resume"), Vec::<Value>::new());
+        let asked = told(store, "session/prompt").pop().unwrap();
+        let asked = asked["message"]["params"]["prompt"].to_string();
+        for told in ["User:", "one fine day", "Assistant:", "three is new"] {
+            assert!(asked.contains(told), "{told}: {asked}");
+        }
+        // What it is told again is nothing that was said again.
+        let said = launcher.get("/v1/sessions/S1/messages").is(200).to_string();
+        assert_eq!(said.matches("three is new").count(), 2, "{said}");
+        // From now on the agent's own session is what is committed.
+        let fourth = send(&launcher, &resumed("!seen"));
+        assert_eq!(fourth["run"].get("diverged"), None, "{fourth}");
+        assert_eq!(fourth["run"]["native_id"], third["run"]["native_id"]);
+        assert_eq!(text(&fourth), "1");
+    });
+}
+
+#[test]
+fn what_a_killed_gateway_left_does_not_live_on_in_the_agent() {
+    on_a_file(|store| {
+        let mut gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let mark = store.world.root.join("mark");
+        let wait = format!("!sh while ! [ -e {} ]; do sleep 0.05; done", mark.display());
+        let said = "said before the end\n!tool c1 Bash execute {}\n!done c1 y\n";
+        let body = to(&json!("S1"), &format!("{said}{wait}"));
+        std::thread::scope(|scope| {
+            let sent = scope.spawn(|| launcher.ask("POST", "/v1/messages", Some(&body)));
+            until("what it said is stored", || {
+                store.sql("SELECT count(*) FROM pending WHERE kind = 'tool_ended'") == "1"
+            });
+            gateway.signal(Signal::KILL);
+            gateway.over();
+            assert!(sent.join().unwrap().is_none());
+        });
+        std::fs::write(mark, "").unwrap();
+        gateway.restart(store);
+        let next = send(&gateway.launcher(), &resumed("and then"));
+        assert_eq!(next["run"]["diverged"], true, "{next}");
+        let asked = told(store, "session/prompt").pop().unwrap();
+        assert!(asked.to_string().contains("said before the end"), "{asked}");
     });
 }
 

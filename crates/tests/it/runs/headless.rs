@@ -128,18 +128,16 @@ fn a_headless_run_ends_as_any_other() {
         let launcher = gateway.launcher();
         let token = "token=ghp_9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk";
         let script = format!("!stderr it broke {token}\n!crash 3");
-        let died = send(&launcher, &allowed(lines(&script)));
-        assert_eq!(died["end"]["status"], "failed");
-        let error = &died["end"]["error"];
-        assert_eq!(error["code"], "agent-died", "{died}");
-        let told = error["text"].as_str().or(error["detail"].as_str());
+        let died = launcher.post("/v1/messages", &allowed(lines(&script)));
+        let died = died.problem(502, "agent-died");
+        let told = died["detail"].as_str();
         assert!(
             told.is_some_and(|t| t.contains("it broke") && !t.contains("9fK2mQ")),
             "{died}"
         );
-        let failed = send(&launcher, &allowed(lines("!error API Error: 529")));
-        assert_eq!(failed["end"]["status"], "failed");
-        assert_eq!(failed["end"]["error"]["code"], "agent-failed", "{failed}");
+        let failed = allowed(lines("!error API Error: 529"));
+        let failed = launcher.post("/v1/messages", &failed);
+        failed.problem(502, "agent-failed");
         // The end of a run is the end of all that it started, also of what left its group.
         let mut late = allowed(to(&json!("S1"), "!child 600\n!sleep 600"));
         late["limits"] = json!({ "wall_ms": 1500 });

@@ -131,6 +131,8 @@ fn said(n: i64) -> siglum_domain::intake::Intake {
         above: Vec::new(),
         carried: None,
         claim: None,
+        links: Vec::new(),
+        left_out: Vec::new(),
         cwd: None,
         place: None,
         transcript: None,

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{json_there, there};
-use crate::harness::{Fate, Gateway, World};
+use crate::harness::{Agent, Fate, Gateway, World, until};
+use crate::launching::Launch;
 
 #[test]
 fn the_gateway_knows_the_session_before_it_runs_and_how_it_ended() {
@@ -103,7 +104,7 @@ fn a_refusal_tells_its_reason_and_nothing_is_made() {
 }
 
 #[test]
-fn one_that_is_out_of_reach_gets_the_session_later() {
+fn one_that_is_out_of_reach_gets_the_session_when_it_is_sent_by_itself() {
     let world = World::new();
     let repo = world.repo();
     let gateway = Gateway::start(&world);
@@ -117,7 +118,16 @@ fn one_that_is_out_of_reach_gets_the_session_later() {
     assert!(repo.dir.join("made").exists());
     assert!(said.contains("cannot be reached"), "{said}");
     gateway.fates([]);
-    repo.siglum(&["sync"]).ok();
+    // Nothing waits for that address, and the launcher says how to send what is missing.
+    assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
+    let (_, hint) = said.split_once("`siglum sync").expect(&said);
+    let (hint, _) = hint.split_once('`').unwrap();
+    let words: Vec<&str> = ["sync"]
+        .into_iter()
+        .chain(hint.split_whitespace())
+        .collect();
+    assert!(words.contains(&gateway.url.as_str()), "{words:?}");
+    repo.siglum(&words).ok();
     let listed = json_there(
         &gateway,
         &repo,
@@ -125,4 +135,66 @@ fn one_that_is_out_of_reach_gets_the_session_later() {
     );
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
     assert_eq!(gateway.untold(), 0);
+    assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
+}
+
+/// A session of an agent that does something in a checkout, with a mark in each text that it leaves.
+fn marked(mut agent: Agent, mark: &str) {
+    agent.begin("startup");
+    agent.prompt(&format!("{mark}-prompt"));
+    agent.write(&format!("{mark}-file.txt"), &format!("{mark}-text\n"));
+    agent.sh(&format!("git add . && git commit -q -m {mark}-subject"));
+    agent.stop();
+    agent.end("exit");
+    agent.quit();
+}
+
+#[test]
+fn the_launched_session_leaves_and_no_other_one() {
+    let world = World::new();
+    let repo = world.repo();
+    let elsewhere = world.root.join("kept-here");
+    std::fs::create_dir(&elsewhere).unwrap();
+    world
+        .sh(
+            &elsewhere,
+            "git init -q . && git commit -q --allow-empty -m base",
+        )
+        .ok();
+    let elsewhere = world.at(&elsewhere);
+    elsewhere.siglum(&["init", "--yes"]).ok();
+    for (repo, mark) in [(&elsewhere, "kept-here"), (&repo, "kept-before")] {
+        marked(Agent::process(repo, mark, &Agent::program()), mark);
+    }
+    until("the worker has left", || world.processes().is_empty());
+    let gateway = Gateway::start(&world);
+    let flags = format!("--issue 42 --gateway {}", gateway.url);
+    let (agent, launch) = Launch::agent(&repo, "one", &[], &flags);
+    marked(agent, "goes");
+    assert_eq!(launch.over(), Some(0));
+    let sent = gateway.asked().len();
+    repo.siglum(&["worker", "--once"]).ok();
+    assert_eq!(gateway.asked().len(), sent, "the gateway is not remembered");
+    assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
+    let bodies = gateway.asked().into_iter().map(|asked| {
+        let batch = zstd::decode_all(&*asked.body).unwrap_or_default();
+        [asked.body, batch].concat()
+    });
+    let mut received: Vec<u8> = bodies.flatten().collect();
+    for entry in std::fs::read_dir(gateway.home()).unwrap().flatten() {
+        received.extend(std::fs::read(entry.path()).unwrap_or_default());
+    }
+    let received = String::from_utf8_lossy(&received);
+    for text in ["goes-prompt", "goes-file.txt", "goes-subject"] {
+        assert!(received.contains(text), "{text} is missing");
+    }
+    for text in ["kept-here", "kept-before"] {
+        assert!(!received.contains(text), "{text} left");
+    }
+    let why = json_there(&gateway, &repo, &["why"]);
+    assert_eq!(why["committer"]["verdict"], "certain", "{why}");
+    assert_eq!(why["authors"][0]["session"], why["committer"]["session"]);
+    let listed = json_there(&gateway, &repo, &["session", "list", "--all"]);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    there(&gateway, &repo, &["verify"]).ok();
 }

@@ -73,7 +73,7 @@ fn orphans_of_a_container_fall_to_the_agent_that_is_its_first_process() {
     crate::harness::until("the orphan is done", || repo.dir.join("done").exists());
     let why = repo.why("HEAD");
     assert_eq!(why.committer(), "unknown ambiguous", "{why}");
-    assert!(why.says("first process of its container"), "{why}");
+    assert!(why.says("first process of a container"), "{why}");
     repo.recency_errs("nobody that is known");
     crate::harness::kill(child.unwrap().id());
 }

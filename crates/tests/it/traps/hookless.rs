@@ -17,20 +17,50 @@ fn who_prints_a_log_did_not_make_what_it_names() {
     let made = maker.bare_sh(&quiet);
     let printed = printer.bare_sh("git log -1");
     printer.shell_returned(printing, &printed);
-    let why = repo.why("HEAD");
-    assert_eq!(
-        why.committer(),
-        "unknown ambiguous",
-        "the maker's runs: {why}"
-    );
+    assert_eq!(repo.committer("HEAD"), maker.likely(), "the maker's runs");
     let _bystander = Agent::start(&repo, "a-bystander");
     repo.recency_errs("maker");
+    maker.shell_returned(making, &made);
+    assert_eq!(repo.committer("HEAD"), maker.likely(), "both returned");
+}
+
+#[test]
+fn two_calls_whose_commands_fit_are_ambiguous() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut maker = Agent::start(&repo, "maker");
+    let mut rival = Agent::start(&repo, "rival");
+    let quiet = format!("{OFF} -q -m quiet");
+    let (making, beside) = (maker.shell_call(&quiet), rival.shell_call(&quiet));
+    rival.hook("PreToolUse", beside);
+    maker.hook("PreToolUse", making.clone());
+    let made = maker.bare_sh(&quiet);
     maker.shell_returned(making, &made);
     let why = repo.why("HEAD");
     assert_eq!(why.committer(), "unknown ambiguous", "{why}");
     let mut candidates = why.candidates();
     candidates.sort();
-    assert_eq!(candidates, ["maker", "printer"], "{why}");
+    assert_eq!(candidates, ["maker", "rival"], "{why}");
+}
+
+#[test]
+fn a_call_that_prints_a_commit_did_not_make_it() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut printer = Agent::start(&repo, "printer");
+    for command in [
+        "git log -3",
+        "git rev-parse HEAD",
+        "git commit -q -m 'nothing to do'; git log -1",
+        "git show --stat",
+    ] {
+        let call = printer.shell_call(command);
+        printer.hook("PreToolUse", call.clone());
+        repo.sh(&format!("{OFF} -q -m 'by another client'")).ok();
+        let printed = printer.bare_sh(command);
+        printer.shell_returned(call, &printed);
+        assert_eq!(repo.committer("HEAD"), "unknown unknown", "{command}");
+    }
 }
 
 #[test]
@@ -46,7 +76,7 @@ fn git_s_own_words_tell_the_maker_from_the_printer() {
     let made = maker.bare_sh(&loud);
     let printed = printer.bare_sh("git log -1");
     printer.shell_returned(printing, &printed);
-    assert_eq!(repo.committer("HEAD"), "unknown ambiguous", "not told yet");
+    assert_eq!(repo.committer("HEAD"), maker.likely(), "not told yet");
     let _bystander = Agent::start(&repo, "a-bystander");
     repo.recency_errs("maker");
     maker.shell_returned(making, &made);

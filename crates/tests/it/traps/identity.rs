@@ -1,5 +1,7 @@
 //! Pids, processes and sessions that are not one to one.
 
+use serde_json::Value;
+
 use super::{BARE, COMMIT, bystander, runs_beside};
 use crate::harness::{Agent, Container, World};
 
@@ -137,4 +139,38 @@ fn what_a_process_does_after_its_session_ended_is_not_the_sessions() {
     assert_eq!(why.committer(), "unknown ambiguous", "{why}");
     assert_eq!(why.candidates(), ["ended"], "{why}");
     repo.recency_errs("nobody that is known");
+}
+
+#[test]
+fn native_ids_that_no_conversation_can_be_called_by_stay_two_sessions() {
+    let world = World::new();
+    let repo = world.repo();
+    let long = "x".repeat(200);
+    let natives = ["é1", "è1", long.as_str(), "plain"];
+    for native in natives {
+        Agent::start(&repo, native).begin("startup");
+    }
+    let listed = world.json(&repo.dir, &["session", "list"]);
+    let mut called = Vec::new();
+    for card in listed["sessions"].as_array().unwrap() {
+        let (id, name) = (text(&card["session"]), text(&card["conversation_id"]));
+        let shown = world.json(&repo.dir, &["session", "show", id]);
+        let [native] = &shown["native_ids"].as_array().unwrap()[..] else {
+            panic!("{shown:#}");
+        };
+        let own = match text(native) {
+            "plain" => "plain",
+            _ => id,
+        };
+        assert_eq!(name, own, "{shown:#}");
+        called.push(text(native).to_owned());
+    }
+    called.sort_unstable();
+    let mut natives = natives.map(str::to_owned);
+    natives.sort_unstable();
+    assert_eq!(called, natives, "native ids stay as they are");
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }

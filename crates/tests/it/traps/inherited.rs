@@ -32,7 +32,16 @@ fn a_person_in_a_multiplexer_that_an_agent_started() {
     terminal.run(&format!(
         "unset CLAUDE_CODE_SESSION_ID CLAUDECODE AI_AGENT; {COMMIT}"
     ));
-    repo.check("without what it inherited", "HEAD", "human certain");
+    let why = repo.why("HEAD");
+    assert_eq!(
+        why.committer(),
+        "unknown ambiguous",
+        "without what it inherited: {why}"
+    );
+    assert!(
+        why.says("holds its other end and may have typed it"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -66,7 +75,7 @@ fn a_person_in_tmux_that_an_agent_started() {
 }
 
 #[test]
-fn a_server_that_an_agent_left_behind_is_its_detached_work() {
+fn a_server_that_outlived_the_session_of_its_agent_is_ambiguous() {
     let world = World::new();
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "starter");
@@ -80,8 +89,10 @@ fn a_server_that_an_agent_left_behind_is_its_detached_work() {
     let _bystander = bystander(&repo);
     std::fs::write(repo.dir.join("go"), "").unwrap();
     until("the server is done", || repo.dir.join("done").exists());
-    repo.check("a server", "HEAD", "starter likely");
-    repo.recency_errs("starter");
+    let why = repo.why("HEAD");
+    assert_eq!(why.committer(), "unknown ambiguous", "a server: {why}");
+    assert_eq!(why.candidates(), ["starter"], "{why}");
+    assert!(why.says("went on with its variable"), "{why}");
 }
 
 #[test]

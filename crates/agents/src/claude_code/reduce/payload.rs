@@ -2,10 +2,11 @@
 
 use siglum_domain::observation::{Fact, Outcome, Side, StartKind, ToolClass, event};
 
-use crate::claude_code::wire::{Hook, Named, Spawned, ToolInput};
+use crate::claude_code::transcript::edits;
+use crate::claude_code::wire::{Hook, Named, Replacement, Spawned, ToolInput};
 use crate::claude_code::{path, prompt, tools};
 use crate::draft::{self, Draft};
-use crate::hook::{Boundary, HookCall, ReduceError, Reduced};
+use crate::hook::{Boundary, HookCall, ReduceError, Reduced, WriteHint};
 
 /// Most background tasks that are kept.
 const TASK_LIMIT: usize = 64;
@@ -202,7 +203,10 @@ impl Reduction<'_> {
         });
         let output = self.output(class, outcome);
         if outcome != Outcome::Denied {
-            self.touch(class, &event, Side::After);
+            let touched = self.touch(class, &event, Side::After);
+            if touched.is_some() && outcome == Outcome::Ok {
+                self.draft.note_write(self.written());
+            }
         }
         if class == ToolClass::Agent {
             self.spawned(&event);
@@ -219,6 +223,26 @@ impl Reduction<'_> {
                 duration_ms,
             },
         );
+    }
+
+    /// What an edit tool says it wrote: the result has both sides, the call at least the new lines.
+    fn written(&self) -> Option<WriteHint> {
+        if let Some(change) = edits::change(self.hook.tool_response) {
+            return Some(WriteHint::Whole {
+                base: change.before,
+                written: change.after,
+            });
+        }
+        let input: ToolInput<'_> = self.hook.tool_input.object();
+        let mut added = String::new();
+        let items = input.edits.items().into_iter();
+        let steps = items.map(|item| item.object::<Replacement<'_>>().new);
+        for field in [input.content, input.new].into_iter().chain(steps) {
+            added.push_str(&field.exact().unwrap_or_default());
+            added.push('\n');
+        }
+        let is_said = !added.trim_end_matches('\n').is_empty();
+        is_said.then(|| WriteHint::Added(added.into_bytes()))
     }
 
     /// The sub-agent that a call started, as its result names it.

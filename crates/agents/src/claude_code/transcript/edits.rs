@@ -21,14 +21,14 @@ const WORK_LIMIT: usize = 256 << 20;
 const UNREADABLE: char = '\u{fffd}';
 
 /// A file, before and after.
-pub(super) struct Change {
-    pub(super) path: PathBuf,
-    pub(super) before: Option<Vec<u8>>,
-    pub(super) after: Vec<u8>,
+pub(in crate::claude_code) struct Change {
+    pub(in crate::claude_code) path: PathBuf,
+    pub(in crate::claude_code) before: Option<Vec<u8>>,
+    pub(in crate::claude_code) after: Vec<u8>,
 }
 
 /// The change that a result tells of.
-pub(super) fn change(result: Field<'_>) -> Option<Change> {
+pub(in crate::claude_code) fn change(result: Field<'_>) -> Option<Change> {
     let raw = result.raw().filter(|raw| raw.starts_with('{'))?;
     memchr::memmem::find(raw.as_bytes(), b"\"filePath\"")?;
     let result: EditResult<'_> = result.object();

@@ -5,7 +5,7 @@
 //! held back until the next line of the assistant tells whose it is.
 
 mod calls;
-mod edits;
+pub(in crate::claude_code) mod edits;
 mod facts;
 mod filter;
 mod patch;

@@ -8,7 +8,7 @@ use siglum_domain::observation::{Body, Fact, Outcome, Side, StartKind, ToolClass
 use crate::codex::wire::{Hook, Spawned, ToolInput};
 use crate::codex::{patch, path, prompt, tools};
 use crate::draft::{self, Draft};
-use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced};
+use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced, WriteHint};
 use crate::paths;
 
 /// Reads one payload.
@@ -228,6 +228,10 @@ impl Reduction<'_> {
         let mut shown = Vec::with_capacity(files.len());
         for file in files {
             shown.push(self.draft.capture(event, &file.path, side));
+            if side == Side::After {
+                let added = patch::added(&text).into_bytes();
+                self.draft.note_write(Some(WriteHint::Added(added)));
+            }
             let from = file.moved_from.filter(|_| side == Side::Before);
             if let (Some(edit), Some(from)) = (self.draft.out.edits.last_mut(), from) {
                 edit.held_by = Some(paths::relative(&from, worktree));

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_engine::{find, why};
+use siglum_domain::link::Link;
+use siglum_engine::{checkpoints, find, why};
 use siglum_ledger::{CheckpointRecord, LedgerError, Transaction, read};
 
 use super::kind;
 use crate::clock;
+use crate::commands::link::{Fact, Facts, words};
 use crate::commands::session::list::scope;
 use crate::commands::time::Period;
 use crate::cx::Cx;
@@ -30,6 +32,8 @@ pub struct Args {
     /// Only those that pin this session
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
+    #[command(flatten)]
+    facts: Facts,
     /// Those of all repositories, not only of this one
     #[arg(long)]
     all: bool,
@@ -39,6 +43,8 @@ pub struct Args {
 struct Row {
     record: CheckpointRecord,
     about: Option<String>,
+    /// What is attached to each session that it pins.
+    links: Vec<Vec<Link>>,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
@@ -51,7 +57,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let rows = read(&mut ledger, |tx| {
         let skip = args.period.until.is_some() || args.limit == 0;
         let most = if skip { LOOK_AT } else { args.limit + 1 };
-        let mut records = tx.checkpoints(session, repository, most)?;
+        let links = args.facts.links();
+        let mut records = checkpoints::listed(tx, session, repository, &links, most)?;
         records.retain(|c| fits(c, args.period));
         if args.limit > 0 {
             records.truncate(args.limit + 1);
@@ -59,6 +66,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let row = |record: CheckpointRecord| {
             Ok(Row {
                 about: about(tx, &record)?,
+                links: checkpoints::links(tx, &record)?,
                 record,
             })
         };
@@ -84,12 +92,16 @@ fn answer(
     let more = args.limit > 0 && rows.len() > args.limit;
     rows.truncate(if more { args.limit } else { rows.len() });
     if cx.ui.json {
-        let checkpoints = rows.iter().map(|r| Checkpoint::of(&r.record)).collect();
+        let checkpoints = rows
+            .iter()
+            .map(|r| Checkpoint::of(&r.record, &r.links))
+            .collect();
         return cx.ui.json(SCHEMA, Json { checkpoints, more });
     }
     if rows.is_empty() {
-        let asked = args.period.since.is_some() || args.period.until.is_some();
-        cx.ui.status(if asked || session.is_some() {
+        let period = args.period.since.is_some() || args.period.until.is_some();
+        let narrowed = period || session.is_some() || !args.facts.links().is_empty();
+        cx.ui.status(if narrowed {
             "No checkpoint fits; `siglum checkpoint list` without options lists all."
         } else {
             "There is no checkpoint yet; each commit of a session makes one, and so does its end."
@@ -119,24 +131,41 @@ pub fn about(
 }
 
 fn table(rows: &[Row]) -> Table {
-    let heading = vec!["CHECKPOINT", "KIND", "COMMIT", "AGE", "SESSIONS", "ABOUT"];
+    let mut heading = vec!["CHECKPOINT", "KIND", "COMMIT", "AGE", "SESSIONS"];
+    let linked = rows
+        .iter()
+        .any(|row| row.links.iter().any(|l| !l.is_empty()));
+    heading.extend(linked.then_some("LINKS"));
+    heading.push("ABOUT");
     let mut table = Table::new(heading);
     let now = clock::now();
-    for Row { record, about } in rows {
+    for row in rows {
+        let Row {
+            record,
+            about,
+            links,
+        } = row;
         let commit = record.commit.as_ref().map_or("", |c| c.short());
         let pins = &record.pins;
         let mut sessions: Vec<String> = pins.iter().take(2).map(|(s, _)| s.short()).collect();
         if pins.len() > 2 {
             sessions.push(format!("+{}", pins.len() - 2));
         }
-        table.row(vec![
+        let mut cells = vec![
             Cell::styled(Style::Id, record.id.short()),
             Cell::plain(kind(record.kind)),
             Cell::styled(Style::Id, commit),
             Cell::styled(Style::Time, ui::age(record.at, now)),
             Cell::styled(Style::Agent, sessions.join(" ")),
-            Cell::plain(about.clone().unwrap_or_default()),
-        ]);
+        ];
+        if linked {
+            let mut all: Vec<Link> = links.iter().flatten().cloned().collect();
+            all.sort();
+            all.dedup();
+            cells.push(Cell::plain(words(&all)));
+        }
+        cells.push(Cell::plain(about.clone().unwrap_or_default()));
+        table.row(cells);
     }
     table
 }
@@ -165,13 +194,18 @@ pub struct Checkpoint {
 struct Pin {
     session: String,
     sequence: u64,
+    /// What is attached to the session now.
+    links: Vec<Fact>,
 }
 
 impl Checkpoint {
-    pub fn of(record: &CheckpointRecord) -> Self {
-        let pins = record.pins.iter().map(|(session, sequence)| Pin {
+    /// `links` are those of its pins, in their order.
+    pub fn of(record: &CheckpointRecord, links: &[Vec<Link>]) -> Self {
+        let pins = record.pins.iter().zip(links);
+        let pins = pins.map(|((session, sequence), links)| Pin {
             session: session.to_string(),
             sequence: *sequence,
+            links: links.iter().map(Fact::from).collect(),
         });
         Self {
             checkpoint: record.id.to_string(),

@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 use siglum_domain::CheckpointId;
-use siglum_engine::find;
+use siglum_domain::link::Link;
 use siglum_engine::why::{SessionCard, card};
+use siglum_engine::{checkpoints, find};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, LedgerError, SqliteLedger, Transaction, read,
 };
 
 use super::list::{Checkpoint, about};
+use crate::commands::link::words;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Style};
@@ -45,6 +47,7 @@ struct Found {
     about: Option<String>,
     commits: Vec<CommitRecord>,
     pins: Vec<(SessionCard, u64)>,
+    links: Vec<Vec<Link>>,
 }
 
 /// Shows a checkpoint.
@@ -62,7 +65,7 @@ pub fn checkpoint(
         let commits = found.commits.iter().map(|c| c.commit.to_string());
         let answer = Json {
             commits: commits.collect(),
-            checkpoint: Checkpoint::of(&found.record),
+            checkpoint: Checkpoint::of(&found.record, &found.links),
             about: found.about,
         };
         return cx.ui.json(SCHEMA, answer);
@@ -81,6 +84,7 @@ fn look(tx: &mut dyn Transaction, id: CheckpointId) -> Result<Option<Found>, Led
     Ok(Some(Found {
         about: about(tx, &record)?,
         commits: tx.commits_of_checkpoint(id)?,
+        links: checkpoints::links(tx, &record)?,
         pins,
         record,
     }))
@@ -125,6 +129,9 @@ fn print(cx: &Cx, found: &Found) -> Result<(), CommandError> {
     }
     for (card, sequence) in &found.pins {
         field("Pins", pin(cx, card, *sequence))?;
+        if !card.links.is_empty() {
+            field("Links", words(&card.links))?;
+        }
     }
     for (card, _) in &found.pins {
         if let Some(resume) = &card.resume {

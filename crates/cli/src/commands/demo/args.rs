@@ -34,6 +34,8 @@ pub enum Part {
     Stage,
     /// Does what Claude Code would do.
     Agent,
+    /// Shows a person a terminal.
+    Terminal,
     /// Sits at a terminal.
     Person,
     /// Runs a script without a terminal.
@@ -47,6 +49,7 @@ impl Part {
             Self::Usher => "usher",
             Self::Stage => "stage",
             Self::Agent => "agent",
+            Self::Terminal => "terminal",
             Self::Person => "person",
             Self::Script => "script",
         }
@@ -61,6 +64,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Some(Part::Usher) => stage::usher(at),
         Some(Part::Stage) => stage::run(cx, at, args.from),
         Some(Part::Agent) => agent::run(cx, at),
+        Some(Part::Terminal) => person::open(&at),
         Some(Part::Person) => person::run(&at),
         Some(Part::Script) => stage::run_script(at),
     }

@@ -21,6 +21,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a command may take.
 const COMMAND: Duration = Duration::from_secs(30);
 
+/// Runs the person's shell in a terminal, as a terminal program does: a person is told from a script
+/// that types by the program above the shell.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the play starts what people start"
+)]
+pub fn open(terminal: &Path) -> Result<(), CommandError> {
+    let mut person = std::process::Command::new(std::env::current_exe()?);
+    person.args(["demo", "--part", Part::Person.word(), "--at"]);
+    person.arg(terminal).status()?;
+    Ok(())
+}
+
 /// Becomes an interactive shell in a terminal.
 #[expect(
     clippy::disallowed_methods,
@@ -44,7 +57,8 @@ pub fn types(
     pty: Pty,
     command: &str,
 ) -> Result<(), CommandError> {
-    let mut person = company.take_in(&mut sandbox.actor("siglum", Part::Person, &pty.terminal))?;
+    let mut program = sandbox.actor("xterm", Part::Terminal, &pty.terminal);
+    let mut person = company.take_in(&mut program)?;
     let mut screen = Screen::of(pty.screen)?;
     screen.until(PATIENCE, |shown| shown.ends_with(PROMPT));
     // The question mark is typed, the digit is shown.

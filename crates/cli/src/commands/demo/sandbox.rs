@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 
 /// The names of this program in the play. What a process is called decides what it is taken for.
-const NAMES: [&str; 3] = ["siglum", "claude", "cron"];
+const NAMES: [&str; 4] = ["siglum", "claude", "cron", "xterm"];
 
 /// What of the environment goes into the play. Nothing of an agent, of git or of a user's settings.
 const KEPT: [&str; 11] = [

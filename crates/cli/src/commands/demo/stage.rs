@@ -96,9 +96,13 @@ fn obstacle() -> Option<String> {
     if chain.ancestors.is_empty() {
         return Some("this system does not show which process started which".to_owned());
     }
-    let agent = paths
-        .iter()
-        .find_map(|p| recognise(p.executable.as_deref(), p.script.as_deref()))?;
+    let agent = paths.iter().find_map(|p| {
+        recognise(
+            p.executable.as_deref(),
+            p.script.as_deref(),
+            p.title.as_deref(),
+        )
+    })?;
     Some(format!(
         "everything here runs below an agent ({})",
         agent.name

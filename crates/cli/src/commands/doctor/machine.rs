@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use siglum_gitstore::MINIMUM_GIT;
 use siglum_ledger::{Ledger, Spool, SqliteLedger};
+use siglum_platform::disk::ROOM_NONE;
 
 use super::{Check, FIX};
 use crate::config::Config;
@@ -18,6 +19,8 @@ use crate::ui;
 const LOG_MUCH: u64 = 16 << 20;
 /// How much of the end of the log file is looked at, in bytes.
 const TAIL: u64 = 256 << 10;
+/// With less room than this a disk is nearly full, in bytes.
+const ROOM_LITTLE: u64 = 100 << 20;
 /// How many files of the object store are counted.
 const OBJECTS_MOST: usize = 200_000;
 
@@ -26,6 +29,7 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
     checks.extend(settings(&cx.config));
     checks.push(ledger(cx));
     checks.push(spool("spool", "in Siglum's home", &cx.home.spool()));
+    checks.extend(disks(cx));
     checks.push(worker(cx));
     checks.extend(lost(cx));
     checks
@@ -177,6 +181,53 @@ fn weigh(dir: &Path) -> (u64, u64) {
         }
     }
     (files, bytes)
+}
+
+/// The disks that are full, or nearly: of the ledger, the versions of files, and the spools.
+fn disks(cx: &Cx) -> Vec<Check> {
+    let home = cx.home.ledger();
+    let spools = cx.spools();
+    let mut places = vec![home, cx.home.objects()];
+    places.extend(spools.iter().map(|spool| spool.dir().to_owned()));
+    let mut seen = Vec::new();
+    let mut checks = Vec::new();
+    for place in places {
+        // What is not there yet will be made below what is.
+        let Some(there) = place.ancestors().find(|dir| dir.is_dir()) else {
+            continue;
+        };
+        let device = fs::metadata(there).map(|meta| meta.dev()).ok();
+        if seen.contains(&device) {
+            continue;
+        }
+        seen.push(device);
+        let room = siglum_platform::disk::room(there);
+        checks.extend(room.and_then(|room| disk_with(&Cx::tilde(there), room)));
+    }
+    checks
+}
+
+/// What is to be said of a disk that has so much room left, in bytes.
+fn disk_with(place: &str, room: u64) -> Option<Check> {
+    let remedy =
+        "Make room there: what cannot be written is lost when the spool cannot be written either.";
+    match room {
+        0..ROOM_NONE => {
+            let text = format!(
+                "the disk of {place} is full: {} are left, and nothing can be recorded",
+                ui::bytes(room)
+            );
+            Some(Check::problem("disk", text).remedy(remedy))
+        }
+        ROOM_NONE..ROOM_LITTLE => {
+            let text = format!(
+                "the disk of {place} is nearly full: {} are left",
+                ui::bytes(room)
+            );
+            Some(Check::note("disk", text).remedy(remedy))
+        }
+        _ => None,
+    }
 }
 
 /// How a spool stands.

@@ -1,9 +1,12 @@
 //! What the tools take. The doc comments are what an agent reads.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use siglum_engine::cost;
 
 /// Where a tool looks.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -59,23 +62,38 @@ pub struct Show {
     pub full: bool,
 }
 
-/// By what usage is summed up.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum By {
-    #[default]
-    Session,
-    Turn,
-    Day,
-    Agent,
-    Model,
-    Repository,
-    Branch,
-    Issue,
-    Pr,
-    Role,
-    Pipeline,
-    Commit,
+/// By what usage is summed up: a word of `siglum cost --by`.
+#[derive(Debug, Clone, Copy)]
+pub struct By(pub cost::By);
+
+impl Default for By {
+    fn default() -> Self {
+        Self(cost::By::Session)
+    }
+}
+
+impl<'de> Deserialize<'de> for By {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        let known = cost::By::ALL.into_iter().find(|by| by.word() == word);
+        let unknown = || {
+            let words = cost::By::ALL.map(cost::By::word).join("`, `");
+            D::Error::custom(format!(
+                "unknown variant `{word}`, expected one of `{words}`"
+            ))
+        };
+        known.map(Self).ok_or_else(unknown)
+    }
+}
+
+impl JsonSchema for By {
+    fn schema_name() -> Cow<'static, str> {
+        "By".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": cost::By::ALL.map(cost::By::word) })
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

@@ -8,7 +8,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use siglum_domain::link::{Link, LinkError};
-use siglum_engine::cost::By;
 use siglum_engine::find;
 use siglum_gateway::{Desk, Effect, McpTool, serve_mcp};
 use siglum_ledger::{Ledger, read};
@@ -105,7 +104,16 @@ impl Tools {
     fn why(&self, args: args::Why) -> Result<Value, CommandError> {
         let cx = self.at(args.directory.as_deref())?;
         let commit = args.commit;
-        enveloped(why::SCHEMA, why::answer(&why::Args { commit }, &cx)?)
+        enveloped(
+            why::SCHEMA,
+            why::answer(
+                &why::Args {
+                    commit,
+                    explain: false,
+                },
+                &cx,
+            )?,
+        )
     }
 
     fn search(&self, args: &args::Search) -> Result<Value, CommandError> {
@@ -143,7 +151,7 @@ impl Tools {
             other => other.map(str::to_owned),
         };
         let asked = cost::Args {
-            by: args.by.into(),
+            by: args.by.0,
             period: Period::default(),
             limit: within("limit", args.limit, 200)?,
             session,
@@ -188,25 +196,6 @@ impl Tools {
         let worktree = siglum_gitstore::discover(&dir, None, None);
         let config = Config::load(worktree.as_ref().map(siglum_gitstore::Repo::worktree));
         Ok(Cx::new(self.0.ui, dir, config))
-    }
-}
-
-impl From<args::By> for By {
-    fn from(by: args::By) -> Self {
-        match by {
-            args::By::Session => Self::Session,
-            args::By::Turn => Self::Turn,
-            args::By::Day => Self::Day,
-            args::By::Agent => Self::Agent,
-            args::By::Model => Self::Model,
-            args::By::Repository => Self::Repository,
-            args::By::Branch => Self::Branch,
-            args::By::Issue => Self::Issue,
-            args::By::Pr => Self::Pr,
-            args::By::Role => Self::Role,
-            args::By::Pipeline => Self::Pipeline,
-            args::By::Commit => Self::Commit,
-        }
     }
 }
 

@@ -112,6 +112,9 @@ pub struct Review {
     /// The role that gave it
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
+    /// The name of the contract that it validates the work against
+    #[arg(long, value_name = "NAME")]
+    contract: Option<String>,
     /// What was said
     #[arg(
         long,
@@ -228,6 +231,7 @@ pub fn review(args: &Review, cx: &Cx) -> Result<(), CommandError> {
         phase: args.phase.clone(),
         verdict: Some(args.verdict.replace('-', "_")),
         role: args.role.clone(),
+        contract: args.contract.clone(),
         text,
         ..event("review")
     };

@@ -12,9 +12,9 @@ use siglum_ledger::{LaunchEnd, Ledger as _, Projection};
 use super::Args;
 use crate::commands::sync;
 use crate::cx::Cx;
+use crate::env;
 use crate::error::CommandError;
 use crate::gateway::{self, TOKEN, Tries};
-use crate::{clock, env};
 
 /// The variable with the address.
 const ADDRESS: &str = "SIGLUM_GATEWAY";
@@ -33,14 +33,18 @@ const PATIENCE: Timeouts = Timeouts {
 /// How long the launcher sends at the end.
 const LAST: Duration = Duration::from_secs(5);
 
-/// The gateway of a launch.
+/// The gateway of a launch. Nothing of it is remembered: what a launcher that is killed had not sent stays here.
 pub struct Gateway {
+    address: Address,
+    /// The token by which it knows the session, once it does; before, the launcher's.
+    token: Option<Token>,
+    /// Where `siglum sync` was told to send everything there, which this session belongs to.
+    standing: Option<Projection>,
     client: GatewayClient,
-    projection: Projection,
 }
 
 impl Gateway {
-    /// The one that a flag names, else a variable, if any does. It is remembered, as `siglum sync --to` does.
+    /// The one that a flag names, else a variable, if any does.
     pub fn named(args: &Args, cx: &Cx) -> Result<Option<Self>, CommandError> {
         let variable = || env::text(ADDRESS);
         let Some(text) = args.gateway.clone().or_else(variable) else {
@@ -58,44 +62,40 @@ impl Gateway {
     }
 
     fn open(cx: &Cx, address: Address, token: Option<Token>) -> Result<Self, CommandError> {
-        let mut ledger = cx.open_ledger()?;
-        let (projection, _) = gateway::destination(&mut ledger, &address, None, clock::now())?;
-        let token = token.or_else(|| gateway::kept_token(&cx.home, &projection.name));
+        let standing = gateway::at(&mut cx.open_ledger()?, &address)?;
+        let kept = || gateway::kept_token(&cx.home, &standing.as_ref()?.name);
+        let token = token.or_else(kept);
         Ok(Self {
-            client: GatewayClient::new(address, token, PATIENCE),
-            projection,
+            client: GatewayClient::new(address.clone(), token.clone(), PATIENCE),
+            address,
+            token,
+            standing,
         })
     }
 
     /// Registers the session. What the server refuses is an error, with its reason; where it cannot be reached the
     /// launch goes on.
     pub fn register(
-        &self,
+        &mut self,
         cx: &Cx,
         session: SessionId,
         agent: Option<&AgentName>,
         links: &[Stated],
     ) -> Result<(), CommandError> {
-        let mut ledger = cx.open_ledger()?;
+        let ledger = cx.open_ledger()?;
         let said = said(cx, ledger.id(), session, agent, links);
-        let mut own = None;
         match self.client.create_session(&said, &Tries(TRIES)) {
-            Ok(answer) => own = token_of(&answer.body),
+            Ok(answer) => self.token = token_of(&answer.body).or_else(|| self.token.take()),
             Err(error @ EgressError::Refused { .. }) => {
                 return Err(CommandError::failed(error).hint("Nothing was made, and nothing runs."));
             }
             Err(error) => {
                 cx.ui.warning(error.to_string());
                 cx.ui
-                    .warning("the session is recorded here, and sent to the gateway later");
+                    .warning("the session is recorded here, and sent when the command has ended");
             }
         }
-        // From now on it gets what is recorded here, by the session's own token: the launcher's may do more than what
-        // runs here should, and is kept only where the user gave it to `siglum sync`.
-        if let Some(own) = own {
-            gateway::keep_token(&cx.home, &gateway::of_session(&self.projection.name), &own)?;
-        }
-        gateway::remember(cx, &mut ledger, &self.projection, None)
+        Ok(())
     }
 
     /// Says how the command ended. What fails now is told, and changes no exit code: the sync tells it, too.
@@ -115,26 +115,28 @@ impl Gateway {
         }
     }
 
-    /// Sends what there is, for a short time; the worker goes on with the rest.
-    pub fn sync(&self, cx: &Cx) {
+    /// Sends the session and what belongs to it, for a short time; what is missing then is told.
+    pub fn sync(&self, cx: &Cx, session: SessionId) {
         let until = Instant::now() + LAST;
-        let outcome = cx.open_ledger().and_then(|mut ledger| {
-            sync::catch_up(cx, &mut ledger, Some(until))?;
-            sync::send_all(cx, &mut ledger, self.projection.clone(), Some(until))
-        });
-        let name = &self.projection.name;
+        let token = self.token.clone();
+        let outcome = sync::send_session(cx, session, (&self.address, token), Some(until));
         let left = match outcome {
-            Ok(outcome) if outcome.remains.is_nothing() => return,
-            Ok(outcome) => outcome
-                .trouble
-                .unwrap_or_else(|| "not all was sent in time".to_owned()),
+            Ok(passed) => match passed.trouble {
+                None => return,
+                Some(trouble) => trouble.to_string(),
+            },
             Err(error) => format!("{:#}", error.source),
         };
-        cx.ui.warning(format!("{name}: {left}"));
-        cx.ui.hint(
-            "What the gateway lacks waits here; the worker and the next `siglum sync` go on.",
-        );
-        crate::platform::start_worker(&cx.home);
+        let address = &self.address;
+        cx.ui.warning(format!("{address}: {left}"));
+        if self.standing.is_some() {
+            cx.ui
+                .hint("What it lacks waits here; the worker and the next `siglum sync` go on.");
+            return crate::platform::start_worker(&cx.home);
+        }
+        cx.ui.hint(format!(
+            "`siglum sync --to {address} --session {session}` sends the session again."
+        ));
     }
 }
 

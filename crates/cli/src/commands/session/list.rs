@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use serde::Serialize;
-use siglum_domain::link::Link;
 use siglum_domain::{AgentName, RepositoryId};
 use siglum_engine::overview::{self, Listed, Stand};
 use siglum_ledger::{
@@ -11,6 +10,7 @@ use siglum_ledger::{
 };
 
 use crate::clock;
+use crate::commands::link::{Fact, Facts, words};
 use crate::commands::time::Period;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -33,9 +33,8 @@ pub struct Args {
     /// Only those that have not ended
     #[arg(long)]
     open: bool,
-    /// Only those with this fact attached: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
-    #[arg(long, value_name = "FACT")]
-    link: Option<Link>,
+    #[command(flatten)]
+    facts: Facts,
     /// Those of all repositories, not only of this one
     #[arg(long)]
     all: bool,
@@ -57,7 +56,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             limit => limit + 1,
         },
         parent: None,
-        links: args.link.iter().cloned().collect(),
+        links: args.facts.links(),
         order: siglum_ledger::Order::Heard,
     };
     let mut sessions = overview::sessions(&cx.world()?, &mut ledger, &filter)?;
@@ -118,6 +117,8 @@ fn nothing(
 fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> Table {
     let mut heading = vec!["SESSION", "AGENT", "STATE", "LAST", "TURNS", "COMMITS"];
     heading.extend(all.then_some("REPOSITORY"));
+    let linked = sessions.iter().any(|s| !s.links.is_empty());
+    heading.extend(linked.then_some("LINKS"));
     heading.push("TITLE");
     let mut table = Table::new(heading);
     let now = clock::now();
@@ -133,6 +134,9 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
         ];
         if all {
             row.push(Cell::plain(place(session, repositories)));
+        }
+        if linked {
+            row.push(Cell::plain(words(&session.links)));
         }
         row.push(match &summary.title {
             _ if record.quarantined.is_some() => Cell::styled(Style::Warning, "(damaged)"),
@@ -209,6 +213,8 @@ pub struct Session {
     /// The git common directory of the repository that it works in.
     repository: Option<String>,
     worktree: Option<String>,
+    /// What is attached to it now.
+    links: Vec<Fact>,
     cwd: Option<String>,
     parent: Option<String>,
     /// What it goes on from, if it is a fork.
@@ -318,6 +324,7 @@ impl Session {
             ended_at: record.ended_at.map(|t| t.to_string()),
             repository: repository.map(|r| r.common_dir.clone()),
             worktree: record.worktree.clone(),
+            links: session.links.iter().map(Fact::from).collect(),
             cwd: record.cwd.clone(),
             parent: record.parent.map(|(p, _)| p.to_string()),
             forked_from: ForkJson::of(record),

@@ -231,7 +231,7 @@ struct Relative {
 #[derive(Serialize, schemars::JsonSchema)]
 struct Link {
     field: String,
-    value: String,
+    value: serde_json::Value,
     /// Who attached it.
     by: String,
     /// Where that was stated: a flag, a variable, the output of a command.
@@ -375,7 +375,7 @@ impl Json {
                 .iter()
                 .map(|(link, from)| Link {
                     field: link.field().to_owned(),
-                    value: link.value(),
+                    value: link.to_json(),
                     by: from.by.clone(),
                     source: from.source.clone(),
                     since: from.at.to_string(),

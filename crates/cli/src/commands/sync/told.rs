@@ -1,7 +1,9 @@
 //! What was sent, and what remains.
 
 use serde::Serialize;
-use siglum_engine::replica::{Due, Sent};
+use siglum_domain::SessionId;
+use siglum_egress::Address;
+use siglum_engine::replica::{Due, Passed, Sent};
 use siglum_ledger::Projection;
 
 use crate::cx::Cx;
@@ -42,8 +44,8 @@ struct DestinationJson {
     target: String,
     /// What it took; absent with `--dry-run`.
     sent: Option<SentJson>,
-    /// What it lacks now.
-    remains: DueJson,
+    /// What it lacks now; absent where one session is sent.
+    remains: Option<DueJson>,
     /// What went wrong last, in words.
     trouble: Option<String>,
 }
@@ -67,27 +69,74 @@ struct DueJson {
     documents: u64,
 }
 
+impl SentJson {
+    fn of(sent: Sent) -> Self {
+        Self {
+            batches: sent.batches,
+            receipts: sent.receipts,
+            statements: sent.statements,
+            documents: sent.documents,
+        }
+    }
+}
+
 impl DestinationJson {
     fn of(outcome: &Outcome) -> Self {
         let remains = outcome.remains;
         Self {
             name: outcome.projection.name.clone(),
             target: outcome.projection.target.clone(),
-            sent: outcome.sent.map(|s| SentJson {
-                batches: s.batches,
-                receipts: s.receipts,
-                statements: s.statements,
-                documents: s.documents,
-            }),
-            remains: DueJson {
+            sent: outcome.sent.map(SentJson::of),
+            remains: Some(DueJson {
                 receipts: remains.receipts,
                 sessions: remains.sessions,
                 statements: remains.statements,
                 documents: remains.documents,
-            },
+            }),
             trouble: outcome.trouble.clone(),
         }
     }
+}
+
+/// Shows what came of one session; an error where not all of it was taken.
+pub(super) fn session(
+    cx: &Cx,
+    session: SessionId,
+    address: &Address,
+    passed: &Passed,
+) -> Result<(), CommandError> {
+    let trouble = passed.trouble.as_ref().map(ToString::to_string);
+    if cx.ui.json {
+        let destination = DestinationJson {
+            name: address.host().to_owned(),
+            target: address.to_string(),
+            sent: Some(SentJson::of(passed.sent)),
+            remains: None,
+            trouble: trouble.clone(),
+        };
+        let destinations = vec![destination];
+        cx.ui.json(super::SCHEMA, Json { destinations })?;
+    } else {
+        cx.ui.line(format!(
+            "session {}: sent {} to {address}",
+            session.short(),
+            counts(passed.sent)
+        ))?;
+    }
+    match trouble {
+        None => Ok(()),
+        Some(trouble) => Err(CommandError::failed(format!("{address}: {trouble}"))
+            .hint("Nothing is remembered: send again when it can be reached.")),
+    }
+}
+
+fn counts(sent: Sent) -> String {
+    format!(
+        "{}, {}, {}",
+        ui::plural(sent.receipts, "receipt"),
+        ui::plural(sent.statements, "statement"),
+        ui::plural(sent.documents, "document")
+    )
 }
 
 /// Shows what came of all of them; an error where something remains.
@@ -139,10 +188,8 @@ fn line(outcome: &Outcome) -> String {
         );
     };
     let took = format!(
-        "{name}: sent {}, {}, {} to {}",
-        ui::plural(sent.receipts, "receipt"),
-        ui::plural(sent.statements, "statement"),
-        ui::plural(sent.documents, "document"),
+        "{name}: sent {} to {}",
+        counts(sent),
         outcome.projection.target
     );
     match remains.is_nothing() {

@@ -3,12 +3,15 @@
 use serde::Serialize;
 use siglum_domain::evidence::{Evidence, Verdict};
 use siglum_domain::provenance::Span;
-use siglum_domain::{NativeId, SessionId};
+use siglum_domain::{NativeId, SessionId, TurnId};
+use siglum_engine::origins;
 use siglum_engine::why::{Author, Why};
-use siglum_gitstore::BlameLine;
 
-use super::committer;
+use super::explain::ExplanationJson;
 use super::line::writer;
+use super::warnings::Warning;
+use super::{Answer, committer};
+use crate::commands::link::Fact;
 use crate::commands::session::list::ForgottenJson;
 
 /// The JSON form of an answer.
@@ -21,15 +24,23 @@ pub struct Json {
     checkpoint: Option<String>,
     seen_by: Option<String>,
     committer: Party,
+    /// The row of the table of evidence that gave the answer, where one did.
+    rule: Option<String>,
     candidates: Vec<Party>,
     parents: Vec<Party>,
     authors: Vec<Party>,
     claim: Option<Claim>,
     prompt: Option<Prompt>,
     rewritten_from: Vec<String>,
+    /// The commits that git made this one of, the nearest first, and those that they were made of.
+    origins: Vec<Origin>,
     same_patch: Vec<String>,
     /// The line that was asked for, if one was.
     line: Option<Line>,
+    /// With `--explain`: the rule and what would have changed the answer.
+    explanation: Option<ExplanationJson>,
+    /// What a reader should know beside the answer.
+    warnings: Vec<Warning>,
 }
 
 /// One line of a file.
@@ -55,7 +66,7 @@ struct Party {
     title: Option<String>,
     /// What was erased of the session.
     forgotten: Option<ForgottenJson>,
-    links: Vec<Link>,
+    links: Vec<Fact>,
     resume: Option<String>,
     /// `certain`, `likely`, `ambiguous` or `unknown`.
     verdict: String,
@@ -64,13 +75,6 @@ struct Party {
     files: Vec<File>,
     /// How many lines, for authors.
     lines: u64,
-}
-
-/// A fact attached to a session.
-#[derive(Serialize, schemars::JsonSchema)]
-struct Link {
-    field: String,
-    value: String,
 }
 
 /// One piece of evidence.
@@ -99,6 +103,21 @@ struct Claim {
     at: String,
 }
 
+/// A commit that git made another one of.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Origin {
+    commit: String,
+    /// What git made of it: the commit asked for, or another of its origins.
+    became: String,
+    subject: Option<String>,
+    checkpoint: Option<String>,
+    /// Who made it.
+    committer: Party,
+    /// Whether what became of it makes the same change; absent where that is not known.
+    same_change: Option<bool>,
+    prompt: Option<Prompt>,
+}
+
 /// What was asked.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Prompt {
@@ -107,8 +126,9 @@ struct Prompt {
 }
 
 impl Json {
-    pub(super) fn of(why: &Why, line: Option<&BlameLine>) -> Self {
-        let (kind, session) = committer(why);
+    pub(super) fn of(answer: &Answer) -> Self {
+        let (why, line) = (&answer.why, answer.line.as_ref());
+        let (kind, session) = committer(&why.judgement);
         let judgement = &why.judgement;
         let others = |ids: &[SessionId]| {
             ids.iter()
@@ -123,6 +143,7 @@ impl Json {
             checkpoint: why.checkpoint.map(|c| c.to_string()),
             seen_by: why.seen_by.map(|s| format!("{s:?}").to_lowercase()),
             committer: party(why, kind, session, judgement.verdict, &judgement.evidence),
+            rule: Some(judgement.rule.clone()).filter(|r| !r.is_empty()),
             candidates: others(&judgement.candidates),
             parents: others(&judgement.outer),
             authors: why.authors.iter().map(|a| author(why, a)).collect(),
@@ -131,11 +152,9 @@ impl Json {
                 by: c.by.clone(),
                 at: c.at.to_string(),
             }),
-            prompt: why.prompt.as_ref().map(|(turn, text)| Prompt {
-                turn: turn.to_string(),
-                text: text.clone(),
-            }),
+            prompt: why.prompt.as_ref().map(prompt),
             rewritten_from: why.rewritten_from.iter().map(ToString::to_string).collect(),
+            origins: why.origins.iter().map(|o| origin(why, o)).collect(),
             line: line.map(|line| Line {
                 path: line.path.clone(),
                 number: line.line,
@@ -145,6 +164,8 @@ impl Json {
                 },
             }),
             same_patch: why.same_patch.iter().map(ToString::to_string).collect(),
+            explanation: answer.explanation.as_ref().map(ExplanationJson::of),
+            warnings: answer.warnings.clone(),
         }
     }
 }
@@ -174,15 +195,7 @@ fn party(
         title: card.and_then(|c| c.title.clone()),
         forgotten: card.and_then(|c| c.record.forgotten).map(ForgottenJson::of),
         links: card
-            .map(|c| {
-                c.links
-                    .iter()
-                    .map(|l| Link {
-                        field: l.field().to_owned(),
-                        value: l.value(),
-                    })
-                    .collect()
-            })
+            .map(|c| c.links.iter().map(Fact::from).collect())
             .unwrap_or_default(),
         resume: card.and_then(|c| c.resume.clone()),
         verdict: verdict.to_string(),
@@ -211,5 +224,26 @@ fn author(why: &Why, author: &Author) -> Party {
         files,
         lines: author.lines(),
         ..party(why, kind, author.session, author.verdict, &author.evidence)
+    }
+}
+
+fn prompt((turn, text): &(TurnId, String)) -> Prompt {
+    Prompt {
+        turn: turn.to_string(),
+        text: text.clone(),
+    }
+}
+
+fn origin(why: &Why, origin: &origins::Origin) -> Origin {
+    let judgement = &origin.judgement;
+    let (kind, session) = committer(judgement);
+    Origin {
+        commit: origin.commit.to_string(),
+        became: origin.became.to_string(),
+        subject: origin.subject.clone(),
+        checkpoint: origin.checkpoint.map(|c| c.to_string()),
+        committer: party(why, kind, session, judgement.verdict, &judgement.evidence),
+        same_change: origin.same_change,
+        prompt: origin.prompt.as_ref().map(prompt),
     }
 }

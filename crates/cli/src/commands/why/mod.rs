@@ -1,17 +1,21 @@
 //! `siglum why`: who made a commit, who wrote its lines, and how that is known.
 
+mod explain;
 mod json;
 mod line;
 mod print;
+mod warnings;
 
-use siglum_domain::evidence::Committer;
+use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::{Oid, SessionId};
+use siglum_engine::judgements::{self, Explanation};
 use siglum_engine::replica;
 use siglum_engine::why::{self, Why};
 use siglum_gitstore::BlameLine;
-use siglum_ledger::{RepositoryRecord, SqliteLedger};
+use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
 
 pub use json::Json;
+use warnings::Warning;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -25,25 +29,38 @@ pub struct Args {
     /// A commit in any form that git takes, or a line of a file as `FILE:LINE`
     #[arg(value_name = "COMMIT|FILE:LINE", default_value = "HEAD")]
     pub commit: String,
+    /// Show which rule gave the answer, what each sign is worth, and what would have changed it
+    #[arg(long)]
+    pub explain: bool,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (answer, line) = find(args, cx)?;
+    let found = find(args, cx)?;
     if cx.ui.json {
-        cx.ui.json(SCHEMA, Json::of(&answer, line.as_ref()))
-    } else {
-        print::print(cx, &answer, line.as_ref())
+        return cx.ui.json(SCHEMA, Json::of(&found));
     }
+    print::print(cx, &found.why, found.line.as_ref())?;
+    if let Some(explanation) = &found.explanation {
+        explain::print(&cx.ui, &found.why, explanation)?;
+    }
+    print::warn(cx, &found.warnings)
+}
+
+/// All that an answer shows.
+struct Answer {
+    why: Why,
+    line: Option<BlameLine>,
+    explanation: Option<Explanation>,
+    warnings: Vec<Warning>,
 }
 
 /// The JSON answer.
 #[cfg(feature = "gateway")]
 pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
-    let (answer, line) = find(args, cx)?;
-    Ok(Json::of(&answer, line.as_ref()))
+    Ok(Json::of(&find(args, cx)?))
 }
 
-fn find(args: &Args, cx: &Cx) -> Result<(Why, Option<BlameLine>), CommandError> {
+fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
     let (mut ledger, repository) = cx.settled()?;
     let line = line::find(cx, &args.commit)?;
     let commit = match &line {
@@ -52,12 +69,24 @@ fn find(args: &Args, cx: &Cx) -> Result<(Why, Option<BlameLine>), CommandError> 
     };
     let repository = answers(cx, &mut ledger, repository, &commit)?;
     let world = cx.world()?;
-    let Some(answer) = why::why(&world, &mut ledger, &repository, &commit)? else {
+    let Some(why) = why::why(&world, &mut ledger, &repository, &commit)? else {
         return Err(CommandError::not_found(format!(
             "git has no commit {commit} any more"
         )));
     };
-    Ok((answer, line))
+    let explanation = match args.explain {
+        true => read(&mut ledger, |tx| {
+            judgements::explain(tx, why.repository, &commit)
+        })?,
+        false => None,
+    };
+    let warnings = warnings::collect(cx, &mut ledger, &why)?;
+    Ok(Answer {
+        why,
+        line,
+        explanation,
+        warnings,
+    })
 }
 
 /// The repository that answers for a commit: the one here, else one of another ledger that this one holds a replica of.
@@ -75,8 +104,8 @@ fn answers(
     cx.recorded(here)
 }
 
-const fn committer(why: &Why) -> (&'static str, Option<SessionId>) {
-    match why.judgement.committer {
+const fn committer(judgement: &Judgement) -> (&'static str, Option<SessionId>) {
+    match judgement.committer {
         Committer::Session { session } => ("session", Some(session)),
         Committer::Human => ("human", None),
         Committer::Unknown => ("unknown", None),

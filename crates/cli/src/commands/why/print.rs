@@ -8,11 +8,15 @@ use siglum_ledger::SeenBy;
 
 use super::committer;
 use super::line::writer;
+use super::warnings::Warning;
 use crate::clock;
 use crate::commands::session::page;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Style, Ui};
+
+/// How many origins are shown at most.
+const ORIGINS_MOST: usize = 8;
 
 /// Writes an answer, about one line of it first if one was asked for.
 pub(super) fn print(cx: &Cx, why: &Why, line: Option<&BlameLine>) -> Result<(), CommandError> {
@@ -44,11 +48,22 @@ pub(super) fn print(cx: &Cx, why: &Why, line: Option<&BlameLine>) -> Result<(), 
     claimed(ui, why)?;
     authors(ui, why)?;
     prompt(ui, why)?;
+    origins(ui, why)?;
     lineage(ui, why)?;
-    if let (_, Some(session)) = committer(why)
+    if let (_, Some(session)) = committer(&why.judgement)
         && let Some(resume) = why.sessions.get(&session).and_then(|c| c.resume.as_ref())
     {
         ui.line(format!("{}  {resume}", heading(ui, "Resume")))?;
+    }
+    Ok(())
+}
+
+/// Writes what a reader should know beside the answer.
+pub(super) fn warn(cx: &Cx, warnings: &[Warning]) -> Result<(), CommandError> {
+    for warning in warnings {
+        let text = cx.ui.paint(Style::Warning, &warning.text);
+        cx.ui
+            .line(format!("{}  {text}", heading(&cx.ui, "Warning")))?;
     }
     Ok(())
 }
@@ -74,7 +89,7 @@ fn written_by(ui: &Ui, why: &Why, line: &BlameLine) -> Result<(), CommandError> 
     ui.line("")
 }
 
-fn heading(ui: &Ui, word: &str) -> String {
+pub(super) fn heading(ui: &Ui, word: &str) -> String {
     ui.paint(Style::Heading, format!("{word:<10}"))
 }
 
@@ -116,7 +131,7 @@ fn title_width(ui: &Ui) -> usize {
     ui.width().saturating_sub(50).clamp(20, 60)
 }
 
-fn verdict(ui: &Ui, verdict: Verdict) -> String {
+pub(super) fn verdict(ui: &Ui, verdict: Verdict) -> String {
     let style = match verdict {
         Verdict::Certain => Style::Added,
         Verdict::Likely => Style::Time,
@@ -125,20 +140,24 @@ fn verdict(ui: &Ui, verdict: Verdict) -> String {
     ui.paint(style, verdict.to_string())
 }
 
-fn committed_by(ui: &Ui, why: &Why) -> Result<(), CommandError> {
-    let judgement = &why.judgement;
-    let who = match judgement.committer {
+pub(super) fn made_by(ui: &Ui, why: &Why, committer: Committer) -> String {
+    match committer {
         Committer::Session { session } => describe(ui, session, why.sessions.get(&session)),
         Committer::Human => "a person at a terminal".to_owned(),
         Committer::Unknown => "nobody knows".to_owned(),
-    };
+    }
+}
+
+fn committed_by(ui: &Ui, why: &Why) -> Result<(), CommandError> {
+    let judgement = &why.judgement;
+    let who = made_by(ui, why, judgement.committer);
     ui.line(format!(
         "{}  {who}  [{}]",
         heading(ui, "Committer"),
         verdict(ui, judgement.verdict)
     ))?;
     for evidence in &judgement.evidence {
-        let (_, committer) = committer(why);
+        let (_, committer) = committer(&why.judgement);
         let of = evidence
             .session
             .filter(|s| Some(*s) != committer)
@@ -264,14 +283,49 @@ fn prompt(ui: &Ui, why: &Why) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn lineage(ui: &Ui, why: &Why) -> Result<(), CommandError> {
-    for old in &why.rewritten_from {
+/// The commits that git made this one of, each with who made it.
+fn origins(ui: &Ui, why: &Why) -> Result<(), CommandError> {
+    for (at, origin) in why.origins.iter().take(ORIGINS_MOST).enumerate() {
+        let word = if at == 0 {
+            heading(ui, "Origins")
+        } else {
+            " ".repeat(10)
+        };
+        let became = if origin.became == why.facts.commit {
+            String::new()
+        } else {
+            format!(", rewritten as {}", origin.became.short())
+        };
+        let judgement = &origin.judgement;
         ui.line(format!(
-            "{}  git rewrote {} into this commit",
-            heading(ui, "Before"),
-            ui.paint(Style::Id, old.short())
+            "{word}  {}  {}  [{}]{became}",
+            ui.paint(Style::Id, origin.commit.short()),
+            made_by(ui, why, judgement.committer),
+            verdict(ui, judgement.verdict)
+        ))?;
+        let change = match origin.same_change {
+            Some(true) => "the same change".to_owned(),
+            Some(false) => "another change".to_owned(),
+            None => String::new(),
+        };
+        let subject = origin.subject.as_deref().map(|s| ui::one_line(s, 60));
+        let parts = [subject.unwrap_or_default(), change];
+        let parts: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        if !parts.is_empty() {
+            let parts = format!("            {}", parts.join(": "));
+            ui.line(ui.paint(Style::Dim, parts))?;
+        }
+    }
+    let more = why.origins.len().saturating_sub(ORIGINS_MOST);
+    if more > 0 {
+        ui.line(format!(
+            "            and {more} more; --json has all of them"
         ))?;
     }
+    Ok(())
+}
+
+fn lineage(ui: &Ui, why: &Why) -> Result<(), CommandError> {
     for other in &why.same_patch {
         ui.line(format!(
             "{}  {} makes the same change",

@@ -211,3 +211,45 @@ fn a_route_says_how_its_last_run_ended() {
     let explained = host.contexts(|c| c.explain(&tick.keys)).unwrap();
     assert_eq!(explained.heartbeats, 1);
 }
+
+#[test]
+fn a_summary_in_the_middle_of_a_turn_leaves_the_turn_open() {
+    for later in [0, 600] {
+        let mut host = Host::new();
+        let keys = host.shared("r");
+        host.said(&keys, &["a", "b"]);
+        let whole = turn("t");
+        let ingest = |host: &mut Host, place: usize| {
+            let message = whole.messages[place].clone();
+            let key = key("t");
+            let ingest = Ingest {
+                key,
+                place,
+                message,
+            };
+            host.contexts(|c| c.ingest(&keys, &ingest)).unwrap();
+        };
+        ingest(&mut host, 0);
+        host.stage.now.set(host.stage.now.get() + later);
+        let compact = Compact {
+            key: key("c"),
+            summary: "a and b".to_owned(),
+            trigger: "overflow".to_owned(),
+            keep: 0,
+        };
+        let inside = Assemble {
+            budget: 1_000,
+            during: During::ToolLoop,
+            ..Assemble::default()
+        };
+        for _ in 0..2 {
+            let done = host.contexts(|c| c.compact(&keys, &compact)).unwrap();
+            assert!(!matches!(done, Committed::Behind { .. }), "{done:?}");
+            let seen = host.contexts(|c| c.assemble(&keys, &inside)).unwrap();
+            assert_eq!(texts(&seen), ["a and b", "ask t"], "{later}");
+        }
+        ingest(&mut host, 1);
+        host.said(&keys, &["t"]);
+        assert_eq!(host.seen(&keys), ["a and b", "ask t", "say t"]);
+    }
+}

@@ -3,7 +3,7 @@
 use siglum_domain::context::RouteKey;
 use siglum_domain::heartbeat::HeartbeatName;
 
-use crate::heartbeat::{Definition, Form, Isolation, Target, converged};
+use crate::heartbeat::{Definition, Form, Isolation, Target};
 
 fn form(more: &str) -> Form {
     let text = format!(r#"{{"every":"30m","agent":"claude-code","prompt":"Look."{more}}}"#);
@@ -165,8 +165,8 @@ fn keys_converge() {
         (":heartbeat", ":heartbeat"),
         (":heartbeat:heartbeat", ":heartbeat"),
     ] {
-        let once = converged(RouteKey::new(route).unwrap());
+        let once = RouteKey::new(route).unwrap().converged();
         assert_eq!(once.as_str(), expected);
-        assert_eq!(converged(once.clone()), once);
+        assert_eq!(once.clone().converged(), once);
     }
 }

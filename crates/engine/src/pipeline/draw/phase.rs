@@ -1,7 +1,7 @@
 //! One phase: its head, its sessions in waves, what was checked, reviewed and agreed on.
 
 use siglum_domain::SessionId;
-use siglum_domain::pipeline::{Check, Instance, Phase, Review, State};
+use siglum_domain::pipeline::{Check, CheckResult, Instance, Phase, Review, State};
 
 use crate::launch::UNKNOWN_AGENT;
 
@@ -221,7 +221,16 @@ impl<'a> Drawn<'a> {
     }
 
     fn check(&self, check: &Check) -> Line {
-        let (sign, tone) = of_result(check.result, self.style.ascii);
+        // What contradicts itself is no result.
+        let shown = match check.contradictory {
+            true => CheckResult::Errored,
+            false => check.result,
+        };
+        let (sign, tone) = of_result(shown, self.style.ascii);
+        let doubt = match check.contradictory {
+            true => " but says it was skipped, not counted",
+            false => "",
+        };
         let runs = if check.runs > 1 {
             format!(", run {}", check.runs)
         } else {
@@ -230,7 +239,7 @@ impl<'a> Drawn<'a> {
         Line::of(Tone::Dim, "check ")
             .and(tone, format!("{sign} "))
             .and(Tone::Plain, self.clean(&check.name))
-            .and(tone, format!(" {}{runs}", check.result))
+            .and(tone, format!(" {}{doubt}{runs}", check.result))
             .and(
                 Tone::Dim,
                 self.said(check.summary.as_ref().map(|s| s.as_str())),
@@ -249,10 +258,25 @@ impl<'a> Drawn<'a> {
             .and(tone, format!("{sign} "))
             .and(tone, review.verdict.word().replace('_', " "))
             .and(Tone::Plain, format!(" by {}", self.clean(&who)))
+            .and(Tone::Plain, self.validated(review))
             .and(
                 Tone::Dim,
                 self.said(review.text.as_ref().map(|t| t.as_str())),
             )
+    }
+
+    /// Which contract a review validates the work against, and whether its author gave it.
+    fn validated(&self, review: &Review) -> String {
+        let Some(contract) = &review.contract else {
+            return String::new();
+        };
+        let name = self.clean(&contract.name);
+        match (&contract.stated, review.is_by_another()) {
+            (None, _) => format!(" of contract {name}, which is not recorded"),
+            (Some(_), Some(false)) => format!(" of its own contract {name}"),
+            (Some(_), Some(true)) => format!(" of contract {name} of another session"),
+            (Some(_), None) => format!(" of contract {name}"),
+        }
     }
 
     /// The first line of what was said.

@@ -212,6 +212,7 @@ impl Sheet<'_> {
             (checks.failed, "failed"),
             (checks.skipped, "skipped"),
             (checks.errored, "errored"),
+            (checks.contradictory, "contradictory"),
         ];
         let told = told.into_iter().filter(|(n, _)| *n > 0);
         let told: Vec<String> = told.map(|(n, word)| format!("{n} {word}")).collect();

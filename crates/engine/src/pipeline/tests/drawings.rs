@@ -122,6 +122,7 @@ fn under_way() -> Graph {
                 phase: Some("implement".to_owned()),
                 verdict: ReviewVerdict::ChangesRequested,
                 role: Some("reviewer".to_owned()),
+                contract: None,
             },
             Some("\nThe error has no field.\nAnd more."),
         ),
@@ -249,7 +250,7 @@ proptest! {
             (0, started(&names[0]), None),
             (1, check(&names[0], &names[4], CheckResult::Errored), Some(&names[5])),
             (2, check(&names[2], &names[5], CheckResult::Skipped), Some(&names[4])),
-            (3, What::Review { phase: None, verdict: ReviewVerdict::Approved, role: Some(names[3].clone()) }, Some(&names[2])),
+            (3, What::Review { phase: None, verdict: ReviewVerdict::Approved, role: Some(names[3].clone()), contract: None }, Some(&names[2])),
         ]);
         let graph = fold(&names[2], &events, &members, at(50));
         let told = drawn(&graph, ascii, width);

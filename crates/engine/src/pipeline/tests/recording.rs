@@ -45,7 +45,7 @@ fn linked(stage: &mut Stage, n: u128, links: &[Link]) -> SessionId {
             tx.create_session(&SessionRecord::new(
                 session,
                 AgentName::new("codex").unwrap(),
-                ConversationId::from_native(&native),
+                ConversationId::of_native(Some(&native), session),
                 home,
                 Mode::Observed,
                 SessionOrigin::Live,

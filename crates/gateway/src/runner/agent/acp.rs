@@ -103,7 +103,9 @@ impl Acp {
 
     /// Whether its process is there, as far as that can be told.
     pub(super) fn lives(&self) -> bool {
-        !self.heard.is_closed() && siglum_platform::process(self.pid()).is_some()
+        !self.said.is_closed()
+            && !self.heard.is_closed()
+            && siglum_platform::process(self.pid()).is_some()
     }
 
     /// Opens the native session, and has the agent ask as it should.

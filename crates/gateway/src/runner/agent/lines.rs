@@ -20,7 +20,10 @@ pub(super) async fn next_message(
         line.clear();
         match bounded_line(from, &mut line, LINE_MOST).await {
             Ok(true) => {}
-            Ok(false) => return None,
+            Ok(false) => {
+                tail.close();
+                return None;
+            }
             Err(error) => return Some(Err(error)),
         }
         let text = String::from_utf8_lossy(&line);

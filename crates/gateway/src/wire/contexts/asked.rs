@@ -19,6 +19,7 @@ use crate::wire::{Links, conversation};
 
 /// Both keys of a run. Every call but the first has both.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct KeysAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -110,6 +111,7 @@ impl AnchorAsked {
 
 /// A run that wants its keys.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ResolveAsked {
     /// Where its answers go. Never shortened, never taken apart, its case is kept.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -230,6 +232,7 @@ impl ResolveAsked {
 
 /// A run begins.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct BootstrapAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -259,6 +262,7 @@ pub(crate) enum DuringAsked {
 
 /// A run wants to know what to read.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct AssembleAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -314,6 +318,7 @@ impl AssembleAsked {
 
 /// One message of a turn that is not over.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct IngestAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -332,6 +337,7 @@ pub(crate) struct IngestAsked {
 
 /// A part of the host's own order.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct PositionsAsked {
     /// The first position.
     #[serde(deserialize_with = "count")]
@@ -345,6 +351,7 @@ pub(crate) struct PositionsAsked {
 
 /// A turn that is over.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct CommitAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -396,6 +403,7 @@ const fn kind(heartbeat: bool) -> ContextTurnKind {
 
 /// A run is over.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct AfterTurnAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -426,6 +434,7 @@ impl AfterTurnAsked {
 
 /// What was said so far is summed up.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct CompactAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -455,6 +464,7 @@ impl CompactAsked {
 
 /// A sub-agent is about to be started.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct PrepareSubagentAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -501,6 +511,7 @@ pub(crate) enum SubagentEndAsked {
 
 /// A sub-agent ended. The keys are its own.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct SubagentEndedAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
@@ -523,6 +534,7 @@ impl SubagentEndedAsked {
 
 /// Somebody goes on without what is missing.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct AcceptGapAsked {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]

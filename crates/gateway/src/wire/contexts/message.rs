@@ -12,7 +12,7 @@ use crate::wire::{OutcomeTold, Usage};
 
 /// One message. Texts are redacted before they are stored.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum ContextMessage {
     /// Somebody asks.
     User {

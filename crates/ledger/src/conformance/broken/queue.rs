@@ -21,6 +21,7 @@ broken! { Queue, QUEUE, LIMITED;
     Own outbox_end() -> u64;
     Own cursor(projection: &str) -> u64;
     Write set_cursor(projection: &str, position: u64) -> ();
+    Own write_probe() -> ();
     Write park(queue: &str, item: &str, at: Timestamp, reason: &str) -> ();
     List parked() -> Vec<(String, String, Timestamp, String)>;
     WriteOnce unpark(queue: &str, item: &str) -> ();

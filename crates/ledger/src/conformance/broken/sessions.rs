@@ -23,6 +23,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     Own sessions(filter: &SessionFilter) -> Vec<SessionListing>;
     Write create_session(record: &SessionRecord) -> ();
     Write add_alias(agent: &AgentName, native: &NativeId, session: SessionId, at: Timestamp) -> ();
+    Write add_caller_name(agent: &AgentName, name: &NativeId, session: SessionId, at: Timestamp) -> ();
     List aliases(session: SessionId) -> Vec<NativeId>;
     Write touch(session: SessionId, at: Timestamp, place: Option<(RepositoryId, &str)>, cwd: Option<&str>) -> ();
     Write set_agent(session: SessionId, agent: &AgentName) -> ();

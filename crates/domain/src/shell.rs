@@ -7,7 +7,7 @@ const DEEPEST: u32 = 24;
 
 /// What follows a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Joint {
+pub(crate) enum Joint {
     /// Nothing.
     End,
     /// The next one, in any case.
@@ -24,13 +24,13 @@ pub(super) enum Joint {
 
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Run {
+pub(crate) struct Run {
     words: Vec<String>,
-    pub(super) joint: Joint,
+    pub(crate) joint: Joint,
     /// How it ended does not say how the whole did: it stands in a branch, a group or a word.
-    pub(super) inner: bool,
-    pub(super) stdout_elsewhere: bool,
-    pub(super) stderr_elsewhere: bool,
+    pub(crate) inner: bool,
+    pub(crate) stdout_elsewhere: bool,
+    pub(crate) stderr_elsewhere: bool,
 }
 
 impl Run {
@@ -42,6 +42,11 @@ impl Run {
             stdout_elsewhere: false,
             stderr_elsewhere: false,
         }
+    }
+
+    /// All its words, as the shell would give them to the program.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.words
     }
 
     fn ends_a_block(&self) -> bool {
@@ -56,7 +61,7 @@ impl Run {
     }
 
     /// The program that it starts and its arguments, behind what only prepares it.
-    pub(super) fn program(&self) -> Option<(&str, &[String])> {
+    pub(crate) fn program(&self) -> Option<(&str, &[String])> {
         let mut words = self.words.as_slice();
         loop {
             let (first, rest) = words.split_first()?;
@@ -89,7 +94,7 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// The commands of a line, in the order in which they begin.
-pub(super) fn runs(line: &str) -> Option<Vec<Run>> {
+pub(crate) fn runs(line: &str) -> Option<Vec<Run>> {
     let mut reader = Reader {
         rest: line,
         runs: Vec::new(),

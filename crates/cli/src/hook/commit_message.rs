@@ -1,0 +1,323 @@
+//! The message of a commit on its way through git's hooks: it gets its trailer, and stays its own.
+//!
+//! Git keeps the message of a commit under way in one file of the checkout and reads it again after
+//! its hooks. Whoever commits at the same time writes into the same file, so with hooks, whatever
+//! they do, nearly each of several commits made at once gets the message of another. The first hook
+//! therefore settles what the message is and leaves a note, and the last hook before git reads puts
+//! it back where another git's text took its place. `post-commit` tells whether that was enough.
+
+use std::path::Path;
+
+use siglum_domain::evidence::{Committer, Judgement, Verdict};
+use siglum_domain::intake::{Matter, Scene};
+use siglum_domain::process::{Chain, ProcessIdentity};
+use siglum_domain::{Oid, trailer};
+use siglum_engine::deliver::Delivered;
+use siglum_gitstore::hooks::is_own_alone;
+use siglum_gitstore::{Git, Repo};
+
+use super::commit_note::{CommitNote, PreparedMessage};
+use super::delivery::Delivery;
+use super::draft;
+use super::given_message::{GivenMessage, given_message};
+use super::message::{self, Message};
+use super::message_lock::{MessageLock, Waited};
+use super::scene;
+use crate::config::Config;
+use crate::{env, platform};
+
+/// A file that holds a message is read up to this size, in bytes.
+const FILE_MOST: u64 = 1 << 20;
+
+/// This hook, its script, git, and what started it.
+const NEAR: usize = 4;
+
+/// `prepare-commit-msg`: records the intent, settles the message, and adds the trailer.
+pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[String]) {
+    let Some(file) = args.first().map(Path::new) else {
+        return;
+    };
+    let source = args.get(1).map_or("none", String::as_str);
+    let log = repo.log_length();
+    let message = Message::read(file);
+    let named = message.as_ref().ok().and_then(Message::named);
+    let scene = draft::with_draft(
+        scene::look(repo, source, named),
+        repo,
+        message.as_ref().ok(),
+    );
+    let key = format!("intent:{}", scene.checkpoint);
+    let delivered = delivery.send(key, Matter::Intent(scene.clone()), Some(repo));
+    let wanted = match &delivered {
+        Some(Delivered::Intent(judgement)) => names_a_session(judgement),
+        _ => speaks_for_an_agent(&scene),
+    };
+    // An amend keeps the checkpoint that its message names, and so does what a rebase stopped at.
+    let rewrites = source == "commit" || repo.rebasing();
+    let wanted = wanted && config.trailers() && !(rewrites && named.is_some());
+    let result = if starts_an_editor() {
+        wanted.then(|| await_editor(repo, &scene, message.as_ref().ok()))
+    } else {
+        settle(repo, &scene, file, message.as_ref().ok(), wanted, log)
+    };
+    match result {
+        Some(Err(error)) => {
+            delivery.decline("message_unwritable", &error.to_string(), Some(repo));
+        }
+        None if wanted && message.is_err() => delivery.decline(
+            "message_unreadable",
+            "the message got no trailer; the commit is recorded without",
+            Some(repo),
+        ),
+        _ => {}
+    }
+}
+
+/// Git says with this editor that it will start none.
+fn starts_an_editor() -> bool {
+    env::text("GIT_EDITOR").as_deref() != Some(":")
+}
+
+/// A trailer is for commits of sessions: those of a person, and those of nobody known, get none. Nor
+/// do those at a terminal that a person may have typed: most such messages are a person's.
+fn names_a_session(judgement: &Judgement) -> bool {
+    let at_terminal = ["typed-by-call", "terminal-of-unknown-program"];
+    match judgement.committer {
+        Committer::Session { .. } => true,
+        Committer::Human | Committer::Unknown => {
+            judgement.verdict == Verdict::Ambiguous
+                && !at_terminal.contains(&judgement.rule.as_str())
+        }
+    }
+}
+
+/// What can be told without the ledger: an agent is above git, or its variable names a session.
+fn speaks_for_an_agent(scene: &Scene) -> bool {
+    !scene.agents.is_empty() || scene.variables.iter().any(|v| v.native.is_some())
+}
+
+/// Leaves the trailer to `commit-msg`, which sees what the person made of the message.
+fn await_editor(repo: &Repo, scene: &Scene, message: Option<&Message>) -> std::io::Result<()> {
+    let message = message.ok_or_else(|| std::io::Error::other("the message cannot be read"))?;
+    let Some((_, git)) = scene.chain.git_process() else {
+        return Ok(());
+    };
+    let template = (scene.message == "template").then(|| message.cleaned(&comment(repo)));
+    let note = CommitNote {
+        git: git.identity.key(),
+        checkpoint: Some(scene.checkpoint),
+        message: None,
+        template,
+    };
+    note.leave(repo, &git.identity)
+}
+
+/// Writes the message as it is to be, where no editor is started. Nothing where it cannot be read.
+fn settle(
+    repo: &Repo,
+    scene: &Scene,
+    file: &Path,
+    message: Option<&Message>,
+    wanted: bool,
+    log: Option<u64>,
+) -> Option<std::io::Result<()>> {
+    let present = message?.text();
+    let text = match given_to_git(repo, &scene.chain) {
+        Some(given) if given.begins(present) => present.to_owned(),
+        Some(given) if given.whole => given.text + "\n",
+        // Another git's, and what is missing is not known: git may still find its own.
+        Some(_) => return Some(Ok(())),
+        None => present.to_owned(),
+    };
+    // An empty message stays empty, so that git refuses it as it would without us.
+    let linked = wanted && !trailer::is_empty(&trailer::cleaned(&text, ""));
+    let text = if linked {
+        trailer::add(&text, "", scene.checkpoint)
+    } else {
+        text
+    };
+    let changed = text != present;
+    let git = scene.chain.git_process().map(|(_, git)| &git.identity);
+    if let Some(git) = git {
+        let note = CommitNote {
+            git: git.key(),
+            checkpoint: linked.then_some(scene.checkpoint),
+            message: Some(PreparedMessage {
+                file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
+                text: text.clone(),
+                head: scene.head.clone(),
+                log,
+            }),
+            template: None,
+        };
+        if let Err(error) = note.leave(repo, git) {
+            return Some(Err(error));
+        }
+        if changed && MessageLock::new(repo, git, log).wait() == Waited::Overtaken {
+            return Some(Ok(()));
+        }
+    }
+    Some(if changed {
+        message::replace(file, &text)
+    } else {
+        Ok(())
+    })
+}
+
+/// The message on the command line of the git that runs this hook; only where no other hook can have
+/// changed the file before.
+fn given_to_git(repo: &Repo, chain: &Chain) -> Option<GivenMessage> {
+    let git = chain.ancestors.get(2).filter(|a| a.program() == "git")?;
+    let words = platform::command_line(git.identity.pid)?;
+    let prefix = env::text("GIT_PREFIX").unwrap_or_default();
+    given_message(&words, |file| {
+        // A pipe was read by git and is empty now.
+        let path = repo.worktree().join(&prefix).join(file);
+        let meta = path.metadata().ok()?;
+        let readable = meta.is_file() && meta.len() <= FILE_MOST && file != "-";
+        readable.then(|| std::fs::read_to_string(&path).ok())?
+    })
+}
+
+fn comment(repo: &Repo) -> String {
+    Git::new(env::git(), repo.worktree())
+        .comment_prefix()
+        .unwrap_or_else(|_| "#".to_owned())
+}
+
+/// `commit-msg`: the last hook before git reads the message.
+pub fn complete(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
+    let Some(file) = args.first().map(Path::new) else {
+        return;
+    };
+    let chain = chain_to_git();
+    let Some((_, git)) = chain.git_process() else {
+        return;
+    };
+    let Some(note) = CommitNote::read(repo, &git.identity) else {
+        return;
+    };
+    let result = if note.message.is_some() {
+        keep_own(repo, &git.identity, &note, file, &chain)
+    } else {
+        CommitNote::take(repo, &git.identity);
+        link_edited(repo, &note, file)
+    };
+    if let Err(error) = result {
+        delivery.decline("message_unwritable", &error.to_string(), Some(repo));
+    }
+}
+
+/// The processes up to git, which is near unless a hook manager is between.
+fn chain_to_git() -> Chain {
+    let near = platform::nearest(NEAR);
+    // The outermost git of an alias counts, so the walk must have seen what is above it.
+    match near.git_process() {
+        Some((at, _)) if at + 1 < near.ancestors.len() => near,
+        _ => platform::chain(),
+    }
+}
+
+/// Adds the trailer to a message that a person or a program edited.
+fn link_edited(repo: &Repo, note: &CommitNote, file: &Path) -> std::io::Result<()> {
+    let Some(checkpoint) = note.checkpoint else {
+        return Ok(());
+    };
+    let comment = comment(repo);
+    let message = Message::read(file)?;
+    let kept = message.cleaned(&comment);
+    if trailer::is_empty(&kept) || note.template.as_deref() == Some(kept.as_str()) {
+        return Ok(());
+    }
+    message.add(&comment, checkpoint)
+}
+
+/// Puts the own message back if another git's is in its place.
+fn keep_own(
+    repo: &Repo,
+    git: &ProcessIdentity,
+    note: &CommitNote,
+    file: &Path,
+    chain: &Chain,
+) -> std::io::Result<()> {
+    let Some(own) = &note.message else {
+        return Ok(());
+    };
+    if MessageLock::new(repo, git, own.log).take() == Waited::Overtaken {
+        return Ok(());
+    }
+    let present = Message::read(file)?;
+    if present.text() == own.text || !is_anothers(&present, note, chain) {
+        return Ok(());
+    }
+    message::replace(file, &own.text)
+}
+
+/// Whether a message that is not as it was left is another git's. It is where nobody but git and
+/// Siglum writes it, or where it names the checkpoint of another commit instead of its own. Else a
+/// hook may have changed it, which is its right.
+fn is_anothers(present: &Message, note: &CommitNote, chain: &Chain) -> bool {
+    let Some(own) = &note.message else {
+        return false;
+    };
+    let (before, now) = (trailer::named(&own.text), trailer::named(present.text()));
+    let names_another = now.iter().any(|id| !before.contains(id))
+        && note.checkpoint.is_some_and(|own| !now.contains(&own));
+    names_another || no_other_hook_runs(chain)
+}
+
+/// Whether the scripts of both hooks that may change a message are Siglum's and nothing else.
+fn no_other_hook_runs(chain: &Chain) -> bool {
+    let direct = chain.ancestors.get(2).is_some_and(|a| a.program() == "git");
+    let script = chain.ancestors.get(1).filter(|_| direct);
+    let words = script.and_then(|shell| platform::command_line(shell.identity.pid));
+    let hook = words.and_then(|words| {
+        let mut scripts = words.iter().skip(1).map(Path::new);
+        let script = scripts.find(|path| path.parent().is_some_and(Path::is_dir))?;
+        Some(script.to_owned())
+    });
+    hook.is_some_and(|hook| {
+        ["prepare-commit-msg", "commit-msg"]
+            .iter()
+            .all(|name| is_own_alone(&hook.with_file_name(name)))
+    })
+}
+
+/// `post-commit`, first: git read the message, so the next one may go on. Gives what the message was
+/// to be if the file holds another one now.
+pub fn finish(repo: &Repo, chain: &Chain) -> Option<PreparedMessage> {
+    let (_, git) = chain.git_process()?;
+    let note = CommitNote::take(repo, &git.identity)?;
+    let own = note.message.as_ref()?;
+    MessageLock::new(repo, &git.identity, own.log).release();
+    // Still there, it was there when git read it: nobody else puts it back.
+    let present = Message::read(&own.file).ok()?;
+    let doubtful = present.text() != own.text && is_anothers(&present, &note, chain);
+    note.message.filter(|_| doubtful)
+}
+
+/// `post-commit`, last: records that a commit has the message of another one.
+pub fn compare(delivery: &mut Delivery, repo: &Repo, own: &PreparedMessage, commit: &Oid) {
+    let git = Git::new(env::git(), repo.worktree());
+    let Ok(message) = git.message(commit) else {
+        return;
+    };
+    if !is_same(&message, &own.text) {
+        let detail = format!(
+            "commit {commit} has the message of another commit, made in the same checkout at the \
+             same time; `git commit --amend` or `git rebase` corrects it"
+        );
+        delivery.decline("message_mixed", &detail, Some(repo));
+    }
+}
+
+/// Whether git can have made one message of the other: blanks and comments do not count.
+fn is_same(one: &str, other: &str) -> bool {
+    let words = |text: &str| {
+        let text = trailer::cleaned(text, "#");
+        text.split_ascii_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    words(one) == words(other)
+}

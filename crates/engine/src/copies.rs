@@ -1,0 +1,157 @@
+//! What is known of the lines of other commits, where git itself carried them: a rebase, a cherry-pick, an
+//! amendment, a squash, a checkout.
+//!
+//! That a commit is a copy of another one needs a trace of git's: what `post-rewrite` said; a log of HEAD
+//! that says that git made it, with the author's second, author and subject, which it keeps; or `ORIG_HEAD`, which a squash
+//! leaves at the parent. Equal content alone is none: somebody may have written the same elsewhere.
+
+use siglum_domain::Oid;
+use siglum_domain::commit::{Change, CommitFacts};
+use siglum_domain::provenance::Canvas;
+use siglum_ledger::{CommitRecord, Ledger, LedgerError, read};
+
+use crate::EngineError;
+use crate::contents::Contents;
+use crate::file_life::CommittedFile;
+
+/// Among how many commits copies are looked for, the newest.
+const COMMITS_MOST: usize = 512;
+/// How many commits that changed a file one after the other are followed back.
+const CHAIN_MOST: usize = 32;
+
+/// The recorded commits of a repository, read when somebody asks for them.
+#[derive(Default)]
+pub(crate) struct Copies {
+    commits: Option<Vec<CommitRecord>>,
+}
+
+impl Copies {
+    fn commits(
+        &mut self,
+        ledger: &mut dyn Ledger,
+        file: &CommittedFile<'_>,
+    ) -> Result<&[CommitRecord], LedgerError> {
+        if self.commits.is_none() {
+            let newest = |tx: &mut dyn siglum_ledger::Transaction| {
+                tx.commits(Some(file.repository), COMMITS_MOST)
+            };
+            self.commits = Some(read(ledger, newest)?);
+        }
+        Ok(self.commits.as_deref().unwrap_or_default())
+    }
+
+    /// What is known of the lines of a blob that git put at a path: from the recorded commits that left it
+    /// there. Where they do not agree, nothing.
+    pub(crate) fn canvas_of(
+        &mut self,
+        ledger: &mut dyn Ledger,
+        contents: &mut Contents<'_>,
+        file: &CommittedFile<'_>,
+        blob: &Oid,
+    ) -> Result<Canvas, EngineError> {
+        let mut chain: Vec<(Oid, Oid)> = Vec::new();
+        let mut next = Some(blob.clone());
+        while let Some(blob) = next.take().filter(|_| chain.len() < CHAIN_MOST) {
+            let leaves = |c: &&CommitRecord| {
+                let left = change_at(c, file.path).and_then(|change| change.after.as_ref());
+                c.commit != *file.commit && left == Some(&blob)
+            };
+            let mut leaving = self.commits(ledger, file)?.iter().filter(leaves);
+            let (Some(commit), None) = (leaving.next(), leaving.next()) else {
+                break;
+            };
+            next = change_at(commit, file.path).and_then(|change| change.before.clone());
+            chain.push((commit.commit.clone(), blob));
+        }
+        contents.fetch(chain.iter().map(|(_, blob)| blob).chain([blob]))?;
+        let mut canvas: Option<Canvas> = None;
+        for (commit, blob) in chain.into_iter().rev() {
+            let spans = spans_of(ledger, file, &commit)?;
+            let content = contents.blob(Some(&blob))?.unwrap_or_default();
+            canvas = Some(Canvas::from_spans(content, &spans, canvas.as_ref()));
+        }
+        match canvas {
+            Some(canvas) => Ok(canvas),
+            None => Ok(Canvas::new(contents.blob(Some(blob))?.unwrap_or_default())),
+        }
+    }
+
+    /// What is known of a commit's file from the commits that it is a copy of.
+    pub(crate) fn known(
+        &mut self,
+        ledger: &mut dyn Ledger,
+        contents: &mut Contents<'_>,
+        (facts, carried): (&CommitFacts, bool),
+        file: &CommittedFile<'_>,
+    ) -> Result<Vec<Canvas>, EngineError> {
+        let mut found = Vec::new();
+        for (commit, blob, exact) in self.sources(ledger, (facts, carried), file)? {
+            let spans = spans_of(ledger, file, &commit)?;
+            let Some(content) = contents.blob(Some(&blob))?.filter(|_| !spans.is_empty()) else {
+                continue;
+            };
+            let mut canvas = Canvas::from_spans(content, &spans, None).kept_in(file.content);
+            if !exact && blob != *file.blob {
+                canvas.doubt();
+            }
+            found.push(canvas);
+        }
+        Ok(found)
+    }
+
+    /// The commits that this one was made of, each with the blob that it left and whether the patch is the
+    /// same.
+    fn sources(
+        &mut self,
+        ledger: &mut dyn Ledger,
+        (facts, carried): (&CommitFacts, bool),
+        file: &CommittedFile<'_>,
+    ) -> Result<Vec<(Oid, Oid, bool)>, LedgerError> {
+        let (own, rewritten) = read(ledger, |tx| {
+            let own = tx.commit(file.repository, &facts.commit)?;
+            Ok((own, tx.rewritten_from(file.repository, &facts.commit)?))
+        })?;
+        let patch = own.and_then(|c| c.patch).filter(|p| !p.is_empty());
+        let is_source = |c: &&CommitRecord| {
+            // Two commits of one second may have all of that in common and be nobody's copies.
+            let same = carried
+                && c.facts.as_ref().is_some_and(|f| {
+                    f.authored == facts.authored
+                        && f.author == facts.author
+                        && f.subject == facts.subject
+                });
+            c.commit != facts.commit && (same || rewritten.contains(&c.commit))
+        };
+        let source = |c: &CommitRecord| {
+            let change = change_at(c, file.path)
+                .or_else(|| file.moved_from.and_then(|from| change_at(c, from)))?;
+            let same_patch = patch.is_some() && c.patch == patch;
+            Some((c.commit.clone(), change.after.clone()?, same_patch))
+        };
+        let commits = self.commits(ledger, file)?;
+        Ok(commits
+            .iter()
+            .filter(is_source)
+            .filter_map(source)
+            .collect())
+    }
+}
+
+fn change_at<'c>(commit: &'c CommitRecord, path: &str) -> Option<&'c Change> {
+    let changes = commit.facts.iter().flat_map(|f| &f.changes);
+    changes.into_iter().find(|change| change.path == path)
+}
+
+/// The origins that were found for a file of a commit.
+fn spans_of(
+    ledger: &mut dyn Ledger,
+    file: &CommittedFile<'_>,
+    commit: &Oid,
+) -> Result<Vec<siglum_domain::provenance::Span>, LedgerError> {
+    let files = read(ledger, |tx| tx.authors(file.repository, commit))?;
+    let own = files
+        .into_iter()
+        .flatten()
+        .find(|f| f.path == file.path || file.moved_from == Some(&*f.path));
+    Ok(own.map(|f| f.spans).unwrap_or_default())
+}

@@ -1,0 +1,77 @@
+//! One process that answers many questions: what `siglum mcp` says is what `siglum why --json` says.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// The process, and how many questions it got.
+pub(crate) struct Desk {
+    child: Child,
+    answers: BufReader<ChildStdout>,
+    asked: u64,
+}
+
+impl Desk {
+    /// Starts it in a world.
+    pub(crate) fn open(world: &World) -> Self {
+        let mut command = world.judged();
+        command.arg("mcp").stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let mut desk = Self {
+            child,
+            answers,
+            asked: 0,
+        };
+        let client = json!({ "name": "siglum-truth", "version": "1" });
+        desk.request(
+            "initialize",
+            &json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": client }),
+        );
+        desk.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        desk
+    }
+
+    fn send(&mut self, message: &Value) {
+        let pipe = self.child.stdin.as_mut().unwrap();
+        writeln!(pipe, "{message}").unwrap();
+        pipe.flush().unwrap();
+    }
+
+    fn request(&mut self, method: &str, parameters: &Value) -> Value {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }));
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        let mut answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer["result"].take()
+    }
+
+    /// The data of the answer to `why`.
+    pub(crate) fn ask(&mut self, repo: &Path, commit: &str) -> Value {
+        let arguments = json!({ "commit": commit, "directory": repo });
+        let arguments = json!({ "name": "why", "arguments": arguments });
+        let result = self.request("tools/call", &arguments);
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        let mut answer: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{result}"));
+        if answer["schema"].is_string() {
+            answer = answer["data"].take();
+        }
+        assert!(answer["committer"].is_object(), "{answer}");
+        answer
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
