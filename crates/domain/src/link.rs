@@ -125,10 +125,11 @@ fn number(field: &'static str, text: &str) -> Result<u64, LinkError> {
 }
 
 /// Whether a text has characters that nobody sees: two names that look the same would be two. Controls, formats, marks of
-/// direction, separators of lines, private and unassigned ones.
+/// direction, separators of lines. What this version of Unicode does not know may be seen by somebody.
 pub(crate) fn has_hidden(text: &str) -> bool {
-    static HIDDEN: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]").ok());
+    static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]").ok()
+    });
     match &*HIDDEN {
         _ if text.is_ascii() => text.chars().any(char::is_control),
         Some(hidden) => hidden.is_match(text),

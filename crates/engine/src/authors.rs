@@ -19,6 +19,8 @@ use crate::{EngineError, World, landing};
 
 /// Among how many removed files of a commit the former place of a new one is looked for.
 const MOVES_MOST: usize = 50;
+/// How many commits are looked at that somebody who died may have left without authors.
+const LEFT_MOST: usize = 64;
 /// In a commit with more files than this, the rest is left out.
 const FILES_MOST: usize = 500;
 
@@ -40,10 +42,43 @@ pub(crate) fn finish(
     }
     for gone in &facts.missing {
         write(ledger, Durability::Process, |tx| {
-            tx.finish(repository.id, &vanished(gone), "")
+            tx.finish(repository.id, &vanished(gone), "")?;
+            tx.put_authors(repository.id, gone, &[])
         })?;
     }
     Ok(())
+}
+
+/// Has the authors of a repository's newest commits looked for again where somebody died between git's answer and
+/// theirs.
+pub(crate) fn take_up(
+    ledger: &mut dyn Ledger,
+    repository: RepositoryId,
+) -> Result<(), LedgerError> {
+    let left = read(ledger, |tx| {
+        let mut newest = tx.commits(Some(repository), LEFT_MOST)?;
+        newest.retain(|c| c.facts.is_some());
+        let mut left = Vec::new();
+        for commit in newest {
+            if tx.authors(repository, &commit.commit)?.is_none() {
+                left.push(commit);
+            }
+        }
+        Ok(left)
+    })?;
+    if left.is_empty() {
+        return Ok(());
+    }
+    write(ledger, Durability::Process, |tx| {
+        for commit in &left {
+            tx.put_commit(&CommitRecord {
+                facts: None,
+                patch: None,
+                ..commit.clone()
+            })?;
+        }
+        Ok(())
+    })
 }
 
 /// Adds what git says of one commit to its record, and finds the authors of its lines.

@@ -19,7 +19,7 @@ use siglum_ledger::{
 
 use crate::overview::{self, Stand};
 use crate::why::{self, SessionCard, card};
-use crate::{World, audit, launch, session, verify};
+use crate::{World, audit, launch, links, session, verify};
 
 /// How many commits and children of a session are told at most.
 const MOST: usize = 10_000;
@@ -91,6 +91,8 @@ pub struct History {
     pub card: SessionCard,
     /// What is attached to it, each with the statement that did so.
     pub attached: Vec<(Link, StatementRecord)>,
+    /// Why variables that were to be links are none.
+    pub left_out: Vec<String>,
     /// Where it stands.
     pub stand: Stand,
     /// Whether its home is another ledger.
@@ -156,6 +158,7 @@ pub fn history(
         let attached = why::attached(&statements).into_iter();
         Ok(Some(History {
             attached: attached.map(|(link, by)| (link, by.clone())).collect(),
+            left_out: links::left_out(tx, id)?,
             children: children(tx, id)?,
             launch: launch::standing(tx, id)?,
             card: own,

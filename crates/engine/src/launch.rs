@@ -6,7 +6,7 @@
 
 use serde_json::json;
 use siglum_domain::audit::Action;
-use siglum_domain::intake::{AgentMatter, LaunchClaim, Place, Scene};
+use siglum_domain::intake::{AgentMatter, Decline, LaunchClaim, Place, Scene};
 use siglum_domain::link::Stated;
 use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{AgentName, ConversationId, RepositoryId, SessionId, Timestamp};
@@ -16,7 +16,7 @@ use siglum_ledger::{
 };
 
 use crate::audit::{self, Entry};
-use crate::{Here, session, why};
+use crate::{Here, links, session, why};
 
 /// The agent of a session of which nobody said what runs in it.
 pub const UNKNOWN_AGENT: &str = "unknown";
@@ -30,6 +30,8 @@ pub struct NewLaunch {
     pub launch: Launch,
     /// What is attached to it, each with where that was stated.
     pub links: Vec<Stated>,
+    /// The variables that were to be links and are none.
+    pub left_out: Vec<Decline>,
     /// Who launches it.
     pub by: String,
     /// The directory it starts in.
@@ -144,7 +146,7 @@ pub fn register(
         }
         let more = json!({ "program": new.launch.program });
         audit::session_created(tx, here, &new.by, session, more)?;
-        Ok(())
+        links::note_left_out(tx, here.ids, at, (session, &new.by), &new.left_out)
     })
 }
 

@@ -1,13 +1,14 @@
 //! Links that are attached to a session, or detached from it, after it began.
 
 use serde_json::json;
-use siglum_domain::audit::Action;
-use siglum_domain::intake::AgentMatter;
+use siglum_domain::audit::{Action, Outcome};
+use siglum_domain::intake::{AgentMatter, Decline};
 use siglum_domain::link::{BY_VARIABLE, Link, Stated, same_slot};
 use siglum_domain::observation::{Fact, Observation};
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::redact::Redactor;
+use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{
-    Durability, Ledger, LedgerError, Statement, StatementRecord, Transaction, write,
+    AuditFilter, Durability, Ledger, LedgerError, Statement, StatementRecord, Transaction, write,
 };
 
 use crate::audit::{self, Entry};
@@ -101,14 +102,18 @@ pub fn change_in(
 /// nothing is attached that contradicts it.
 pub(crate) fn inherit(
     tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
     at: Timestamp,
     session: SessionId,
     matter: &AgentMatter,
 ) -> Result<(), LedgerError> {
-    for decline in &matter.left_out {
-        let key = format!("{}:{session}:{}", decline.reason, decline.detail);
-        tx.decline(&key, at, decline)?;
-    }
+    note_left_out(
+        tx,
+        ids,
+        at,
+        (session, matter.agent.as_str()),
+        &matter.left_out,
+    )?;
     if matter.links.is_empty() {
         return Ok(());
     }
@@ -141,6 +146,44 @@ pub(crate) fn inherit(
         tx.state(at, matter.agent.as_str(), source, &attached)?;
     }
     Ok(())
+}
+
+/// Notes variables that were to be links of a session and are none, each once: `siglum doctor` tells of them, and the
+/// audit as links that were refused to whoever set them.
+pub(crate) fn note_left_out(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    (session, by): (SessionId, &str),
+    left_out: &[Decline],
+) -> Result<(), LedgerError> {
+    for decline in left_out {
+        let key = format!("{}:{session}:{}", decline.reason, decline.detail);
+        if tx.decline(&key, at, decline)? {
+            let refused = Entry::refused(by, Action::LinkAttached, &decline.detail, None);
+            audit::put(tx, ids, Redactor::shared(), at, &refused.of(session))?;
+        }
+    }
+    Ok(())
+}
+
+/// Why variables that were to be links of a session are none, oldest first.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn left_out(tx: &mut dyn Transaction, session: SessionId) -> Result<Vec<String>, LedgerError> {
+    let refused = tx.audit(&AuditFilter {
+        session: Some(session),
+        action: Some(Action::LinkAttached.as_str().to_owned()),
+        outcome: Some("refused".to_owned()),
+        ..AuditFilter::default()
+    })?;
+    let reasons = refused.into_iter().rev();
+    let reasons = reasons.filter_map(|entry| match entry.header.outcome {
+        Outcome::Refused { reason, .. } => Some(reason),
+        Outcome::Done => None,
+    });
+    Ok(reasons.collect())
 }
 
 /// The links that were ever attached or detached.

@@ -61,7 +61,7 @@ pub(crate) fn record_from(
         evidence::take(tx, ids, at, identity, matter)?;
         return Ok(identity.session);
     }
-    links::inherit(tx, at, identity.session, matter)?;
+    links::inherit(tx, ids, at, identity.session, matter)?;
     want_transcript(tx, identity.session, matter)?;
     let matter = &*calls::named(tx, identity.session, matter)?;
     for observation in &matter.observations {
@@ -168,7 +168,7 @@ fn declined(
         place: matter.place.clone(),
     };
     let key = format!("replica:{}:{}:{}", known.id, matter.agent, matter.native);
-    tx.decline(&key, at, &decline)
+    tx.decline(&key, at, &decline).map(drop)
 }
 
 /// Tells whether a session begins to run, or a turn.

@@ -111,8 +111,12 @@ pub fn slice(
     note(bury(world, ledger)?);
     for repository in read(ledger, |tx| tx.repositories())? {
         let open = read(ledger, |tx| tx.open_intents(Some(repository.id)))?;
-        if run.swept.insert(repository.id) || !open.is_empty() {
+        let is_first = run.swept.insert(repository.id);
+        if is_first || !open.is_empty() {
             sweep::sweep(world, ledger, &repository)?;
+        }
+        if is_first && repository.is_here() {
+            authors::take_up(ledger, repository.id)?;
         }
         note(finish(world, ledger, &repository)?);
     }
@@ -121,17 +125,19 @@ pub fn slice(
     Ok(done)
 }
 
-/// Seals what is complete and asks git about new commits, beside a worker that is at work: each step is a transaction
-/// that finds what the other one left.
+/// Takes in what waits, seals what is complete and asks git about new commits, beside a worker that is at work: each
+/// step is a transaction that finds what the other one left.
 ///
 /// # Errors
 /// Those of the ledger.
 pub fn seal_beside(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
+    spools: &[Spool],
     run: &mut Run,
 ) -> Result<Slice, EngineError> {
-    let mut worked = seal(world, ledger, run)?;
+    let mut worked = drain(world.ids, ledger, spools)? > 0;
+    worked |= seal(world, ledger, run)?;
     for repository in read(ledger, |tx| tx.repositories())? {
         worked |= finish(world, ledger, &repository)?;
     }

@@ -26,6 +26,9 @@ fn multiply(world: &World) {
          SELECT s.id, s.id, 1, o.source, o.key, o.event, NULL, o.subagent, o.kind, o.at, o.recorded_at, o.salt, o.digest, o.payload \
          FROM sessions s, observations o WHERE s.conversation_id LIKE 'copy-%' AND o.kind = 'prompt'";
     until("the ledger is free", || store.execute(log, []).is_ok());
+    let places = "INSERT INTO session_repositories (repository, session) \
+         SELECT repository, id FROM sessions WHERE conversation_id LIKE 'copy-%'";
+    until("the ledger is free", || store.execute(places, []).is_ok());
 }
 
 fn idle(repo: &Repo<'_>) {

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 
 use siglum_agents::recognise;
 use siglum_domain::audit::Action;
-use siglum_domain::link::{LinkError, Stated, from_flag, from_variables, overlay};
+use siglum_domain::link::{Dropped, LinkError, Stated, from_flag, from_variables, overlay};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, SessionId};
 use siglum_engine::audit::{self, Entry};
@@ -104,7 +104,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
     if let Some(gateway) = &mut gateway {
         gateway.register(cx, session, agent.as_ref(), &links)?;
     }
-    let launched = Launched::register(args, cx, session, agent, links);
+    let launched = Launched::register(args, cx, session, agent, (links, &dropped));
     let launched = launched.inspect_err(|_| {
         if let Some(gateway) = &gateway {
             gateway.end(cx, session, &LaunchEnd::NotStarted { code: 1 });
@@ -255,7 +255,7 @@ impl Launched {
         cx: &Cx,
         session: SessionId,
         agent: Option<AgentName>,
-        links: Vec<Stated>,
+        (links, dropped): (Vec<Stated>, &[Dropped]),
     ) -> Result<Self, CommandError> {
         let outer = claim::inherited();
         let by = cx.person();
@@ -278,6 +278,7 @@ impl Launched {
         let program = Path::new(&args.command[0]).file_name().unwrap_or_default();
         let program = Redactor::shared().redact(&program.to_string_lossy());
         let worktree = tree.as_ref().map(|t| t.path.to_string_lossy().into_owned());
+        let decline = |dropped: &Dropped| dropped.decline("siglum run", place.as_ref());
         let new = NewLaunch {
             session,
             launch: Launch {
@@ -292,6 +293,7 @@ impl Launched {
                 worktree,
             },
             links,
+            left_out: dropped.iter().map(decline).collect(),
             by,
             cwd: dir.to_string_lossy().into_owned(),
             place,

@@ -27,6 +27,10 @@ pub const SCHEMA: &str = "siglum.sync/1";
 /// How often is sealed beside a worker at most, so that a commit that git cannot read is in nobody's way.
 const ROUNDS: u32 = 64;
 
+/// How long is waited for what a worker has in its hands, and how often is looked.
+const PATIENCE: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Send sessions, sealed turns and commits to the team's gateway
 ///
 /// A gateway is named once, with `--to`; it is remembered, gets everything that there is, and from then on the worker
@@ -130,6 +134,12 @@ pub fn send_session(
 ) -> Result<Passed, CommandError> {
     let mut ledger = cx.open_ledger()?;
     catch_up(cx, &mut ledger, until)?;
+    // A worker may be at one of its commits, and nothing is sent a second time.
+    let patience = Instant::now() + PATIENCE;
+    let patience = until.map_or(patience, |until| until.min(patience));
+    while !replica::is_settled(&mut ledger, session)? && Instant::now() < patience {
+        std::thread::sleep(LOOK);
+    }
     let mut way = Way(GatewayClient::new(address.clone(), token, timeouts(until)));
     let in_time = || until.is_none_or(|until| Instant::now() < until);
     let world = cx.world()?;
@@ -183,15 +193,17 @@ pub fn catch_up(
     let world = cx.world()?;
     let mut run = Run::default();
     let in_time = || until.is_none_or(|until| Instant::now() < until);
+    let spools = cx.spools();
     let Some(_lock) = Lock::try_take(&cx.home.worker_lock()) else {
         for _ in 0..ROUNDS {
-            if !in_time() || worker::seal_beside(&world, ledger, &mut run)? == Slice::Idle {
+            if !in_time() || worker::seal_beside(&world, ledger, &spools, &mut run)? == Slice::Idle
+            {
                 break;
             }
         }
         return Ok(());
     };
-    while in_time() && worker::slice(&world, ledger, &cx.spools(), &mut run)? == Slice::Worked {}
+    while in_time() && worker::slice(&world, ledger, &spools, &mut run)? == Slice::Worked {}
     Ok(())
 }
 

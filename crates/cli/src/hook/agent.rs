@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use siglum_agents::AgentSpec;
 use siglum_agents::{Boundary, HookCall, ReduceError, Reduced};
-use siglum_domain::intake::{AgentMatter, Decline, Matter};
+use siglum_domain::intake::{AgentMatter, Matter};
 use siglum_domain::link::{Dropped, from_variables};
 use siglum_domain::observation::{Fact, Observation, Outcome, Side, Source, ToolClass};
 use siglum_domain::process::Chain;
@@ -279,12 +279,8 @@ fn matter(
 /// Takes the links that the agent's variables name: its hooks inherit its environment.
 fn read_links(matter: &mut AgentMatter) {
     let (links, dropped) = from_variables(env::raw);
-    let decline = |dropped: &Dropped| Decline {
-        edge: format!("hook {}", matter.agent),
-        reason: format!("bad_variable {}", dropped.variable),
-        detail: dropped.to_string(),
-        place: matter.place.clone(),
-    };
+    let edge = format!("hook {}", matter.agent);
+    let decline = |dropped: &Dropped| dropped.decline(&edge, matter.place.as_ref());
     matter.left_out = dropped.iter().map(decline).collect();
     matter.links = links;
 }

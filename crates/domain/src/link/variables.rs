@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use serde::{Deserialize, Serialize};
 
+use crate::intake::{Decline, Place};
+
 use super::{Link, LinkError, refuse, refuse_bytes};
 
 /// The variables that name links, each with its field. Of two for one field the first wins.
@@ -45,6 +47,19 @@ pub struct Dropped {
     pub variable: &'static str,
     /// The field and the rule that it broke.
     pub error: LinkError,
+}
+
+impl Dropped {
+    /// That it was left out, by whoever read it in this repository.
+    #[must_use]
+    pub fn decline(&self, edge: &str, place: Option<&Place>) -> Decline {
+        Decline {
+            edge: edge.to_owned(),
+            reason: format!("bad_variable {}", self.variable),
+            detail: self.to_string(),
+            place: place.cloned(),
+        }
+    }
 }
 
 impl fmt::Display for Dropped {

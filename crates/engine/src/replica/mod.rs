@@ -28,6 +28,6 @@ pub use error::{DocumentName, ReplicaError};
 pub use limits::{BATCH_MOST, decode, encode};
 pub use merge::{elsewhere, judgement_for, known_elsewhere};
 pub use outgoing::{Outgoing, Width, outgoing};
-pub use passing::{Passed, pass};
+pub use passing::{Passed, is_settled, pass};
 pub use send::{Destined, Due, Fed, Gate, GateError, Sender, Sent, due, due_in, next_try, retry};
 pub use wire::{Batch, Positions};

@@ -79,6 +79,24 @@ pub fn pass(
     Ok(passed)
 }
 
+/// Whether all is there that would be sent of a session: git was asked about its commits, and whose their lines are.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn is_settled(ledger: &mut dyn Ledger, session: SessionId) -> Result<bool, LedgerError> {
+    let home = ledger.id();
+    read(ledger, |tx| {
+        for member in family(tx, home, session)? {
+            for commit in tx.commits_of_session(member, MOST)? {
+                if tx.authors(commit.repository, &commit.commit)?.is_none() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    })
+}
+
 /// A session and all that came from it, the former first.
 fn family(
     tx: &mut dyn Transaction,

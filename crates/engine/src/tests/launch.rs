@@ -28,6 +28,7 @@ fn claim(n: u32, digest: &str) -> Option<LaunchClaim> {
 /// A launcher is process 10.
 fn launch(stage: &mut Stage, n: u32, agent: Option<&str>) {
     let new = NewLaunch {
+        left_out: Vec::new(),
         session: launched(n),
         launch: Launch {
             digest: DIGEST.to_owned(),

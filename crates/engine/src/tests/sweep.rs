@@ -8,7 +8,7 @@ use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::intake::{Head, Intake, LandedBy, Matter, Place, Scene, VERSION};
 use siglum_domain::observation::{Fact, Observation, Side, StartKind, ToolClass};
 use siglum_domain::{Oid, SessionId};
-use siglum_ledger::{CommitRecord, IntentState, SeenBy};
+use siglum_ledger::{CommitRecord, Durability, IntentState, SeenBy, write};
 
 use super::scenes::*;
 use super::stage::*;
@@ -453,4 +453,25 @@ fn a_trailer_does_not_decide_where_a_call_of_somebody_else_ran() {
         let doubts = judgement.evidence.iter().filter(|e| e.counted).count();
         assert_eq!(doubts, 1, "it is said once");
     }
+}
+
+/// Somebody died when git had answered and before the authors were written down.
+#[test]
+fn the_authors_of_a_commit_that_was_left_halfway_are_looked_for_by_the_next_worker() {
+    let (mut stage, repo) = announced();
+    let commit = swept(&mut stage, &repo);
+    assert!(stage.commit(&commit).is_some());
+    let repository = stage.repository().id;
+    let facts = stage.play(|world, _| world.git(&repo.place.worktree).facts(&[commit.clone()]));
+    let facts = facts.unwrap().known.remove(0);
+    stage.play(|_, ledger| {
+        write(ledger, Durability::Process, |tx| {
+            tx.finish(repository, &facts, "")
+        })
+        .unwrap();
+    });
+    assert_eq!(stage.read(|tx| tx.authors(repository, &commit)), None);
+    stage.slice();
+    let found = stage.read(|tx| tx.authors(repository, &commit));
+    assert!(found.is_some());
 }

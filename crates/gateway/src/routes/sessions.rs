@@ -29,9 +29,9 @@ const PAGE_MOST: usize = 500;
     params(
         ("issue_number" = Option<i64>, Query, description = "With this issue", minimum = 1, maximum = 9_007_199_254_740_991_i64),
         ("pr_number" = Option<i64>, Query, description = "With this pull request", minimum = 1, maximum = 9_007_199_254_740_991_i64),
-        ("pipeline_id" = Option<String>, Query, description = "Of this pipeline", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?$"),
-        ("agent_role" = Option<String>, Query, description = "With this role", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$"),
-        ("phase" = Option<String>, Query, description = "Of this phase", pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$"),
+        ("pipeline_id" = Option<String>, Query, description = "Of this pipeline", pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$"),
+        ("agent_role" = Option<String>, Query, description = "With this role", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
+        ("phase" = Option<String>, Query, description = "Of this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
         ("label" = Option<Vec<LabelAsked>>, Query, description = "With this label, `key=value`; may be given several times"),
         ("agent" = Option<String>, Query, description = "Of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
         ("repository" = Option<String>, Query, description = "That work in the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),

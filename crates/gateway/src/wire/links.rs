@@ -24,13 +24,13 @@ macro_rules! with_links {
             #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
             pr_number: Option<serde_json::Value>,
             /// The pipeline that starts it: 1 to 256 characters that can be seen, no blank at an end.
-            #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?$")]
+            #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$")]
             pipeline_id: Option<serde_json::Value>,
             /// The role that the agent plays there: 1 to 64 characters, as above.
-            #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$")]
+            #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$")]
             agent_role: Option<serde_json::Value>,
             /// The phase of the pipeline: 1 to 64 characters, as above.
-            #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,62}[^\s\x00-\x1f\x7f-\x9f])?$")]
+            #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$")]
             phase: Option<serde_json::Value>,
             /// Labels: keys of 1 to 64 characters without `=`, values of up to 256.
             #[schema(schema_with = crate::wire::links::labels)]
@@ -140,18 +140,14 @@ pub(super) fn labels() -> Object {
         .description(Some(
             "Labels: keys of 1 to 64 characters without `=`, values of up to 256.",
         ))
-        .property_names(Some(text(
-            r"^[^\s=\x00-\x1f\x7f-\x9f]([^=\x00-\x1f\x7f-\x9f]{0,62}[^\s=\x00-\x1f\x7f-\x9f])?$",
-        )))
-        .additional_properties(Some(text(
-            r"^([^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?)?$",
-        )))
+        .property_names(Some(text(r"^[^\s=\p{C}]([^=\p{C}]{0,62}[^\s=\p{C}])?$")))
+        .additional_properties(Some(text(r"^([^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?)?$")))
         .build()
 }
 
 /// A label that a list asks for, as `key=value`.
 #[derive(ToSchema)]
-#[schema(value_type = String, pattern = r"^[^\s=\x00-\x1f\x7f-\x9f]([^=\x00-\x1f\x7f-\x9f]{0,62}[^\s=\x00-\x1f\x7f-\x9f])?=([^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,254}[^\s\x00-\x1f\x7f-\x9f])?)?$")]
+#[schema(value_type = String, pattern = r"^[^\s=\p{C}]([^=\p{C}]{0,62}[^\s=\p{C}])?=([^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?)?$")]
 #[expect(
     dead_code,
     reason = "stands in the document for text that a query holds"

@@ -37,12 +37,12 @@ const ATTACHED: &str = "SELECT count(*) FROM statements WHERE kind = 'link_attac
 fn shown(repo: &Repo<'_>, native: &str) -> Vec<(String, String, String)> {
     let shown = repo.world.json(&repo.dir, &["session", "show", native]);
     let text = |of: &Value, key: &str| of[key].as_str().unwrap().to_owned();
-    let all = shown["links"].as_array().unwrap().iter();
-    all.map(|l| {
-        let fact = format!("{}={}", text(l, "field"), text(l, "value"));
-        (fact, text(l, "by"), text(l, "source"))
-    })
-    .collect()
+    let from = shown["links"].as_array().unwrap().iter();
+    let from = from.map(|l| (text(l, "by"), text(l, "source")));
+    let facts = links(&shown).into_iter().zip(from);
+    facts
+        .map(|(fact, (by, source))| (fact, by, source))
+        .collect()
 }
 
 fn seven(source: &str) -> Vec<(String, String, String)> {

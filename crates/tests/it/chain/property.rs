@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::oracle::{FIELDS, Links, SECRET, in_json, is_good, is_label};
 use super::served::Served;
 use crate::harness::{Repo, World};
-use crate::launching::{COMMIT, Launch};
+use crate::launching::{self, COMMIT, Launch};
 
 /// A small generator of numbers that look random.
 struct Chance(u64);
@@ -184,12 +184,8 @@ fn quoted(words: &[String]) -> String {
 
 /// The links in an answer, of the program or the gateway.
 pub(super) fn told(of: &Value) -> Links {
-    let text = |link: &Value, key: &str| link[key].as_str().unwrap().to_owned();
-    let links = of["links"].as_array().unwrap_or_else(|| panic!("{of}"));
-    links
-        .iter()
-        .map(|l| format!("{}={}", text(l, "field"), text(l, "value")))
-        .collect()
+    assert!(of["links"].is_array(), "{of}");
+    launching::links(of).into_iter().collect()
 }
 
 /// The links in the body of an entry of the audit.

@@ -74,9 +74,9 @@ fn f05_s05_nothing_of_a_turn_is_seen_when_the_disk_is_full() {
         full(store, &small);
         store.check();
         // What is below goes before the world does.
-        std::fs::copy(store.file(), store.world.root.join("kept.db")).unwrap();
+        let kept = store.backup();
         drop(small);
-        store.restore(&store.world.root.join("kept.db"));
+        store.restore(&kept);
         std::fs::remove_dir_all(store.dir()).unwrap();
     });
     on_a_server_with_little_room(|store, place| {
@@ -236,8 +236,8 @@ fn a_full_disk_is_told_by_the_doctor_and_a_gateway_on_it_is_not_ready() {
         until("it is ready again", || anybody.get("/readyz").status == 200);
         drop(gateway);
         // What is below goes before the world does.
-        std::fs::copy(store.file(), store.world.root.join("kept.db")).unwrap();
+        let kept = store.backup();
         drop(small);
-        store.restore(&store.world.root.join("kept.db"));
+        store.restore(&kept);
     });
 }

@@ -179,8 +179,10 @@ fn two_events_of_one_key_in_one_turn_are_refused_and_the_whole_turn_with_them() 
         // A session that is not there has no lease either, for whoever may ask.
         let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/lease";
         let launcher = gateway.launcher();
-        let held = json!({ "epoch": 1, "term_ms": 60_000 });
-        for deed in ["release", "renew"] {
+        for (deed, held) in [
+            ("release", json!({ "epoch": 1 })),
+            ("renew", json!({ "epoch": 1, "term_ms": 60_000 })),
+        ] {
             let told = launcher.post(&format!("{nobody}/{deed}"), &held);
             told.problem(404, "not-found");
         }

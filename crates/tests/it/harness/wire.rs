@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -117,7 +118,9 @@ fn carry(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> Option
         state.open.push(server.try_clone().ok()?);
         state.breaks.pop()
     };
+    let is_cut = AtomicBool::new(false);
     let cut = |client: &TcpStream, server: &TcpStream| {
+        is_cut.store(true, Ordering::SeqCst);
         state.lock().unwrap().broken += 1;
         let _ = client.shutdown(Shutdown::Both);
         let _ = server.shutdown(Shutdown::Both);
@@ -145,6 +148,10 @@ fn carry(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> Option
             cut(client, &server);
         }
     });
+    // One that ended before it broke leaves that to the next one.
+    if let Some(fate) = fate.filter(|_| !is_cut.into_inner()) {
+        state.lock().unwrap().breaks.push(fate);
+    }
     Some(())
 }
 

@@ -193,7 +193,12 @@ fn the_launched_session_leaves_and_no_other_one() {
     }
     let why = json_there(&gateway, &repo, &["why"]);
     assert_eq!(why["committer"]["verdict"], "certain", "{why}");
-    assert_eq!(why["authors"][0]["session"], why["committer"]["session"]);
+    let own = json_there(&gateway, &repo, &["show", "one", "--full"]);
+    let here = repo.why("HEAD").0;
+    assert_eq!(
+        why["authors"][0]["session"], why["committer"]["session"],
+        "{why}\n{here}\n{own}"
+    );
     let listed = json_there(&gateway, &repo, &["session", "list", "--all"]);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
     there(&gateway, &repo, &["verify"]).ok();

@@ -114,6 +114,10 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
     let link = |(link, from): &(Link, StatementRecord)| format!("{link} ({})", from.source);
     let links: Vec<String> = history.attached.iter().map(link).collect();
     field(ui, "Links", links.join(", "))?;
+    for left_out in &history.left_out {
+        let text = ui.paint(Style::Warning, ui::one_line(left_out, 300));
+        field(ui, "Left out", text)?;
+    }
     let models: Vec<&str> = history.view.models.iter().map(String::as_str).collect();
     field(ui, "Models", models.join(", "))?;
     field(ui, "Tokens", cost(history.view.tokens))?;

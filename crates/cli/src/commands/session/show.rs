@@ -148,6 +148,8 @@ pub struct Json {
     forgotten: Option<ForgottenJson>,
     children: Vec<Relative>,
     links: Vec<Link>,
+    /// Why variables that were to be links are none.
+    left_out: Vec<String>,
     models: Vec<String>,
     subagents: Vec<String>,
     tokens: Tokens,
@@ -381,6 +383,7 @@ impl Json {
                     since: from.at.to_string(),
                 })
                 .collect(),
+            left_out: history.left_out.clone(),
             models: history.view.models.iter().cloned().collect(),
             subagents: history
                 .view
