@@ -16,6 +16,7 @@ pub use program::Program;
 pub use sink::{Position, Sealed, Sink, SinkError};
 
 use siglum_domain::receipt::Receipt;
+use siglum_domain::scope::Scope;
 use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{
     Delivery, Durability, Ledger, LedgerError, Projection, SessionRecord, Transaction, read, write,
@@ -55,7 +56,22 @@ pub fn sink(projection: &Projection) -> Option<Box<dyn Sink>> {
     }
 }
 
-/// Adds a projection. All that was ever sealed is due at it.
+/// How the names of projections begin that only the command feeds which made them, and which it takes away again.
+const ONCE: &str = "once:";
+
+/// The name of a projection that nobody feeds but the process of this number.
+#[must_use]
+pub fn once(process: u32) -> String {
+    format!("{ONCE}{process}")
+}
+
+/// The process that alone feeds a projection, where it is such a one. It is none of the worker's.
+#[must_use]
+pub fn is_once(name: &str) -> Option<u32> {
+    name.strip_prefix(ONCE)?.parse().ok()
+}
+
+/// Adds a projection, or changes one. All that was ever sealed and is in its scope is due at it.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -65,15 +81,20 @@ pub fn add(
     name: &str,
     kind: &str,
     target: &str,
+    scope: &Scope,
 ) -> Result<(), LedgerError> {
     let projection = Projection {
         name: name.to_owned(),
         kind: kind.to_owned(),
         target: target.to_owned(),
         at: here.now(),
+        scope: Some(scope.clone()),
     };
     write(ledger, Durability::Disk, |tx| {
-        tx.put_projection(&projection)
+        let now = tx.clock(here.now())?;
+        tx.put_projection(&projection)?;
+        // What is on its way stops before its next receipt: it may be outside now.
+        tx.free_claims(name, now).map(drop)
     })
 }
 
@@ -180,9 +201,12 @@ fn hand_over(
     sink: &mut dyn Sink,
 ) -> Result<(), Trouble> {
     let (name, session) = (claim.delivery.projection.clone(), claim.delivery.session);
-    let record = read(ledger, |tx| match claim.stands(tx)? {
-        true => tx.session(session),
-        false => Ok(None),
+    let record = read(ledger, |tx| {
+        let may_leave = claim.stands(tx)? && tx.in_scope(&name, session)?;
+        match may_leave {
+            true => tx.session(session),
+            false => Ok(None),
+        }
     })?;
     let Some(record) = record else {
         return Err(Trouble::Lost);

@@ -8,7 +8,7 @@ use siglum_ledger::{
 };
 
 use super::encode;
-use super::outgoing::{Packing, Rest, Width, newer_than, next_stamp};
+use super::outgoing::{Leaving, Packing, Rest, Width, newer_than, next_stamp};
 use super::send::{BATCH, Gate, GateError, Sent, is_ours};
 use super::wire::{Batch, Positions};
 use crate::Here;
@@ -160,7 +160,8 @@ impl Passing<'_> {
         }
         let (mut batch, documents) = write(ledger, Durability::Process, |tx| {
             let stamp = next_stamp(self.here, tx)?;
-            let mut rest = Rest::new(tx, redactor, home, self.host)?.of(self.only);
+            let leaving = Leaving::Sessions(self.only);
+            let mut rest = Rest::new(tx, redactor, (home, self.host), leaving)?;
             rest.begin(stamp, bytes, self.session);
             let mut added = 0;
             for document in self.documents.iter().take(DOCUMENTS) {
