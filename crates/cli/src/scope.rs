@@ -101,7 +101,9 @@ fn known(ledger: &mut SqliteLedger, id: RepositoryId) -> Result<RepositoryId, Co
 fn at(ledger: &mut SqliteLedger, dir: &Path, shown: &str) -> Result<RepositoryId, CommandError> {
     let shown = ui::one_line(shown, 200);
     let repo = discover(dir, None, None).ok_or_else(|| {
-        CommandError::not_found(format!("{shown} is neither inside a git repository nor an id"))
+        CommandError::not_found(format!(
+            "{shown} is neither inside a git repository nor an id"
+        ))
     })?;
     let record = read(ledger, |tx| tx.repository(&repo.place.common_dir))?;
     record.map(|r| r.id).ok_or_else(|| {

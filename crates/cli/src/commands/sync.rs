@@ -189,7 +189,11 @@ fn planned(ledger: &mut SqliteLedger, projection: Projection) -> Result<Outcome,
     match (found, undone) {
         (Some((due, shown)), _) => Ok(Outcome::planned(due, projection, shown)),
         (None, Err(error)) => Err(error.into()),
-        (None, Ok(())) => Ok(Outcome::planned(Due::default(), projection, Shown::default())),
+        (None, Ok(())) => Ok(Outcome::planned(
+            Due::default(),
+            projection,
+            Shown::default(),
+        )),
     }
 }
 
@@ -208,7 +212,9 @@ fn drop_left_over(ledger: &mut SqliteLedger) -> Result<(), CommandError> {
 }
 
 fn is_running(process: u32) -> bool {
-    let pid = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+    let pid = i32::try_from(process)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 

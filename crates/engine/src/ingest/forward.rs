@@ -11,9 +11,9 @@ use siglum_telemetry::wire::{Batch, Stamp};
 
 use super::parcel::Parcel;
 use crate::Here;
-use crate::scope::Guard;
 use crate::otel::destination::{Destination, Sends};
 use crate::otel::lost;
+use crate::scope::Guard;
 
 /// How long what has no session waits for one before it is sent on without, in milliseconds.
 const WAIT_MS: i64 = 60_000;

@@ -244,7 +244,8 @@ impl Sink for Sessions {
         }
         let new: Vec<Entry> = sealed.iter().flat_map(|s| s.entries).cloned().collect();
         let told = first.receipt.first - 1;
-        let gathered = read(ledger, |tx| gather(tx, &self.name, record, told, &new)).map_err(failed)?;
+        let gathered =
+            read(ledger, |tx| gather(tx, &self.name, record, told, &new)).map_err(failed)?;
         let mut outgoing = self.outgoing(ledger, record, &gathered);
         let all: HashSet<SpanId> = outgoing.names().collect();
         if let Some(taken) = self.taken.get(&record.id) {

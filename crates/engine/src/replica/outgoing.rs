@@ -7,8 +7,9 @@ use siglum_domain::receipt::Receipt;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    CommitRecord, Delivery, Destination, DueDocument, Durability, FileAuthors, Forgotten, Ledger, LedgerError, ReplicaRow,
-    RepositoryRecord, SessionRecord, StatementRecord, Transaction, read, write,
+    CommitRecord, Delivery, Destination, DueDocument, Durability, FileAuthors, Forgotten, Ledger,
+    LedgerError, ReplicaRow, RepositoryRecord, SessionRecord, StatementRecord, Transaction, read,
+    write,
 };
 
 use super::clean::{self, Cleaned};
@@ -105,7 +106,9 @@ pub fn outgoing(
     })
     .map(|(mut batch, documents, stated, held)| {
         batch.receipts = receipts;
-        batch.receipts.retain(|r| !held.contains(&r.receipt.session));
+        batch
+            .receipts
+            .retain(|r| !held.contains(&r.receipt.session));
         let mut claims = claims;
         claims.retain(|c| !held.contains(&c.delivery.session));
         Outgoing {
@@ -564,7 +567,12 @@ fn without_outsiders(
     let mut named: BTreeSet<SessionId> = judgement.candidates.iter().copied().collect();
     named.extend(&judgement.outer);
     named.extend(judgement.evidence.iter().filter_map(|e| e.session));
-    let spans = || authors.iter().flat_map(|files| files.iter()).flat_map(|f| &f.spans);
+    let spans = || {
+        authors
+            .iter()
+            .flat_map(|files| files.iter())
+            .flat_map(|f| &f.spans)
+    };
     named.extend(spans().filter_map(|span| match span.origin {
         Origin::Session(session) => Some(session),
         Origin::Parent | Origin::Unknown => None,

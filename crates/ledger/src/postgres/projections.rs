@@ -107,7 +107,8 @@ impl Projections for Tx<'_> {
     }
 
     fn projections(&mut self) -> Result<Vec<Projection>> {
-        let sql = "SELECT name, kind, target, at, scope FROM projections WHERE tenant = $1 ORDER BY name";
+        let sql =
+            "SELECT name, kind, target, at, scope FROM projections WHERE tenant = $1 ORDER BY name";
         self.rows(sql, &[], |row| {
             let scope: Option<&str> = raw(row, 4)?;
             Ok(Projection {

@@ -129,9 +129,9 @@ impl Projections for Tx<'_> {
             };
             Ok((projection, row.get::<_, Option<String>>(4)?))
         };
-        let mut query = self
-            .db
-            .prepare_cached("SELECT name, kind, target, at, scope FROM projections ORDER BY name")?;
+        let mut query = self.db.prepare_cached(
+            "SELECT name, kind, target, at, scope FROM projections ORDER BY name",
+        )?;
         let rows = query
             .query_map([], projection)?
             .collect::<rusqlite::Result<Vec<_>>>()?;

@@ -110,7 +110,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if outcome != Outcome::Before {
         headers::keep_all(&cx.home, &args.name, &given.secrets)?;
         let world = cx.world()?;
-        project::add(&*world, &mut ledger, &args.name, KIND, &target, &scope)?;
+        project::add(&world, &mut ledger, &args.name, KIND, &target, &scope)?;
     }
     platform::start_worker(&cx.home);
     if destination.content == Content::On {

@@ -83,7 +83,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let scope = args.scope.resolve(cx, &mut ledger, scoped, args.kinds)?;
     if !before || scoped != Some(&scope) {
         let world = cx.world()?;
-        project::add(&*world, &mut ledger, &args.name, kind, &target, &scope)?;
+        project::add(&world, &mut ledger, &args.name, kind, &target, &scope)?;
     }
     platform::start_worker(&cx.home);
     let shown = read(&mut ledger, |tx| Shown::of(tx, &args.name, Some(&scope)))?;

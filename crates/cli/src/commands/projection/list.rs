@@ -45,7 +45,8 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 fn table(all: &[Standing]) -> Table {
     let mut table = Table::new(vec![
-        "NAME", "KIND", "HEALTH", "RECEIPTS", "SESSIONS", "SECONDS", "FAILING", "PARKED", "IN SCOPE", "OUTSIDE", "TARGET",
+        "NAME", "KIND", "HEALTH", "RECEIPTS", "SESSIONS", "SECONDS", "FAILING", "PARKED",
+        "IN SCOPE", "OUTSIDE", "TARGET",
     ]);
     for standing in all {
         let health = standing.health();

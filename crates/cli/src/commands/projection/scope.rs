@@ -62,14 +62,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             .scope
             .resolve(cx, &mut ledger, before.as_ref(), args.kinds)?;
         let (kind, target) = (&projection.kind, &projection.target);
-        project::add(
-            &*cx.world()?,
-            &mut ledger,
-            &args.name,
-            kind,
-            target,
-            &scope,
-        )?;
+        project::add(&*cx.world()?, &mut ledger, &args.name, kind, target, &scope)?;
         projection.scope = Some(scope);
         platform::start_worker(&cx.home);
     }

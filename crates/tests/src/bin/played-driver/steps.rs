@@ -244,7 +244,8 @@ impl Player {
             None => Box::new(Directory::at(step["dir"].as_str().unwrap_or_default())),
         };
         match text(step, "do") {
-            "add" => project::add(world, ledger, name, "embedded", "", &Scope::in_process()).map(|()| json!({})),
+            "add" => project::add(world, ledger, name, "embedded", "", &Scope::in_process())
+                .map(|()| json!({})),
             "feed" => {
                 let mut sink = FaultySink {
                     inner: sink,
