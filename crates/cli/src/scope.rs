@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, Timestamp};
-use siglum_gitstore::discover;
+use siglum_gitstore::{Repo, discover};
 use siglum_ledger::{Ledger, Reach, RepositoryRecord, SqliteLedger, Transaction, read};
 
 use crate::commands::time;
@@ -105,20 +105,25 @@ fn at(ledger: &mut SqliteLedger, dir: &Path, shown: &str) -> Result<RepositoryId
             "{shown} is neither inside a git repository nor an id"
         ))
     })?;
-    let record = read(ledger, |tx| tx.repository(&repo.place.common_dir))?;
-    record.map(|r| r.id).ok_or_else(|| {
+    recorded(ledger, &repo)?.ok_or_else(|| {
         CommandError::not_found(format!("nothing is recorded for {}", repo.place.worktree))
             .hint("Run `siglum init` there to switch Siglum on.")
     })
 }
 
+/// The repository of a checkout, if Siglum was ever switched on in it.
+fn recorded(ledger: &mut SqliteLedger, repo: &Repo) -> Result<Option<RepositoryId>, CommandError> {
+    let known = read(ledger, |tx| tx.repository(&repo.place.common_dir))?;
+    Ok(known.map(|r| r.id))
+}
+
 /// The repository that we stand in, which is the scope where none is named.
 fn current(cx: &Cx, ledger: &mut SqliteLedger) -> Result<RepositoryId, CommandError> {
-    let record = match cx.find_repo() {
-        Some(repo) => read(ledger, |tx| tx.repository(&repo.place.common_dir))?,
+    let id = match cx.find_repo() {
+        Some(repo) => recorded(ledger, &repo)?,
         None => None,
     };
-    record.map(|r| r.id).ok_or_else(|| {
+    id.ok_or_else(|| {
         CommandError::usage("the current directory is in no repository that Siglum is switched on in, so nothing says what may leave")
             .hint("Name repositories with `--repository PATH`, or pass `--all-repositories`.")
     })

@@ -16,7 +16,14 @@ fn it_has_the_right_id_and_is_else_as_it_was_also_after_the_collector_was_away()
     on_a_file(|store| {
         let repo = store.world.repo();
         let mut sink = OtlpSink::start();
-        let add = ["otel", "add", "down", &sink.url, "--native"];
+        let add = [
+            "otel",
+            "add",
+            "down",
+            &sink.url,
+            "--native",
+            "--all-repositories",
+        ];
         repo.siglum(&add).ok();
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("S1"));
