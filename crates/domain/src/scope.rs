@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::id::RepositoryId;
+use crate::observation::{Body, Fact};
 use crate::time::Timestamp;
 
 /// How much of a session leaves. Each level has all of the one before.
@@ -42,6 +43,45 @@ impl Kinds {
             Self::Conversations => "conversations",
         }
     }
+}
+
+impl Kinds {
+    /// Takes out of a fact the texts that do not leave, and tells whether there were any. What is left is a fact of the
+    /// same kind, with the names of files and tools, with times, tokens and commits.
+    pub fn narrow(self, fact: &mut Fact) -> bool {
+        if self == Self::Conversations {
+            return false;
+        }
+        match fact {
+            Fact::Prompt { synthetic, .. } if self == Self::Prompts && !*synthetic => false,
+            Fact::Prompt { text, .. }
+            | Fact::ToolStarted { input: text, .. }
+            | Fact::Message { text, .. } => withhold(text),
+            Fact::Stopped { last_message, .. } | Fact::SubagentStopped { last_message } => {
+                last_message.take().is_some()
+            }
+            Fact::ToolEnded { output, .. } => output.take().is_some(),
+            Fact::Compacted { summary, .. } => summary.take().is_some(),
+            Fact::SessionStarted { .. }
+            | Fact::SessionEnded { .. }
+            | Fact::FileSeen { .. }
+            | Fact::HeadSeen { .. }
+            | Fact::BranchSeen { .. }
+            | Fact::SubagentStarted { .. }
+            | Fact::Recovered { .. }
+            | Fact::Traced { .. }
+            | Fact::Other { .. } => false,
+        }
+    }
+}
+
+/// Nothing is left of a text, neither its size nor a digest, by which it could be guessed.
+fn withhold(text: &mut Body) -> bool {
+    let nothing = Body::Withheld {
+        bytes: 0,
+        digest: String::new(),
+    };
+    std::mem::replace(text, nothing.clone()) != nothing
 }
 
 impl fmt::Display for Kinds {
@@ -199,6 +239,65 @@ mod tests {
         );
         assert_eq!(serde_json::from_str::<Scope>(&text).unwrap(), scope);
         assert!(serde_json::from_str::<Scope>("{\"repositories\":[],\"more\":1}").is_err());
+    }
+
+    #[test]
+    fn texts_stay_where_a_scope_is_narrow() {
+        use crate::observation::{Outcome, Role, ToolClass};
+        use crate::redact::Redacted;
+        let secret = || Body::Text(Redacted::from_stored("secret".to_owned()));
+        let prompt = |synthetic| Fact::Prompt {
+            text: secret(),
+            synthetic,
+        };
+        let facts = [
+            prompt(true),
+            Fact::Stopped {
+                last_message: Some(secret()),
+                background: Vec::new(),
+            },
+            Fact::ToolStarted {
+                tool: "Edit".to_owned(),
+                class: ToolClass::Edit,
+                input: secret(),
+                path: Some("a.rs".to_owned()),
+            },
+            Fact::ToolEnded {
+                tool: "Edit".to_owned(),
+                class: ToolClass::Edit,
+                outcome: Outcome::Ok,
+                output: Some(secret()),
+                duration_ms: None,
+            },
+            Fact::SubagentStopped {
+                last_message: Some(secret()),
+            },
+            Fact::Message {
+                role: Role::User,
+                text: secret(),
+                model: None,
+                tokens: None,
+                request: None,
+            },
+            Fact::Compacted {
+                trigger: "auto".to_owned(),
+                summary: Some(secret()),
+            },
+        ];
+        for fact in facts {
+            for level in [Kinds::Verdicts, Kinds::Prompts] {
+                let mut narrow = fact.clone();
+                assert!(level.narrow(&mut narrow), "{fact:?}");
+                assert_eq!(narrow.kind(), fact.kind());
+                assert!(!format!("{narrow:?}").contains("secret"), "{narrow:?}");
+                assert!(!level.narrow(&mut narrow), "a second time: {narrow:?}");
+            }
+            let mut whole = fact.clone();
+            assert!(!Kinds::Conversations.narrow(&mut whole));
+            assert_eq!(whole, fact);
+        }
+        assert!(!Kinds::Prompts.narrow(&mut prompt(false)));
+        assert!(Kinds::Verdicts.narrow(&mut prompt(false)));
     }
 
     #[test]

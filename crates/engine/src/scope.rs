@@ -52,6 +52,11 @@ impl Guard {
         self.scope.as_ref().map(|s| s.kinds)
     }
 
+    /// Whether all texts of a session may leave.
+    pub(crate) fn has_texts(&self) -> bool {
+        self.kinds() == Some(Kinds::Conversations)
+    }
+
     /// Whether a statement may leave: all that it speaks of must.
     pub(crate) fn has_statement(
         &self,

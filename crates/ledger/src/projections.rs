@@ -89,8 +89,8 @@ pub trait Projections {
     fn put_projection(&mut self, projection: &Projection) -> Result<()>;
     /// The projections, by name.
     fn projections(&mut self) -> Result<Vec<Projection>>;
-    /// Whether a session may leave for a projection: whether it works in repositories of its scope alone, or in none
-    /// where that is in scope, too, and began no sooner than it says.
+    /// Whether a session may leave for a projection: whether it works and commits in repositories of its scope alone,
+    /// or in none where that is in scope, too, and began no sooner than it says.
     fn in_scope(&mut self, name: &str, session: SessionId) -> Result<bool>;
     /// How many sessions with receipts may leave for a projection.
     fn reach(&mut self, name: &str) -> Result<Reach>;

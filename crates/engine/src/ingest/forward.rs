@@ -72,7 +72,9 @@ pub(super) fn put(
     let parcel = Parcel::of(&stamped);
     let session = Some(stamp.session);
     for collector in wanted {
-        if !collector.guard.has_session(tx, stamp.session)? {
+        // Nobody knows which texts are in what agents send.
+        let is_whole = collector.guard.has_texts();
+        if !is_whole || !collector.guard.has_session(tx, stamp.session)? {
             continue;
         }
         let forward = forward(
@@ -134,10 +136,12 @@ pub(super) fn put_unassigned(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result
     write(ledger, Durability::Process, |tx| {
         let to = collectors(tx)?;
         for row in tx.unforwarded(until, AT_ONCE)? {
-            for collector in to
-                .iter()
-                .filter(|c| c.takes(&row.signal) && c.since <= row.at && c.guard.has_strangers())
-            {
+            for collector in to.iter().filter(|c| {
+                c.takes(&row.signal)
+                    && c.since <= row.at
+                    && c.guard.has_texts()
+                    && c.guard.has_strangers()
+            }) {
                 let put = forward(
                     collector,
                     row.at,

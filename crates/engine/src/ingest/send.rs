@@ -86,7 +86,9 @@ impl Forwarder {
         }
         for row in read(ledger, |tx| tx.forwards(&self.name, AT_ONCE))? {
             // The scope may be narrower than when it was put aside, or its session works elsewhere, too, by now.
+            let is_whole = guard.has_texts();
             let may_leave = read(ledger, |tx| match row.session {
+                _ if !is_whole => Ok(false),
                 Some(session) => guard.has_session(tx, session),
                 None => Ok(guard.has_strangers()),
             })?;

@@ -16,13 +16,14 @@ pub use program::Program;
 pub use sink::{Position, Sealed, Sink, SinkError};
 
 use siglum_domain::receipt::Receipt;
-use siglum_domain::scope::Scope;
+use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{
     Delivery, Durability, Ledger, LedgerError, Projection, SessionRecord, Transaction, read, write,
 };
 
 use crate::Here;
+use crate::scope::Guard;
 use crate::worker::Slice;
 
 /// How long a session is kept from other workers while its receipts are handed over, in ms.
@@ -201,14 +202,16 @@ fn hand_over(
     sink: &mut dyn Sink,
 ) -> Result<(), Trouble> {
     let (name, session) = (claim.delivery.projection.clone(), claim.delivery.session);
-    let record = read(ledger, |tx| {
-        let may_leave = claim.stands(tx)? && tx.in_scope(&name, session)?;
-        match may_leave {
-            true => tx.session(session),
-            false => Ok(None),
-        }
+    let (record, kinds) = read(ledger, |tx| {
+        let guard = Guard::read(tx, &name)?;
+        let may_leave = claim.stands(tx)? && guard.has_session(tx, session)?;
+        let record = match may_leave {
+            true => tx.session(session)?,
+            false => None,
+        };
+        Ok((record, guard.kinds()))
     })?;
-    let Some(record) = record else {
+    let (Some(record), Some(kinds)) = (record, kinds) else {
         return Err(Trouble::Lost);
     };
     let mut has = where_it_is(ledger, &claim.delivery, sink)?.max(claim.delivery.left_out);
@@ -222,7 +225,7 @@ fn hand_over(
     }
     let mut pause = 0;
     for receipts in receipts.chunks(sink.at_once().max(1)) {
-        match hand_some(ledger, &record, receipts, sink) {
+        match hand_some(ledger, (&record, kinds), receipts, sink) {
             Err(Trouble::Sink(SinkError::Early(wait))) => {
                 pause = i64::try_from(wait.as_millis()).unwrap_or(CLAIM_MS);
                 break;
@@ -248,7 +251,7 @@ fn hand_over(
 /// Hands over what some receipts of one session seal.
 fn hand_some(
     ledger: &mut dyn Ledger,
-    record: &SessionRecord,
+    (record, kinds): (&SessionRecord, Kinds),
     receipts: &[Receipt],
     sink: &mut dyn Sink,
 ) -> Result<(), Trouble> {
@@ -257,6 +260,9 @@ fn hand_some(
         let count = usize::try_from(receipt.last + 1 - receipt.first).unwrap_or(usize::MAX);
         let mut own = read(ledger, |tx| tx.entries(record.id, receipt.first - 1, count))?;
         own.retain(|e| e.sequence <= receipt.last);
+        for entry in &mut own {
+            kinds.narrow(&mut entry.observation.fact);
+        }
         entries.push(own);
     }
     let sealed = receipts

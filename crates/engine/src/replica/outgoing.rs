@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use siglum_domain::provenance::Origin;
 use siglum_domain::receipt::Receipt;
 use siglum_domain::redact::Redactor;
+use siglum_domain::scope::Kinds;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     CommitRecord, Delivery, Destination, DueDocument, Durability, FileAuthors, Forgotten, Ledger,
@@ -76,7 +77,8 @@ pub fn outgoing(
     width: Width,
 ) -> Result<Outgoing, LedgerError> {
     let home = ledger.id();
-    let mut packing = Packing::new(here.redactor, home, width);
+    let kinds = read(ledger, |tx| Guard::read(tx, to.name))?.kinds();
+    let mut packing = Packing::new(here.redactor, home, width, kinds.unwrap_or(Kinds::Verdicts));
     packing.receipts(here, ledger, to.name)?;
     let (claims, receipts, bytes) = (packing.claims, packing.receipts, packing.bytes);
     // One transaction that writes: who has the greater stamp has read the newer state.
@@ -149,17 +151,24 @@ pub(super) struct Packing<'a> {
     redactor: &'a Redactor,
     home: LedgerId,
     width: Width,
+    kinds: Kinds,
     claims: Vec<Claimed>,
     receipts: Vec<ReceiptDocument>,
     bytes: usize,
 }
 
 impl<'a> Packing<'a> {
-    pub(super) const fn new(redactor: &'a Redactor, home: LedgerId, width: Width) -> Self {
+    pub(super) const fn new(
+        redactor: &'a Redactor,
+        home: LedgerId,
+        width: Width,
+        kinds: Kinds,
+    ) -> Self {
         Self {
             redactor,
             home,
             width,
+            kinds,
             claims: Vec::new(),
             receipts: Vec::new(),
             bytes: 0,
@@ -245,7 +254,10 @@ impl<'a> Packing<'a> {
         Ok(ReceiptDocument {
             receipt: receipt.clone(),
             turns: turns.into_iter().map(turn).collect(),
-            entries: rows.into_iter().map(|r| entry(self.redactor, r)).collect(),
+            entries: rows
+                .into_iter()
+                .map(|r| entry(self.redactor, self.kinds, r))
+                .collect(),
         })
     }
 }
@@ -258,9 +270,9 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// An entry as it leaves. What the rules of today change has no salt any more.
-fn entry(redactor: &Redactor, row: ReplicaRow) -> EntryDocument {
-    let (salt, fact) = match row.fact.as_deref().map(|f| clean::fact(redactor, f)) {
+/// An entry as it leaves. What the rules of today or the scope change has no salt any more.
+fn entry(redactor: &Redactor, kinds: Kinds, row: ReplicaRow) -> EntryDocument {
+    let (salt, fact) = match row.fact.as_deref().map(|f| clean::fact(redactor, kinds, f)) {
         None | Some(Cleaned::Nothing) => (None, None),
         Some(Cleaned::Same) => (row.salt, row.fact),
         Some(Cleaned::Changed(fact)) => (None, Some(fact)),
@@ -531,7 +543,11 @@ impl<'a> Rest<'a> {
             };
             self.places
                 .extend(record.repository.filter(|_| !is_outside));
-            let mut document = session_document(self.tx, self.redactor, record)?;
+            let kinds = match self.leaving {
+                Leaving::Scope(guard) => guard.kinds().unwrap_or(Kinds::Verdicts),
+                Leaving::Sessions(_) => Kinds::Conversations,
+            };
+            let mut document = session_document(self.tx, self.redactor, kinds, record)?;
             if is_outside {
                 // It was inside once, and is told what was erased since then, and nothing else.
                 (document.cwd, document.worktree, document.repository) = (None, None, None);
@@ -599,12 +615,13 @@ fn without_outsiders(
 fn session_document(
     tx: &mut dyn Transaction,
     redactor: &Redactor,
+    kinds: Kinds,
     record: SessionRecord,
 ) -> Result<SessionDocument, LedgerError> {
     let natives = tx.aliases(record.id)?;
     let (forgotten_at, erased) = match record.forgotten {
         Some(Forgotten::Whole { at }) => (Some(at), Vec::new()),
-        Some(Forgotten::Parts { .. }) => (None, erased(tx, redactor, &record)?),
+        Some(Forgotten::Parts { .. }) => (None, erased(tx, redactor, kinds, &record)?),
         None => (None, Vec::new()),
     };
     Ok(SessionDocument {
@@ -635,6 +652,7 @@ fn session_document(
 fn erased(
     tx: &mut dyn Transaction,
     redactor: &Redactor,
+    kinds: Kinds,
     record: &SessionRecord,
 ) -> Result<Vec<ErasedDocument>, LedgerError> {
     const PAGE: usize = 256;
@@ -648,7 +666,7 @@ fn erased(
         after = last.sequence;
         for row in page {
             if row.salt.is_none() && row.sequence <= record.sealed {
-                let entry = entry(redactor, row);
+                let entry = entry(redactor, kinds, row);
                 found.push(ErasedDocument {
                     sequence: entry.sequence,
                     fact: entry.fact,

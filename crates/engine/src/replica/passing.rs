@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use siglum_domain::scope::Kinds;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, SessionFilter, StatementRecord, Transaction, read, write,
@@ -152,7 +153,7 @@ impl Passing<'_> {
     /// The next batch, and how many of the documents are in it; nothing where the gateway has everything.
     fn next(&self, ledger: &mut dyn Ledger) -> Result<Option<(Batch, usize)>, LedgerError> {
         let (redactor, home) = (self.here.redactor, ledger.id());
-        let mut packing = Packing::new(redactor, home, Width::Bytes(BATCH));
+        let mut packing = Packing::new(redactor, home, Width::Bytes(BATCH), Kinds::Conversations);
         packing.session(ledger, self.session, self.taken)?;
         let (receipts, bytes) = packing.into_receipts();
         if self.begun && receipts.is_empty() && self.documents.is_empty() {

@@ -115,6 +115,18 @@ fn sessions(shelf: &dyn Shelf) -> Outcome {
         let stored = desk.read(|tx| tx.projections())?.remove(0);
         same!(stored.scope, scope, "its scope");
     }
+    // A commit somewhere else takes it out, too.
+    let mut elsewhere = commit(5);
+    elsewhere.repository = repository_id(2);
+    desk.write(|tx| {
+        tx.put_projection(&scoped("a", Some(Scope::of([repository_id(1)]))))?;
+        tx.put_commit(&elsewhere)
+    })?;
+    same!(
+        desk.read(|tx| tx.in_scope("a", session_id(1)))?,
+        false,
+        "one that commits outside"
+    );
     let gone = desk.read(|tx| Ok((tx.in_scope("no", session_id(1))?, tx.reach("no")?)))?;
     same!(gone, (false, Reach::default()), "one that is not there");
     Ok(())

@@ -17,9 +17,11 @@ fn repository(hex: &str) -> String {
 /// Whether a session is in the scope of the projection `sp`.
 fn session_of(session: &str) -> String {
     let is_outside = format!("NOT ({})", repository("lower(hex(sr.repository))"));
+    let commits_outside = format!("NOT ({})", repository("lower(hex(sx.repository))"));
     format!(
         "EXISTS (SELECT 1 FROM sessions ss WHERE ss.id = {session} \
          AND ss.created_at >= coalesce(sp.scope ->> '$.since', ss.created_at) \
+         AND NOT EXISTS (SELECT 1 FROM commits sx WHERE sx.session = ss.id AND {commits_outside}) \
          AND CASE WHEN EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.session = ss.id) \
          THEN NOT EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.session = ss.id AND {is_outside}) \
          ELSE sp.scope ->> '$.no_repository' END)"

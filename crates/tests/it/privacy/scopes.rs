@@ -121,7 +121,7 @@ fn a_session_that_works_outside_too_stays_as_a_whole() {
     inside.siglum(&[&add[..], &[other]].concat()).ok();
     inside.siglum(&["sync"]).ok();
     let all = received(&gateway);
-    for end in ["-prompt", "-text", "-subject"] {
+    for end in ["-prompt", "-subject"] {
         assert!(has(&all, &format!("works-in-both{end}")), "{end}");
     }
 }
@@ -182,4 +182,48 @@ fn destinations_from_before_scopes_get_nothing_and_doctor_says_so() {
     inside.siglum(&scope).ok();
     inside.siglum(&["sync"]).ok();
     is_private("scoped", &received(&gateway), &["-prompt", "-subject"]);
+}
+
+#[test]
+fn texts_stay_where_only_verdicts_may_leave() {
+    let world = World::new();
+    let [inside, ..] = three(&world);
+    let texts = ["-prompt", "-output"];
+    for (kinds, goes, stays) in [
+        ("verdicts", &texts[..0], &texts[..]),
+        ("prompts", &texts[..1], &texts[1..]),
+        ("conversations", &texts[..], &texts[..0]),
+    ] {
+        let gateway = Gateway::start(&world);
+        let to = ["sync", "--to", &gateway.url, "--once", "--kinds", kinds];
+        let said = inside.siglum(&to).ok();
+        assert!(said.contains("it has everything"), "{said}");
+        let all = received(&gateway);
+        is_private(kinds, &all, &["-file.txt", "-subject"]);
+        for end in goes {
+            assert!(has(&all, &format!("{INSIDE}{end}")), "{kinds}: {end}");
+        }
+        for end in stays {
+            assert!(!has(&all, &format!("{INSIDE}{end}")), "{kinds}: {end} left");
+        }
+        let mut verify = world.command(World::program());
+        verify.env("SIGLUM_HOME", gateway.home());
+        let verified = verify.arg("verify").output().unwrap();
+        assert!(verified.status.success(), "{kinds}: {verified:?}");
+        std::fs::remove_dir_all(gateway.home()).unwrap();
+        let dir = world.root.join(format!("copies-{kinds}"));
+        let (name, target) = (format!("copies-{kinds}"), dir.to_str().unwrap());
+        let add = ["projection", "add", &name, "--directory", target];
+        inside
+            .siglum(&[&add[..], &["--kinds", kinds]].concat())
+            .ok();
+        until("the directory has everything", || {
+            inside.siglum(&["worker", "--once"]).ok();
+            has(&super::all_files(&dir), &format!("{INSIDE}-file.txt"))
+        });
+        let all = super::all_files(&dir);
+        for end in stays {
+            assert!(!has(&all, &format!("{INSIDE}{end}")), "{kinds}: {end} left");
+        }
+    }
 }
