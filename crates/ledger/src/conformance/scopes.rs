@@ -157,7 +157,7 @@ fn grown(shelf: &dyn Shelf) -> Outcome {
         "what fails outside"
     );
     let both = Scope::of([repository_id(1), repository_id(2)]);
-    desk.write(|tx| tx.put_projection(&scoped("a", Some(both))))?;
+    desk.write(|tx| tx.put_projection(&scoped("a", Some(both.clone()))))?;
     same!(desk.write(claimed)?, [2], "what may be claimed then");
     // A session that begins to work somewhere else.
     desk.write(|tx| {
@@ -205,7 +205,7 @@ fn documents(shelf: &dyn Shelf) -> Outcome {
             tx.document_sent("team", &document)?;
         }
         let both = Scope::of([repository_id(1), repository_id(2)]);
-        tx.put_projection(&destination(Some(both)))
+        tx.put_projection(&destination(Some(both.clone())))
     })?;
     let wanted = [of(6), repository(2), session(2)];
     same!(desk.read(due)?, wanted, "documents of both that are new");
