@@ -7,7 +7,6 @@ use siglum_domain::observation::Fact;
 use siglum_domain::receipt::{GENESIS, Receipt, SealedEntry, payload_digest, verifies};
 use siglum_domain::redact::Redactor;
 use siglum_domain::scope::Kinds;
-
 use siglum_domain::{LedgerId, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     CheckpointRecord, CommitRecord, Durability, FileAuthors, Forgotten, Ledger, LedgerError,
