@@ -16,6 +16,8 @@ fn it_has_the_right_id_and_is_else_as_it_was_also_after_the_collector_was_away()
     on_a_file(|store| {
         let repo = store.world.repo();
         let mut sink = OtlpSink::start();
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("S1"));
         let add = [
             "otel",
             "add",
@@ -25,8 +27,6 @@ fn it_has_the_right_id_and_is_else_as_it_was_also_after_the_collector_was_away()
             "--all-repositories",
         ];
         repo.siglum(&add).ok();
-        let gateway = Gateway::start(store);
-        let created = gateway.launcher().create(&base("S1"));
         let resource = json!({ "service.name": "claude-code", "siglum.session.id": id(&created) });
         let one = |n: u64| {
             span(
