@@ -74,7 +74,7 @@ fn turns(stage: &mut Stage, name: &str, from: i64, count: i64) -> SessionId {
 fn followed() -> Stage {
     let mut stage = Stage::new();
     stage.play(|world, ledger| {
-        add(world, ledger, "p", "embedded", "", &Scope::in_process()).unwrap()
+        add(world, ledger, "p", "embedded", "", &Scope::in_process()).unwrap();
     });
     stage
 }
@@ -99,7 +99,7 @@ fn every_receipt_comes_once_in_order_also_those_from_before() {
     let mut stage = Stage::new();
     let one = turns(&mut stage, "one", 1, 2);
     stage.play(|world, ledger| {
-        add(world, ledger, "p", "embedded", "", &Scope::in_process()).unwrap()
+        add(world, ledger, "p", "embedded", "", &Scope::in_process()).unwrap();
     });
     let two = turns(&mut stage, "two", 1, 3);
     let mut sink = Memory::default();

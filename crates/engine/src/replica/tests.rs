@@ -38,7 +38,7 @@ fn sender() -> Stage {
             "http://t",
             &siglum_domain::scope::Scope::in_process(),
         )
-        .unwrap()
+        .unwrap();
     });
     stage
 }

@@ -205,7 +205,7 @@ fn documents(shelf: &dyn Shelf) -> Outcome {
             tx.document_sent("team", &document)?;
         }
         let both = Scope::of([repository_id(1), repository_id(2)]);
-        tx.put_projection(&destination(Some(both.clone())))
+        tx.put_projection(&destination(Some(both)))
     })?;
     let wanted = [of(6), repository(2), session(2)];
     same!(desk.read(due)?, wanted, "documents of both that are new");
