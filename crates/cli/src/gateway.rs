@@ -5,9 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::IdSource as _;
+use siglum_domain::scope::Scope;
 use siglum_egress::{
     Address, EgressError, GatewayClient, Once, Plain, Timeouts, Token, Waits, backoff,
 };
+use siglum_engine::project;
 use siglum_engine::replica::{DocumentName, Gate, GateError, Positions};
 use siglum_ledger::{DESTINATION, Projection, SqliteLedger, read};
 
@@ -142,7 +144,7 @@ pub fn client(
 /// The destinations that are remembered.
 pub fn remembered(ledger: &mut SqliteLedger) -> Result<Vec<Projection>, CommandError> {
     let mut known = read(ledger, |tx| tx.projections())?;
-    known.retain(|p| p.kind == DESTINATION);
+    known.retain(|p| p.kind == DESTINATION && project::is_once(&p.name).is_none());
     Ok(known)
 }
 
@@ -188,6 +190,7 @@ pub fn destination(
         kind: DESTINATION.to_owned(),
         target: address.as_str().to_owned(),
         at: now,
+        scope: None,
     };
     Ok((projection, false))
 }
@@ -209,13 +212,14 @@ pub fn remember(
     cx: &Cx,
     ledger: &mut SqliteLedger,
     projection: &Projection,
+    scope: &Scope,
     token: Option<&Token>,
 ) -> Result<(), CommandError> {
     if let Some(token) = token {
         keep_token(&cx.home, &projection.name, token)?;
     }
     let (name, kind) = (&projection.name, &projection.kind);
-    siglum_engine::project::add(&*cx.world()?, ledger, name, kind, &projection.target)?;
+    project::add(&*cx.world()?, ledger, name, kind, &projection.target, scope)?;
     Ok(())
 }
 

@@ -25,6 +25,7 @@ mod kept;
 mod platform;
 #[cfg(test)]
 mod schema;
+mod scope;
 mod store;
 mod telemetry;
 mod ui;

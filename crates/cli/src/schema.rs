@@ -68,6 +68,7 @@ const SCHEMAS: &[Row] = &[
     (projection::list::SCHEMA, of::<projection::list::Json>),
     (projection::remove::SCHEMA, of::<projection::remove::Json>),
     (projection::retry::SCHEMA, of::<projection::retry::Json>),
+    (projection::scope::SCHEMA, of::<projection::scope::Json>),
     (projection::show::SCHEMA, of::<projection::show::Json>),
     (projection::skip::SCHEMA, of::<projection::skip::Json>),
     (rebuild::SCHEMA, of::<rebuild::Json>),

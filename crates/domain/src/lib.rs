@@ -28,6 +28,7 @@ pub mod provenance;
 pub mod pull_request;
 pub mod receipt;
 pub mod redact;
+pub mod scope;
 mod shell;
 pub mod tail;
 pub mod time;

@@ -47,6 +47,7 @@ mod rewrites;
 mod rivals;
 pub mod run;
 mod scene;
+mod scope;
 pub mod search;
 pub mod session;
 pub mod settle;

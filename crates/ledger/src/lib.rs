@@ -51,7 +51,7 @@ pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredS
 pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresHints, PostgresLedger, PostgresSettings};
-pub use projections::{Delivery, Lag, Projection, Projections};
+pub use projections::{Delivery, Lag, Projection, Projections, Reach};
 pub use record::*;
 pub use replicas::{
     DESTINATION, Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, Replicas,

@@ -5,6 +5,7 @@
 //! else, and no counter that all writers would share is needed.
 
 use siglum_domain::receipt::Receipt;
+use siglum_domain::scope::Scope;
 use siglum_domain::{SessionId, Timestamp};
 
 use crate::LedgerError;
@@ -22,6 +23,8 @@ pub struct Projection {
     pub target: String,
     /// Since when it follows.
     pub at: Timestamp,
+    /// What may leave for it; nothing where it has none.
+    pub scope: Option<Scope>,
 }
 
 /// How far a projection has come with a session.
@@ -64,17 +67,33 @@ pub struct Lag {
     pub parked: u64,
 }
 
-/// Projections and what is due at them.
+/// How many sessions that have receipts may leave for a projection, and how many may not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Sessions in its scope.
+    pub sessions: u64,
+    /// Sessions outside of it.
+    pub outside: u64,
+}
+
+/// Projections and what is due at them. What is outside of a projection's scope may not be claimed and is not counted
+/// as lacking; it is due as soon as it is inside.
 #[expect(
     clippy::missing_errors_doc,
     reason = "every verb fails as its transaction does"
 )]
 pub trait Projections {
-    /// Adds a projection, or changes what and where one of this name is; then its cursors and its time stay as
-    /// they are. All that was ever sealed is due at a new one, from its time on.
+    /// Adds a projection, or changes what and where one of this name is and what its scope is; then its cursors and
+    /// its time stay as they are. All that was ever sealed is due at a new one, from its time on. What was stated is
+    /// looked at again where the scope changes.
     fn put_projection(&mut self, projection: &Projection) -> Result<()>;
     /// The projections, by name.
     fn projections(&mut self) -> Result<Vec<Projection>>;
+    /// Whether a session may leave for a projection: whether it works and commits in repositories of its scope alone,
+    /// or in none where that is in scope, too, and began no sooner than it says.
+    fn in_scope(&mut self, name: &str, session: SessionId) -> Result<bool>;
+    /// How many sessions with receipts may leave for a projection.
+    fn reach(&mut self, name: &str) -> Result<Reach>;
     /// Takes a projection away, with its cursors; `false` if there is none of this name.
     fn drop_projection(&mut self, name: &str) -> Result<bool>;
     /// All that was ever sealed is due at a projection once more from `at` on, also what was left out, whoever has

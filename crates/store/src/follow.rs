@@ -1,6 +1,7 @@
 //! Sinks of the caller's own, fed by this process.
 
 use siglum_domain::process::ProcessIdentity;
+use siglum_domain::scope::Scope;
 use siglum_engine::project::{self, Sink};
 use siglum_engine::turn::TurnError;
 use siglum_ledger::{Ledger, read};
@@ -21,7 +22,7 @@ pub(crate) fn register(ledger: &mut dyn Ledger, name: &str) -> Result<(), TurnEr
         });
     }
     let me = siglum_platform::own().map_or_else(String::new, |p| p.key());
-    project::add(&here(), ledger, name, KIND, &me)?;
+    project::add(&here(), ledger, name, KIND, &me, &Scope::in_process())?;
     let before = known.and_then(|p| ProcessIdentity::from_key(&p.target));
     if before.as_ref().and_then(siglum_platform::alive) == Some(false) {
         // What that one had taken for itself would wait, and what its sink refused may go now.

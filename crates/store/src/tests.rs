@@ -208,7 +208,14 @@ fn a_projection_of_the_worker_is_not_taken_over() {
     let store = store(&dir);
     store
         .with(|ledger| {
-            siglum_engine::project::add(&store::here(), ledger, "docs", "directory", "/d")
+            siglum_engine::project::add(
+                &store::here(),
+                ledger,
+                "docs",
+                "directory",
+                "/d",
+                &siglum_domain::scope::Scope::in_process(),
+            )
         })
         .unwrap();
     let (took, may, fails) = (channel().0, None, false);

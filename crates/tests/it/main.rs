@@ -41,6 +41,7 @@ mod otel;
 mod people;
 mod pipelines;
 mod places;
+mod privacy;
 mod projections;
 mod real_agents;
 mod real_sinks;

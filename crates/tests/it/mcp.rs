@@ -9,7 +9,11 @@ use crate::harness::{Agent, Repo, World, until};
 const COMMIT: &str = "git commit -q --allow-empty -m 'Mend the parser'";
 
 /// The answers to some calls of tools, by a client that speaks the protocol from a shell of whoever `run` is.
-fn ask(repo: &Repo<'_>, calls: &[(&str, Value)], run: impl FnOnce(&str) -> String) -> Vec<Value> {
+pub(crate) fn ask(
+    repo: &Repo<'_>,
+    calls: &[(&str, Value)],
+    run: impl FnOnce(&str) -> String,
+) -> Vec<Value> {
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "played", "version": "1"}});
     let mut lines = vec![
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}),

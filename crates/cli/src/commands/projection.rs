@@ -4,6 +4,7 @@ pub mod add;
 pub mod list;
 pub mod remove;
 pub mod retry;
+pub mod scope;
 pub mod show;
 pub mod skip;
 pub mod standing;
@@ -20,6 +21,7 @@ pub enum Command {
     List(list::Args),
     Show(show::Args),
     Retry(retry::Args),
+    Scope(scope::Args),
     Skip(skip::Args),
     Remove(remove::Args),
 }
@@ -30,6 +32,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
         Command::List(args) => list::run(args, cx),
         Command::Show(args) => show::run(args, cx),
         Command::Retry(args) => retry::run(args, cx),
+        Command::Scope(args) => scope::run(args, cx),
         Command::Skip(args) => skip::run(args, cx),
         Command::Remove(args) => remove::run(args, cx),
     }

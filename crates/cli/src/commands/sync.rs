@@ -19,6 +19,7 @@ use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway::{self, Way};
 use crate::platform::{self, Lock};
+use crate::scope::{KindsArg, ScopeArgs, Shown};
 use crate::{clock, commands::projection::add};
 
 /// The schema of the JSON answer.
@@ -33,8 +34,10 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Send sessions, sealed turns and commits to the team's gateway
 ///
-/// A gateway is named once, with `--to`; it is remembered, gets everything that there is, and from then on the worker
-/// sends what is new. Without `--to` all gateways that are remembered get what they lack. While a gateway is out of
+/// A gateway is named once, with `--to`; it is remembered, gets all that is in its scope, and from then on the worker
+/// sends what is new. Its scope is the repository of the current directory, unless flags say otherwise: a repository
+/// that is switched on later is outside until `siglum projection scope NAME --add PATH` adds it. With `--dry-run` the
+/// scope is shown with its counts, and nothing is sent. Without `--to` all gateways that are remembered get what they lack. While a gateway is out of
 /// reach everything waits, for days if need be, and nothing is lost or sent twice in effect.
 ///
 /// What is sent: sessions with their links, turns that are sealed, statements, and commits as they were judged here.
@@ -63,6 +66,10 @@ pub struct Args {
     /// Say what would be sent; nothing is sent or remembered
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    kinds: KindsArg,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
@@ -86,17 +93,33 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let passed = send_session(cx, session, to, None)?;
         return told::session(cx, session, address, &passed);
     }
+    if named.is_none() && args.scope.is_given(args.kinds) {
+        return Err(CommandError::usage("the scope of which gateway?").hint(
+            "`siglum projection scope NAME` changes the scope of one; with `--to` it is chosen.",
+        ));
+    }
+    drop_left_over(&mut ledger)?;
     catch_up(cx, &mut ledger, None)?;
     let mut forget = None;
+    let mut lent = None;
     let destinations = match named {
         Some((address, token)) => {
             let name = args.name.as_deref();
-            let (projection, before) =
+            let (mut projection, before) =
                 gateway::destination(&mut ledger, &address, name, clock::now())?;
-            if !args.dry_run {
-                gateway::remember(cx, &mut ledger, &projection, token.as_ref())?;
+            let known = projection.scope.as_ref();
+            let scope = args.scope.resolve(cx, &mut ledger, known, args.kinds)?;
+            if args.once && !before {
+                // Nobody else feeds it, though this process may be killed before it takes it away again.
+                projection.name = project::once(std::process::id());
+                forget = Some(projection.name.clone());
+                lent.clone_from(&token);
             }
-            forget = (args.once && !before).then(|| projection.name.clone());
+            if !args.dry_run {
+                let kept = token.as_ref().filter(|_| forget.is_none());
+                gateway::remember(cx, &mut ledger, &projection, &scope, kept)?;
+            }
+            projection.scope = Some(scope);
             vec![projection]
         }
         None => gateway::remembered(&mut ledger)?,
@@ -108,15 +131,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut outcomes = Vec::new();
     for projection in destinations {
         let outcome = match args.dry_run {
-            true => Outcome::planned(lacks(&mut ledger, &projection)?, projection),
-            false => send_all(cx, &mut ledger, projection, None)?,
+            true => planned(&mut ledger, projection)?,
+            false => send_all(cx, &mut ledger, projection, lent.clone())?,
         };
         outcomes.push(outcome);
     }
     match &forget {
         Some(name) => {
             write(&mut ledger, Durability::Disk, |tx| tx.drop_projection(name))?;
-            gateway::drop_token(&cx.home, name);
         }
         None if !args.dry_run => platform::start_worker(&cx.home),
         None => {}
@@ -163,25 +185,47 @@ fn timeouts(until: Option<Instant>) -> Timeouts {
     }
 }
 
-/// How much a destination lacks, whether it is remembered or not.
-fn lacks(ledger: &mut SqliteLedger, projection: &Projection) -> Result<Due, CommandError> {
-    let known = read(ledger, |tx| tx.projections())?;
-    if known.iter().any(|p| p.name == projection.name) {
-        return Ok(replica::due(ledger, &projection.name)?);
-    }
+/// What would be sent to a destination with this scope, whether it is remembered or not.
+fn planned(ledger: &mut SqliteLedger, projection: Projection) -> Result<Outcome, CommandError> {
     let home = ledger.id();
     let mut found = None;
     // As if it were remembered; a transaction that fails leaves nothing behind.
     let undone = write(ledger, Durability::Process, |tx| {
-        tx.put_projection(projection)?;
-        found = Some(replica::due_in(tx, home, &projection.name)?);
+        tx.put_projection(&projection)?;
+        let shown = Shown::of(tx, &projection.name, projection.scope.as_ref())?;
+        found = Some((replica::due_in(tx, home, &projection.name)?, shown));
         Err::<(), _>(siglum_ledger::LedgerError::Storage("only looked".into()))
     });
     match (found, undone) {
-        (Some(found), _) => Ok(found),
+        (Some((due, shown)), _) => Ok(Outcome::planned(due, projection, shown)),
         (None, Err(error)) => Err(error.into()),
-        (None, Ok(())) => Ok(Due::default()),
+        (None, Ok(())) => Ok(Outcome::planned(
+            Due::default(),
+            projection,
+            Shown::default(),
+        )),
     }
+}
+
+/// Takes away what a `--once` left that was killed.
+fn drop_left_over(ledger: &mut SqliteLedger) -> Result<(), CommandError> {
+    let known = read(ledger, |tx| tx.projections())?;
+    let own = std::process::id();
+    let is_over = |p: &&Projection| {
+        project::is_once(&p.name).is_some_and(|process| process == own || !is_running(process))
+    };
+    for projection in known.iter().filter(is_over) {
+        let name = &projection.name;
+        write(ledger, Durability::Process, |tx| tx.drop_projection(name))?;
+    }
+    Ok(())
+}
+
+fn is_running(process: u32) -> bool {
+    let pid = i32::try_from(process)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
 /// Seals what is complete and asks git about new commits, as the worker does, and beside it where it is at work.
@@ -207,12 +251,12 @@ pub fn catch_up(
     Ok(())
 }
 
-/// Sends what a destination lacks, until it has everything, cannot be reached, or the time is over.
-pub fn send_all(
+/// Sends what a destination lacks, until it has everything or cannot be reached.
+fn send_all(
     cx: &Cx,
     ledger: &mut SqliteLedger,
     projection: Projection,
-    until: Option<Instant>,
+    lent: Option<Token>,
 ) -> Result<Outcome, CommandError> {
     let world = cx.world()?;
     let name = projection.name.clone();
@@ -230,14 +274,21 @@ pub fn send_all(
             None => Ok(()),
         }
     })?;
-    let mut way = Way(gateway::client(&cx.home, &projection, timeouts(until))?);
+    let mut way = Way(match lent {
+        Some(token) => {
+            let address = Address::parse(&projection.target, Plain::Anywhere);
+            let address = address.map_err(CommandError::failed)?;
+            GatewayClient::new(address, Some(token), timeouts(None))
+        }
+        None => gateway::client(&cx.home, &projection, timeouts(None))?,
+    });
     let host = gateway::host();
     let to = Destined {
         name: &name,
         host: &host,
     };
     let (mut sender, mut sent, mut trouble) = (Sender::default(), Sent::default(), None);
-    while until.is_none_or(|until| Instant::now() < until) {
+    loop {
         let fed = sender.feed(&world, ledger, &to, &mut way)?;
         sent += fed.sent;
         match fed.trouble {
@@ -251,7 +302,9 @@ pub fn send_all(
         }
     }
     let remains = replica::due(ledger, &name)?;
+    let shown = read(ledger, |tx| Shown::of(tx, &name, projection.scope.as_ref()))?;
     Ok(Outcome {
+        shown,
         projection,
         sent: Some(sent),
         remains,

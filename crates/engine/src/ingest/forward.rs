@@ -1,6 +1,7 @@
 //! What agents sent, on its way to a downstream collector: with the id of its conversation, and else as it came.
 //!
-//! What is to be sent is put aside in the transaction that joins it. What has no session waits a minute for one.
+//! What is to be sent is put aside in the transaction that joins it, if it is in the collector's scope. What has no
+//! session waits a minute for one.
 
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{
@@ -12,6 +13,7 @@ use super::parcel::Parcel;
 use crate::Here;
 use crate::otel::destination::{Destination, Sends};
 use crate::otel::lost;
+use crate::scope::Guard;
 
 /// How long what has no session waits for one before it is sent on without, in milliseconds.
 const WAIT_MS: i64 = 60_000;
@@ -23,6 +25,7 @@ pub(super) struct Collector {
     name: String,
     destination: Destination,
     since: Timestamp,
+    guard: Guard,
 }
 
 impl Collector {
@@ -33,16 +36,21 @@ impl Collector {
 
 /// The collectors that there are.
 pub(super) fn collectors(tx: &mut dyn Transaction) -> Result<Vec<Collector>, LedgerError> {
-    let known = tx.projections()?.into_iter();
-    let collector = known.filter_map(|projection| {
-        let destination = Destination::of(&projection)?.ok()?;
-        (destination.sends == Sends::Native).then_some(Collector {
-            name: projection.name,
-            destination,
-            since: projection.at,
-        })
-    });
-    Ok(collector.collect())
+    let mut collectors = Vec::new();
+    for projection in tx.projections()? {
+        let Some(Ok(destination)) = Destination::of(&projection) else {
+            continue;
+        };
+        if destination.sends == Sends::Native {
+            collectors.push(Collector {
+                guard: Guard::read(tx, &projection.name)?,
+                name: projection.name,
+                destination,
+                since: projection.at,
+            });
+        }
+    }
+    Ok(collectors)
 }
 
 /// Puts aside what belongs to a session, for each collector that wants the session.
@@ -64,6 +72,11 @@ pub(super) fn put(
     let parcel = Parcel::of(&stamped);
     let session = Some(stamp.session);
     for collector in wanted {
+        // Nobody knows which texts are in what agents send.
+        let is_whole = collector.guard.has_texts();
+        if !is_whole || !collector.guard.has_session(tx, stamp.session)? {
+            continue;
+        }
         let forward = forward(
             collector,
             row.at,
@@ -123,10 +136,12 @@ pub(super) fn put_unassigned(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result
     write(ledger, Durability::Process, |tx| {
         let to = collectors(tx)?;
         for row in tx.unforwarded(until, AT_ONCE)? {
-            for collector in to
-                .iter()
-                .filter(|c| c.takes(&row.signal) && c.since <= row.at)
-            {
+            for collector in to.iter().filter(|c| {
+                c.takes(&row.signal)
+                    && c.since <= row.at
+                    && c.guard.has_texts()
+                    && c.guard.has_strangers()
+            }) {
                 let put = forward(
                     collector,
                     row.at,

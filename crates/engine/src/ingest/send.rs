@@ -13,6 +13,7 @@ use crate::Here;
 use crate::otel::destination::{Destination, DestinationError};
 use crate::otel::{encoding, lost, sent_as};
 use crate::project::{Position, Sealed, Sink, SinkError};
+use crate::scope::Guard;
 
 /// Rows that are sent before others are asked again.
 const AT_ONCE: usize = 16;
@@ -67,7 +68,10 @@ impl Forwarder {
         ledger: &mut dyn Ledger,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, LedgerError> {
-        let waits = read(ledger, |tx| tx.forward_depth(&self.name))?.rows > 0;
+        let waits = read(ledger, |tx| {
+            let is_shut = Guard::read(tx, &self.name)?.kinds().is_none();
+            Ok(!is_shut && tx.forward_depth(&self.name)?.rows > 0)
+        })?;
         Ok(waits.then(|| self.until.unwrap_or(now)))
     }
 
@@ -76,8 +80,23 @@ impl Forwarder {
     /// # Errors
     /// Those of the ledger; what was sent and could not be let go of is sent once more.
     pub fn feed(&mut self, here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<(), LedgerError> {
+        let guard = read(ledger, |tx| Guard::read(tx, &self.name))?;
+        if guard.kinds().is_none() {
+            return Ok(());
+        }
         for row in read(ledger, |tx| tx.forwards(&self.name, AT_ONCE))? {
-            match self.send(here.now(), &row) {
+            // The scope may be narrower than when it was put aside, or its session works elsewhere, too, by now.
+            let is_whole = guard.has_texts();
+            let may_leave = read(ledger, |tx| match row.session {
+                _ if !is_whole => Ok(false),
+                Some(session) => guard.has_session(tx, session),
+                None => Ok(guard.has_strangers()),
+            })?;
+            let sent = match may_leave {
+                true => self.send(here.now(), &row),
+                false => Sent::But(row.records),
+            };
+            match sent {
                 Sent::But(lost_now) => {
                     self.is_met |= lost_now < row.records;
                     (self.pause, self.until) = (FIRST, None);

@@ -433,6 +433,7 @@ fn what_agents_sent_is_put_aside_for_a_collector_with_the_right_id() {
             kind: KIND.to_owned(),
             target: destination.to_json(),
             at: world.now(),
+            scope: Some(siglum_domain::scope::Scope::in_process()),
         };
         write(ledger, Durability::Process, |tx| {
             tx.put_projection(&projection).map(drop)

@@ -27,11 +27,12 @@ pub(super) struct Gathered {
 /// Gathers what is told of these new entries, all of them sealed. What came before `told` was told before.
 pub(super) fn gather(
     tx: &mut dyn Transaction,
+    name: &str,
     record: &SessionRecord,
     told: u64,
     new: &[Entry],
 ) -> Result<Gathered, LedgerError> {
-    let subject = subject(tx, record)?;
+    let subject = subject(tx, name, record)?;
     let last = new.last().map_or(told, |e| e.sequence);
     let turns = tx.turns_of(record.id)?;
     let parents = parents(tx, record.id, last)?;
@@ -105,7 +106,11 @@ fn parents(
     Ok(parents)
 }
 
-fn subject(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<Subject, LedgerError> {
+fn subject(
+    tx: &mut dyn Transaction,
+    name: &str,
+    record: &SessionRecord,
+) -> Result<Subject, LedgerError> {
     let natives = tx.aliases(record.id)?;
     let before = match natives.len() {
         0 | 1 => None,
@@ -113,7 +118,10 @@ fn subject(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<Subject, 
     };
     let previous = match record.parent {
         Some((parent, Relation::Fork | Relation::Rewind | Relation::Clear)) => {
-            let parent = tx.session(parent)?;
+            let parent = match tx.in_scope(name, parent)? {
+                true => tx.session(parent)?,
+                false => None,
+            };
             parent.map(|p| p.conversation.as_str().to_owned())
         }
         _ => before,

@@ -23,6 +23,7 @@ use super::gather::{Gathered, gather};
 use super::{encoding, sent_as};
 use crate::history::Passages;
 use crate::project::{Position, Sealed, Sink, SinkError};
+use crate::scope::Guard;
 
 /// How many receipts of a session are told at once.
 const RECEIPTS: usize = 64;
@@ -102,6 +103,7 @@ impl Sessions {
         ledger: &mut dyn Ledger,
         record: &SessionRecord,
         gathered: &Gathered,
+        may_texts: bool,
     ) -> Outgoing {
         let Gathered {
             subject,
@@ -115,6 +117,7 @@ impl Sessions {
         };
         let content = match self.destination.content {
             destination::Content::Off => outward::Content::Off,
+            destination::Content::On if !may_texts => outward::Content::Off,
             destination::Content::On => outward::Content::On(&text),
         };
         let spans = parts
@@ -244,8 +247,13 @@ impl Sink for Sessions {
         }
         let new: Vec<Entry> = sealed.iter().flat_map(|s| s.entries).cloned().collect();
         let told = first.receipt.first - 1;
-        let gathered = read(ledger, |tx| gather(tx, record, told, &new)).map_err(failed)?;
-        let mut outgoing = self.outgoing(ledger, record, &gathered);
+        let (gathered, may_texts) = read(ledger, |tx| {
+            let guard = Guard::read(tx, &self.name)?;
+            let gathered = gather(tx, &self.name, record, told, &new)?;
+            Ok((gathered, guard.has_texts()))
+        })
+        .map_err(failed)?;
+        let mut outgoing = self.outgoing(ledger, record, &gathered, may_texts);
         let all: HashSet<SpanId> = outgoing.names().collect();
         if let Some(taken) = self.taken.get(&record.id) {
             outgoing.leave_out(taken);

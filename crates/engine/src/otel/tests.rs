@@ -46,7 +46,7 @@ fn told(stage: &mut Stage, session: SessionId, from: u64, to: u64) -> Vec<Span> 
     let gathered = stage.read(|tx| {
         let count = usize::try_from(to - from).unwrap();
         let new = tx.entries(session, from, count)?;
-        gather(tx, &record, from, &new)
+        gather(tx, "p", &record, from, &new)
     });
     let parts = gathered.parts.iter();
     parts

@@ -16,12 +16,14 @@ pub use program::Program;
 pub use sink::{Position, Sealed, Sink, SinkError};
 
 use siglum_domain::receipt::Receipt;
+use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{
     Delivery, Durability, Ledger, LedgerError, Projection, SessionRecord, Transaction, read, write,
 };
 
 use crate::Here;
+use crate::scope::Guard;
 use crate::worker::Slice;
 
 /// How long a session is kept from other workers while its receipts are handed over, in ms.
@@ -55,7 +57,22 @@ pub fn sink(projection: &Projection) -> Option<Box<dyn Sink>> {
     }
 }
 
-/// Adds a projection. All that was ever sealed is due at it.
+/// How the names of projections begin that only the command feeds which made them, and which it takes away again.
+const ONCE: &str = "once:";
+
+/// The name of a projection that nobody feeds but the process of this number.
+#[must_use]
+pub fn once(process: u32) -> String {
+    format!("{ONCE}{process}")
+}
+
+/// The process that alone feeds a projection, where it is such a one. It is none of the worker's.
+#[must_use]
+pub fn is_once(name: &str) -> Option<u32> {
+    name.strip_prefix(ONCE)?.parse().ok()
+}
+
+/// Adds a projection, or changes one. All that was ever sealed and is in its scope is due at it.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -65,15 +82,20 @@ pub fn add(
     name: &str,
     kind: &str,
     target: &str,
+    scope: &Scope,
 ) -> Result<(), LedgerError> {
     let projection = Projection {
         name: name.to_owned(),
         kind: kind.to_owned(),
         target: target.to_owned(),
         at: here.now(),
+        scope: Some(scope.clone()),
     };
     write(ledger, Durability::Disk, |tx| {
-        tx.put_projection(&projection)
+        let now = tx.clock(here.now())?;
+        tx.put_projection(&projection)?;
+        // What is on its way stops before its next receipt: it may be outside now.
+        tx.free_claims(name, now).map(drop)
     })
 }
 
@@ -180,11 +202,16 @@ fn hand_over(
     sink: &mut dyn Sink,
 ) -> Result<(), Trouble> {
     let (name, session) = (claim.delivery.projection.clone(), claim.delivery.session);
-    let record = read(ledger, |tx| match claim.stands(tx)? {
-        true => tx.session(session),
-        false => Ok(None),
+    let (record, kinds) = read(ledger, |tx| {
+        let guard = Guard::read(tx, &name)?;
+        let may_leave = claim.stands(tx)? && guard.has_session(tx, session)?;
+        let record = match may_leave {
+            true => tx.session(session)?,
+            false => None,
+        };
+        Ok((record, guard.kinds()))
     })?;
-    let Some(record) = record else {
+    let (Some(record), Some(kinds)) = (record, kinds) else {
         return Err(Trouble::Lost);
     };
     let mut has = where_it_is(ledger, &claim.delivery, sink)?.max(claim.delivery.left_out);
@@ -198,7 +225,7 @@ fn hand_over(
     }
     let mut pause = 0;
     for receipts in receipts.chunks(sink.at_once().max(1)) {
-        match hand_some(ledger, &record, receipts, sink) {
+        match hand_some(ledger, (&record, kinds), receipts, sink) {
             Err(Trouble::Sink(SinkError::Early(wait))) => {
                 pause = i64::try_from(wait.as_millis()).unwrap_or(CLAIM_MS);
                 break;
@@ -224,7 +251,7 @@ fn hand_over(
 /// Hands over what some receipts of one session seal.
 fn hand_some(
     ledger: &mut dyn Ledger,
-    record: &SessionRecord,
+    (record, kinds): (&SessionRecord, Kinds),
     receipts: &[Receipt],
     sink: &mut dyn Sink,
 ) -> Result<(), Trouble> {
@@ -233,6 +260,9 @@ fn hand_some(
         let count = usize::try_from(receipt.last + 1 - receipt.first).unwrap_or(usize::MAX);
         let mut own = read(ledger, |tx| tx.entries(record.id, receipt.first - 1, count))?;
         own.retain(|e| e.sequence <= receipt.last);
+        for entry in &mut own {
+            kinds.narrow(&mut entry.observation.fact);
+        }
         entries.push(own);
     }
     let sealed = receipts

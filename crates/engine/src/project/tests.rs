@@ -73,7 +73,9 @@ fn turns(stage: &mut Stage, name: &str, from: i64, count: i64) -> SessionId {
 
 fn followed() -> Stage {
     let mut stage = Stage::new();
-    stage.play(|world, ledger| add(world, ledger, "p", "embedded", "").unwrap());
+    stage.play(|world, ledger| {
+        add(world, ledger, "p", "embedded", "", &Scope::in_process()).unwrap();
+    });
     stage
 }
 
@@ -96,7 +98,9 @@ fn is_whole(stage: &mut Stage, sink: &Memory, session: SessionId) {
 fn every_receipt_comes_once_in_order_also_those_from_before() {
     let mut stage = Stage::new();
     let one = turns(&mut stage, "one", 1, 2);
-    stage.play(|world, ledger| add(world, ledger, "p", "embedded", "").unwrap());
+    stage.play(|world, ledger| {
+        add(world, ledger, "p", "embedded", "", &Scope::in_process()).unwrap();
+    });
     let two = turns(&mut stage, "two", 1, 3);
     let mut sink = Memory::default();
     fed(&mut stage, &mut sink);

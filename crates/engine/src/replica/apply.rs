@@ -6,6 +6,7 @@ use siglum_domain::link::Link;
 use siglum_domain::observation::Fact;
 use siglum_domain::receipt::{GENESIS, Receipt, SealedEntry, payload_digest, verifies};
 use siglum_domain::redact::Redactor;
+use siglum_domain::scope::Kinds;
 use siglum_domain::{LedgerId, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     CheckpointRecord, CommitRecord, Durability, FileAuthors, Forgotten, Ledger, LedgerError,
@@ -240,7 +241,7 @@ impl Taking<'_> {
         }
         for erased in &document.erased {
             let fact = erased.fact.as_deref();
-            let cleaned = fact.map(|f| (f, clean::fact(self.redactor, f)));
+            let cleaned = fact.map(|f| (f, clean::fact(self.redactor, Kinds::Conversations, f)));
             let left = match &cleaned {
                 Some((fact, Cleaned::Same)) => Some(*fact),
                 Some((_, Cleaned::Changed(fact))) => Some(fact.as_str()),
@@ -540,7 +541,7 @@ fn row(redactor: &Redactor, name: &DocumentName, entry: &EntryDocument) -> Resul
         if salt.is_some_and(|salt| payload_digest(&salt, text.as_bytes()) != entry.digest) {
             return Err(broken("its digest is not that of its payload"));
         }
-        let cleaned = clean::fact(redactor, text);
+        let cleaned = clean::fact(redactor, Kinds::Conversations, text);
         fact = match cleaned {
             Cleaned::Same => Some(text.clone()),
             Cleaned::Changed(ref changed) => Some(changed.clone()),

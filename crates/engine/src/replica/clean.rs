@@ -5,6 +5,7 @@ use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Judgement;
 use siglum_domain::observation::Fact;
 use siglum_domain::redact::Redactor;
+use siglum_domain::scope::Kinds;
 use siglum_ledger::{OwnWorktree, Statement};
 
 /// A text.
@@ -31,21 +32,25 @@ pub(super) enum Cleaned {
     Nothing,
 }
 
-/// A payload in JSON.
-pub(super) fn fact(redactor: &Redactor, json: &str) -> Cleaned {
+/// A payload in JSON, with the texts that may leave.
+pub(super) fn fact(redactor: &Redactor, kinds: Kinds, json: &str) -> Cleaned {
     let Ok(value) = serde_json::from_str::<Value>(json) else {
         return Cleaned::Nothing;
     };
     let clean = redactor.redact_json(&value);
-    if *clean.as_value() == value {
-        return match serde_json::from_value::<Fact>(value) {
-            Ok(_) => Cleaned::Same,
+    let is_same = *clean.as_value() == value;
+    let Ok(mut fact) = serde_json::from_value::<Fact>(clean.as_value().clone()) else {
+        return Cleaned::Nothing;
+    };
+    if kinds.narrow(&mut fact) {
+        return match serde_json::to_string(&fact) {
+            Ok(narrow) => Cleaned::Changed(narrow),
             Err(_) => Cleaned::Nothing,
         };
     }
-    match serde_json::from_value::<Fact>(clean.as_value().clone()) {
-        Ok(_) => Cleaned::Changed(clean.as_value().to_string()),
-        Err(_) => Cleaned::Nothing,
+    match is_same {
+        true => Cleaned::Same,
+        false => Cleaned::Changed(clean.as_value().to_string()),
     }
 }
 

@@ -2,18 +2,22 @@
 
 use std::collections::BTreeSet;
 
+use siglum_domain::provenance::Origin;
 use siglum_domain::receipt::Receipt;
 use siglum_domain::redact::Redactor;
+use siglum_domain::scope::Kinds;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    CommitRecord, Delivery, DueDocument, Durability, Forgotten, Ledger, LedgerError, ReplicaRow,
-    RepositoryRecord, SessionRecord, StatementRecord, Transaction, read, write,
+    CommitRecord, Delivery, Destination, DueDocument, Durability, FileAuthors, Forgotten, Ledger,
+    LedgerError, ReplicaRow, RepositoryRecord, SessionRecord, StatementRecord, Transaction, read,
+    write,
 };
 
 use super::clean::{self, Cleaned};
 use super::send::Destined;
 use super::wire::*;
 use crate::Here;
+use crate::scope::Guard;
 
 /// How long a session is kept from other workers while its receipts are sent, in ms.
 const CLAIM_MS: i64 = 60_000;
@@ -73,25 +77,42 @@ pub fn outgoing(
     width: Width,
 ) -> Result<Outgoing, LedgerError> {
     let home = ledger.id();
-    let mut packing = Packing::new(here.redactor, home, width);
+    let kinds = read(ledger, |tx| Guard::read(tx, to.name))?.kinds();
+    let mut packing = Packing::new(here.redactor, home, width, kinds.unwrap_or(Kinds::Verdicts));
     packing.receipts(here, ledger, to.name)?;
     let (claims, receipts, bytes) = (packing.claims, packing.receipts, packing.bytes);
     // One transaction that writes: who has the greater stamp has read the newer state.
     write(ledger, Durability::Process, |tx| {
         let stamp = next_stamp(here, tx)?;
-        let mut rest = Rest::new(tx, here.redactor, home, to.host)?;
+        let guard = Guard::read(tx, to.name)?;
+        // The scope may have changed since they were claimed.
+        let mut held = BTreeSet::new();
+        for claim in &claims {
+            let session = claim.delivery.session;
+            if !guard.has_session(tx, session)? {
+                held.insert(session);
+            }
+        }
+        let claimed = claims.iter().map(|c| c.delivery.session);
+        let claimed: Vec<SessionId> = claimed.filter(|s| !held.contains(s)).collect();
+        let mut rest = Rest::new(tx, here.redactor, (home, to.host), Leaving::Scope(&guard))?;
         rest.bytes = bytes;
         rest.batch.stamp = stamp;
-        rest.named.extend(claims.iter().map(|c| c.delivery.session));
+        rest.named.extend(claimed);
         if width != Width::One || claims.is_empty() {
             rest.documents(to.name, width)?;
             rest.statements(to.name, width)?;
         }
         let (due, stated) = (std::mem::take(&mut rest.due), rest.stated);
-        Ok((rest.into_batch()?, due, stated))
+        Ok((rest.into_batch()?, due, stated, held))
     })
-    .map(|(mut batch, documents, stated)| {
+    .map(|(mut batch, documents, stated, held)| {
         batch.receipts = receipts;
+        batch
+            .receipts
+            .retain(|r| !held.contains(&r.receipt.session));
+        let mut claims = claims;
+        claims.retain(|c| !held.contains(&c.delivery.session));
         Outgoing {
             batch,
             claims,
@@ -130,17 +151,24 @@ pub(super) struct Packing<'a> {
     redactor: &'a Redactor,
     home: LedgerId,
     width: Width,
+    kinds: Kinds,
     claims: Vec<Claimed>,
     receipts: Vec<ReceiptDocument>,
     bytes: usize,
 }
 
 impl<'a> Packing<'a> {
-    pub(super) const fn new(redactor: &'a Redactor, home: LedgerId, width: Width) -> Self {
+    pub(super) const fn new(
+        redactor: &'a Redactor,
+        home: LedgerId,
+        width: Width,
+        kinds: Kinds,
+    ) -> Self {
         Self {
             redactor,
             home,
             width,
+            kinds,
             claims: Vec::new(),
             receipts: Vec::new(),
             bytes: 0,
@@ -226,7 +254,10 @@ impl<'a> Packing<'a> {
         Ok(ReceiptDocument {
             receipt: receipt.clone(),
             turns: turns.into_iter().map(turn).collect(),
-            entries: rows.into_iter().map(|r| entry(self.redactor, r)).collect(),
+            entries: rows
+                .into_iter()
+                .map(|r| entry(self.redactor, self.kinds, r))
+                .collect(),
         })
     }
 }
@@ -239,9 +270,9 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// An entry as it leaves. What the rules of today change has no salt any more.
-fn entry(redactor: &Redactor, row: ReplicaRow) -> EntryDocument {
-    let (salt, fact) = match row.fact.as_deref().map(|f| clean::fact(redactor, f)) {
+/// An entry as it leaves. What the rules of today or the scope change has no salt any more.
+fn entry(redactor: &Redactor, kinds: Kinds, row: ReplicaRow) -> EntryDocument {
+    let (salt, fact) = match row.fact.as_deref().map(|f| clean::fact(redactor, kinds, f)) {
         None | Some(Cleaned::Nothing) => (None, None),
         Some(Cleaned::Same) => (row.salt, row.fact),
         Some(Cleaned::Changed(fact)) => (None, Some(fact)),
@@ -263,6 +294,15 @@ fn entry(redactor: &Redactor, row: ReplicaRow) -> EntryDocument {
     }
 }
 
+/// What may be in a batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Leaving<'a> {
+    /// These sessions, since somebody named them.
+    Sessions(&'a BTreeSet<SessionId>),
+    /// What is in the scope of a destination.
+    Scope(&'a Guard),
+}
+
 /// What a batch has beside receipts.
 pub(super) struct Rest<'a> {
     tx: &'a mut dyn Transaction,
@@ -276,16 +316,15 @@ pub(super) struct Rest<'a> {
     bytes: usize,
     named: BTreeSet<SessionId>,
     places: BTreeSet<RepositoryId>,
-    /// Of no other sessions than these; of all where there are none.
-    only: Option<&'a BTreeSet<SessionId>>,
+    leaving: Leaving<'a>,
 }
 
 impl<'a> Rest<'a> {
     pub(super) fn new(
         tx: &'a mut dyn Transaction,
         redactor: &'a Redactor,
-        home: LedgerId,
-        host: &'a str,
+        (home, host): (LedgerId, &'a str),
+        leaving: Leaving<'a>,
     ) -> Result<Self, LedgerError> {
         let here = tx.repositories()?;
         Ok(Self {
@@ -300,14 +339,15 @@ impl<'a> Rest<'a> {
             bytes: 0,
             named: BTreeSet::new(),
             places: BTreeSet::new(),
-            only: None,
+            leaving,
         })
     }
 
-    /// The same, of these sessions alone.
-    pub(super) fn of(self, sessions: &'a BTreeSet<SessionId>) -> Self {
-        let only = Some(sessions);
-        Self { only, ..self }
+    fn may_leave(&mut self, session: SessionId) -> Result<bool, LedgerError> {
+        match self.leaving {
+            Leaving::Sessions(named) => Ok(named.contains(&session)),
+            Leaving::Scope(guard) => guard.has_session(self.tx, session),
+        }
     }
 
     /// Begins the batch of a session whose receipts have so many bytes.
@@ -383,7 +423,7 @@ impl<'a> Rest<'a> {
             self.places.extend(record.repository);
             let mut pins = Vec::with_capacity(record.pins.len());
             for (session, sequence) in record.pins {
-                let may_leave = self.only.is_none_or(|only| only.contains(&session));
+                let may_leave = self.may_leave(session)?;
                 let known = self.tx.session(session)?;
                 if may_leave && known.is_some_and(|s| s.home == self.home) {
                     self.named.insert(session);
@@ -416,11 +456,14 @@ impl<'a> Rest<'a> {
         if !self.is_here(repository) {
             return Ok(());
         }
-        let Some(record) = self.tx.commit(repository, commit)? else {
+        let Some(mut record) = self.tx.commit(repository, commit)? else {
             return Ok(());
         };
         self.places.insert(repository);
-        let authors = self.tx.authors(repository, commit)?;
+        let mut authors = self.tx.authors(repository, commit)?;
+        if let Leaving::Scope(guard) = self.leaving {
+            without_outsiders(self.tx, guard, &mut record, authors.as_mut())?;
+        }
         let rewritten = self.tx.rewrites_to(repository, commit)?;
         let document = commit_document(self.redactor, record, authors, rewritten);
         self.bytes += serde_json::to_vec(&document).map_or(0, |json| json.len());
@@ -432,15 +475,38 @@ impl<'a> Rest<'a> {
         let Some(destination) = self.tx.destination(name)? else {
             return Ok(());
         };
-        let found = self
-            .tx
-            .statements_of_ledger(self.home, destination.stated, DOCUMENTS)?;
-        for record in found {
-            if !self.has_room(width) {
+        let mut after = destination.stated;
+        loop {
+            let page = self.tx.statements_of_ledger(self.home, after, DOCUMENTS)?;
+            let is_last = page.len() < DOCUMENTS;
+            for record in page {
+                if !self.has_room(width) {
+                    return Ok(());
+                }
+                after = record.sequence;
+                let may_leave = match self.leaving {
+                    Leaving::Scope(guard) => guard.has_statement(self.tx, &record.statement)?,
+                    Leaving::Sessions(_) => true,
+                };
+                if may_leave {
+                    self.stated = Some(record.sequence);
+                    self.statement(record);
+                }
+            }
+            if is_last {
                 break;
             }
-            self.stated = Some(record.sequence);
-            self.statement(record);
+        }
+        if self.stated.is_none() && after > destination.stated {
+            // All of it is outside. Where that changes the ledger goes back by itself.
+            let stated = after;
+            self.tx.put_destination(
+                name,
+                &Destination {
+                    stated,
+                    ..destination
+                },
+            )?;
         }
         Ok(())
     }
@@ -468,11 +534,32 @@ impl<'a> Rest<'a> {
             let Some(record) = self.tx.session(id)? else {
                 continue;
             };
-            if record.home == self.home {
-                self.places.extend(record.repository);
-                let document = session_document(self.tx, self.redactor, record)?;
-                self.batch.sessions.push(document);
+            if record.home != self.home {
+                continue;
             }
+            let is_outside = match self.leaving {
+                Leaving::Scope(guard) => !guard.has_session(self.tx, id)?,
+                Leaving::Sessions(_) => false,
+            };
+            self.places
+                .extend(record.repository.filter(|_| !is_outside));
+            let kinds = match self.leaving {
+                Leaving::Scope(guard) => guard.kinds().unwrap_or(Kinds::Verdicts),
+                Leaving::Sessions(_) => Kinds::Conversations,
+            };
+            let mut document = session_document(self.tx, self.redactor, kinds, record)?;
+            if is_outside {
+                // It was inside once, and is told what was erased since then, and nothing else.
+                (document.cwd, document.worktree, document.repository) = (None, None, None);
+                document.erased.iter_mut().for_each(|e| e.fact = None);
+                if document.forgotten_at.is_none() && document.erased.is_empty() {
+                    continue;
+                }
+            }
+            self.batch.sessions.push(document);
+        }
+        if let Leaving::Scope(guard) = self.leaving {
+            self.places.retain(|r| guard.has_repository(*r));
         }
         for record in self.here.iter().filter(|r| self.places.contains(&r.id)) {
             self.batch.repositories.push(RepositoryDocument {
@@ -485,15 +572,56 @@ impl<'a> Rest<'a> {
     }
 }
 
+/// Takes out of a commit whom it names beside its committer and who is outside of the scope.
+fn without_outsiders(
+    tx: &mut dyn Transaction,
+    guard: &Guard,
+    record: &mut CommitRecord,
+    authors: Option<&mut Vec<FileAuthors>>,
+) -> Result<(), LedgerError> {
+    let judgement = &mut record.judgement;
+    let mut named: BTreeSet<SessionId> = judgement.candidates.iter().copied().collect();
+    named.extend(&judgement.outer);
+    named.extend(judgement.evidence.iter().filter_map(|e| e.session));
+    let spans = || {
+        authors
+            .iter()
+            .flat_map(|files| files.iter())
+            .flat_map(|f| &f.spans)
+    };
+    named.extend(spans().filter_map(|span| match span.origin {
+        Origin::Session(session) => Some(session),
+        Origin::Parent | Origin::Unknown => None,
+    }));
+    let mut outside = BTreeSet::new();
+    for session in named {
+        if !guard.has_session(tx, session)? {
+            outside.insert(session);
+        }
+    }
+    judgement.candidates.retain(|s| !outside.contains(s));
+    judgement.outer.retain(|s| !outside.contains(s));
+    judgement
+        .evidence
+        .retain(|e| e.session.is_none_or(|s| !outside.contains(&s)));
+    for span in authors.into_iter().flatten().flat_map(|f| &mut f.spans) {
+        if matches!(span.origin, Origin::Session(s) if outside.contains(&s)) {
+            span.origin = Origin::Unknown;
+        }
+    }
+    Ok(())
+}
+
 fn session_document(
     tx: &mut dyn Transaction,
     redactor: &Redactor,
+    kinds: Kinds,
     record: SessionRecord,
 ) -> Result<SessionDocument, LedgerError> {
     let natives = tx.aliases(record.id)?;
     let (forgotten_at, erased) = match record.forgotten {
         Some(Forgotten::Whole { at }) => (Some(at), Vec::new()),
-        Some(Forgotten::Parts { .. }) => (None, erased(tx, redactor, &record)?),
+        Some(Forgotten::Parts { .. }) => (None, erased(tx, redactor, kinds, &record)?),
         None => (None, Vec::new()),
     };
     Ok(SessionDocument {
@@ -524,6 +652,7 @@ fn session_document(
 fn erased(
     tx: &mut dyn Transaction,
     redactor: &Redactor,
+    kinds: Kinds,
     record: &SessionRecord,
 ) -> Result<Vec<ErasedDocument>, LedgerError> {
     const PAGE: usize = 256;
@@ -537,7 +666,7 @@ fn erased(
         after = last.sequence;
         for row in page {
             if row.salt.is_none() && row.sequence <= record.sealed {
-                let entry = entry(redactor, row);
+                let entry = entry(redactor, kinds, row);
                 found.push(ErasedDocument {
                     sequence: entry.sequence,
                     fact: entry.fact,

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use siglum_domain::scope::Kinds;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, SessionFilter, StatementRecord, Transaction, read, write,
 };
 
 use super::encode;
-use super::outgoing::{Packing, Rest, Width, newer_than, next_stamp};
+use super::outgoing::{Leaving, Packing, Rest, Width, newer_than, next_stamp};
 use super::send::{BATCH, Gate, GateError, Sent, is_ours};
 use super::wire::{Batch, Positions};
 use crate::Here;
@@ -170,7 +171,7 @@ impl Passing<'_> {
     /// The next batch, and how many of the documents are in it; nothing where the gateway has everything.
     fn next(&self, ledger: &mut dyn Ledger) -> Result<Option<(Batch, usize)>, LedgerError> {
         let (redactor, home) = (self.here.redactor, ledger.id());
-        let mut packing = Packing::new(redactor, home, Width::Bytes(BATCH));
+        let mut packing = Packing::new(redactor, home, Width::Bytes(BATCH), Kinds::Conversations);
         packing.session(ledger, self.session, self.taken)?;
         let (receipts, bytes) = packing.into_receipts();
         if self.begun && receipts.is_empty() && self.documents.is_empty() {
@@ -178,7 +179,8 @@ impl Passing<'_> {
         }
         let (mut batch, documents) = write(ledger, Durability::Process, |tx| {
             let stamp = next_stamp(self.here, tx)?;
-            let mut rest = Rest::new(tx, redactor, home, self.host)?.of(self.only);
+            let leaving = Leaving::Sessions(self.only);
+            let mut rest = Rest::new(tx, redactor, (home, self.host), leaving)?;
             rest.begin(stamp, bytes, self.session);
             let mut added = 0;
             for document in self.documents.iter().take(DOCUMENTS) {

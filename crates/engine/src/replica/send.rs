@@ -12,10 +12,13 @@ use super::outgoing::{Claimed, Outgoing, Width, newer_than, outgoing};
 use super::wire::{Position, Positions};
 use super::{DocumentName, encode};
 use crate::Here;
+use crate::scope::Guard;
 use crate::worker::Slice;
 
 /// How many bytes of documents go into one batch, or a little more.
 pub(super) const BATCH: usize = 256 << 10;
+/// How many statements are looked at together.
+const STATEMENTS: usize = 256;
 /// How often something may be refused before it is set aside.
 const REFUSALS: u32 = 3;
 /// The pause after the first failure, in ms; it doubles with each.
@@ -127,7 +130,19 @@ pub fn due(ledger: &mut dyn Ledger, name: &str) -> Result<Due, LedgerError> {
 pub fn due_in(tx: &mut dyn Transaction, home: LedgerId, name: &str) -> Result<Due, LedgerError> {
     let lag = tx.lag(name)?;
     let statements = match tx.destination(name)? {
-        Some(to) => tx.last_stated(home)?.saturating_sub(to.stated),
+        Some(to) => {
+            let guard = Guard::read(tx, name)?;
+            let (mut count, mut after) = (0, to.stated);
+            loop {
+                let page = tx.statements_of_ledger(home, after, STATEMENTS)?;
+                let Some(last) = page.last() else { break };
+                after = last.sequence;
+                for record in &page {
+                    count += u64::from(guard.has_statement(tx, &record.statement)?);
+                }
+            }
+            count
+        }
         None => 0,
     };
     Ok(Due {
@@ -152,7 +167,7 @@ pub fn next_try(
         let Some(to) = tx.destination(name)? else {
             return Ok(None);
         };
-        let beside = !tx.due_documents(name, 1)?.is_empty() || tx.last_stated(home)? > to.stated;
+        let beside = !tx.due_documents(name, 1)?.is_empty() || is_stated(tx, home, name, &to)?;
         let receipts = tx.next_try(name)?;
         let first = match (receipts, beside) {
             (receipts, false) => receipts,
@@ -161,6 +176,26 @@ pub fn next_try(
         };
         Ok(first.map(|at| at.max(to.retry_at)))
     })
+}
+
+/// Whether there are statements to send. Where many are outside that is found out once, by whoever sends.
+fn is_stated(
+    tx: &mut dyn Transaction,
+    home: LedgerId,
+    name: &str,
+    to: &Destination,
+) -> Result<bool, LedgerError> {
+    let page = tx.statements_of_ledger(home, to.stated, STATEMENTS)?;
+    if page.is_empty() {
+        return Ok(false);
+    }
+    let guard = Guard::read(tx, name)?;
+    for record in &page {
+        if guard.has_statement(tx, &record.statement)? {
+            return Ok(true);
+        }
+    }
+    Ok(page.len() == STATEMENTS)
 }
 
 /// Whoever sends to one destination.
@@ -316,7 +351,7 @@ fn taken(
             return Ok(sent);
         };
         let stated = out.stated.unwrap_or(0).max(before.stated);
-        sent.statements = stated - before.stated;
+        sent.statements = out.batch.statements.len() as u64;
         let after = Destination {
             stated,
             ..Destination::default()

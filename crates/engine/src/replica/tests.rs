@@ -29,7 +29,17 @@ const TO: Destined<'_> = Destined {
 
 fn sender() -> Stage {
     let mut stage = Stage::new();
-    stage.play(|world, ledger| project::add(world, ledger, NAME, DESTINATION, "http://t").unwrap());
+    stage.play(|world, ledger| {
+        project::add(
+            world,
+            ledger,
+            NAME,
+            DESTINATION,
+            "http://t",
+            &siglum_domain::scope::Scope::in_process(),
+        )
+        .unwrap();
+    });
     stage
 }
 

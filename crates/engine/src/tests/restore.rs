@@ -44,7 +44,15 @@ fn drivers_from_before_are_fenced_and_sinks_that_are_ahead_are_filled_again() {
         let mut first = driver(world, ledger, "1");
         first.commit(world, ledger, "k1", &said("k1")).unwrap();
         first.release(world, ledger).unwrap();
-        project::add(world, ledger, "docs", "directory", sink.to_str().unwrap()).unwrap();
+        project::add(
+            world,
+            ledger,
+            "docs",
+            "directory",
+            sink.to_str().unwrap(),
+            &siglum_domain::scope::Scope::in_process(),
+        )
+        .unwrap();
         ledger.copy_to(&copy).unwrap();
     });
     for round in 0..2 {

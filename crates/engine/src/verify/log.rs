@@ -44,6 +44,7 @@ pub(super) fn log(
         read_to: 0,
         next: 1,
         forgotten: None,
+        is_replica: false,
     };
     let sealed = marks.as_ref().map_or(u64::MAX, |m| m.sealed);
     let end = walk.chain(sealed)?;
@@ -96,6 +97,8 @@ struct Walk<'a> {
     next: u64,
     /// Up to when things were forgotten, as of the last page.
     forgotten: Option<Timestamp>,
+    /// Whether the session is at home in another ledger, which may send payloads in parts.
+    is_replica: bool,
 }
 
 impl Walk<'_> {
@@ -224,11 +227,19 @@ impl Walk<'_> {
     fn peek(&mut self) -> Result<Option<u64>, LedgerError> {
         if self.page.is_empty() {
             let (session, after) = (self.session, self.read_to);
-            let (page, forgotten) = read(self.ledger, |tx| {
-                let forgotten = tx.session(session)?.and_then(|s| s.forgotten);
-                Ok((tx.stored_entries(session, after, PAGE)?, forgotten))
+            let home = self.ledger.id();
+            let (page, forgotten, is_replica) = read(self.ledger, |tx| {
+                let record = tx.session(session)?;
+                let is_replica = record.as_ref().is_some_and(|s| s.home != home);
+                let forgotten = record.and_then(|s| s.forgotten);
+                Ok((
+                    tx.stored_entries(session, after, PAGE)?,
+                    forgotten,
+                    is_replica,
+                ))
             })?;
             self.read_to = page.last().map_or(u64::MAX, |stored| stored.number);
+            self.is_replica = is_replica;
             self.forgotten = forgotten.map(siglum_ledger::Forgotten::at);
             self.page = page.into();
         }
@@ -253,8 +264,10 @@ impl Walk<'_> {
                     self.report.counts.payloads += 1;
                 }
             }
-            // Where a text was forgotten, the rest of the payload stays without its salt.
-            (Some(Ok(_)), Err(_)) if entry.salt.is_empty() && self.forgotten.is_some() => {
+            // Where a text was forgotten, or is not for a replica, the rest of the payload stays without its salt.
+            (Some(Ok(_)), Err(_))
+                if entry.salt.is_empty() && (self.is_replica || self.forgotten.is_some()) =>
+            {
                 self.report.counts.forgotten += 1;
             }
             (Some(Ok(_)), Err(_)) => self.damaged(place(), "the salt of its digest is gone"),

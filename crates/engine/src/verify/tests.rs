@@ -250,7 +250,15 @@ fn shown() -> (Stage, SessionId, std::path::PathBuf) {
             said.source = siglum_domain::observation::Source::Api;
             driver.commit(world, ledger, &key, &[said]).unwrap();
         }
-        project::add(world, ledger, "docs", "directory", dir.to_str().unwrap()).unwrap();
+        project::add(
+            world,
+            ledger,
+            "docs",
+            "directory",
+            dir.to_str().unwrap(),
+            &siglum_domain::scope::Scope::in_process(),
+        )
+        .unwrap();
         project::feed(world, ledger, "docs", &mut Directory::at(&dir)).unwrap();
         session
     });

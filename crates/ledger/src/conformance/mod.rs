@@ -30,6 +30,7 @@ mod replicas;
 mod requests;
 mod runs;
 mod sample;
+mod scopes;
 #[cfg(feature = "postgres")]
 mod server;
 mod sessions;

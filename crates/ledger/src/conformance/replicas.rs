@@ -1,6 +1,7 @@
 //! Replicas: what another ledger lacks of this one, and what this one holds of another.
 
 use siglum_domain::evidence::Verdict;
+use siglum_domain::scope::Scope;
 use siglum_domain::{LedgerId, SessionId, Timestamp};
 use uuid::Uuid;
 
@@ -41,6 +42,7 @@ fn destination(name: &str) -> Projection {
         kind: DESTINATION.to_owned(),
         target: "http://127.0.0.1:1".to_owned(),
         at: at(0),
+        scope: Some(Scope::in_process()),
     }
 }
 

@@ -229,6 +229,7 @@ pub(super) fn projection(name: &str) -> Projection {
         kind: "spans".to_owned(),
         target: format!("https://{name}.example"),
         at: at(100),
+        scope: Some(siglum_domain::scope::Scope::in_process()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Claims on what a projection lacks: from when on there is something to take, and what a worker that died had taken.
 
 use siglum_domain::receipt::seal;
+use siglum_domain::scope::Scope;
 
 use super::check::{Check, Desk, Outcome, Shelf, Wrong, same};
 use super::sample::*;
@@ -20,6 +21,7 @@ fn stocked(desk: &mut Desk) -> Outcome {
             kind: "directory".to_owned(),
             target: "/p".to_owned(),
             at: at(0),
+            scope: Some(Scope::in_process()),
         })
     })?;
     for n in 1..=3_u8 {

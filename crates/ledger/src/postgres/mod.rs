@@ -28,6 +28,7 @@ mod queue;
 mod replicas;
 mod requests;
 mod runs;
+mod scope;
 mod sessions;
 mod settings;
 mod statements;

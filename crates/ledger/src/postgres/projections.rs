@@ -5,8 +5,10 @@ use siglum_domain::receipt::Receipt;
 use siglum_domain::{SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, opt, raw};
+use super::scope;
 use super::tx::{Tx, Value};
-use crate::{DESTINATION, Delivery, Lag, LedgerError, Projection, Projections};
+use crate::row::{from_json, json};
+use crate::{DESTINATION, Delivery, Lag, LedgerError, Projection, Projections, Reach};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -84,13 +86,16 @@ impl Projections for Tx<'_> {
         // Receipts that are being stored right now are waited for: see `PUT_RECEIPT`.
         let held = "SELECT tenant FROM tenants WHERE tenant = $1 FOR UPDATE";
         self.row(held, &[], |_| Ok(()))?;
-        let moved = "UPDATE projections SET kind = $3, target = $4 WHERE tenant = $1 AND name = $2";
-        if self.run(moved, &[&p.name, &p.kind, &p.target])? > 0 {
+        let scope = p.scope.as_ref().map(json);
+        let again = "UPDATE destinations SET stated = 0 WHERE tenant = $1 AND projection = $2 AND EXISTS \
+             (SELECT 1 FROM projections p WHERE p.tenant = $1 AND p.name = $2 AND p.scope IS DISTINCT FROM $3::text)";
+        self.run(again, &[&p.name, &scope])?;
+        let moved = "UPDATE projections SET kind = $3, target = $4, scope = $5 WHERE tenant = $1 AND name = $2";
+        if self.run(moved, &[&p.name, &p.kind, &p.target, &scope])? > 0 {
             return Ok(());
         }
-        let new =
-            "INSERT INTO projections (tenant, name, kind, target, at) VALUES ($1, $2, $3, $4, $5)";
-        self.run(new, &[&p.name, &p.kind, &p.target, &Col(p.at)])?;
+        let new = "INSERT INTO projections (tenant, name, kind, target, at, scope) VALUES ($1, $2, $3, $4, $5, $6)";
+        self.run(new, &[&p.name, &p.kind, &p.target, &Col(p.at), &scope])?;
         let all = "INSERT INTO deliveries (tenant, projection, session, taken, due, since, retry_at) \
              SELECT $1::text, $2::text, f.session, 0, (SELECT max(l.number) FROM receipts l WHERE l.tenant = $1 AND l.session = f.session), \
              f.at, $3::bigint FROM receipts f WHERE f.tenant = $1 AND f.number = 1";
@@ -102,15 +107,26 @@ impl Projections for Tx<'_> {
     }
 
     fn projections(&mut self) -> Result<Vec<Projection>> {
-        let sql = "SELECT name, kind, target, at FROM projections WHERE tenant = $1 ORDER BY name";
+        let sql =
+            "SELECT name, kind, target, at, scope FROM projections WHERE tenant = $1 ORDER BY name";
         self.rows(sql, &[], |row| {
+            let scope: Option<&str> = raw(row, 4)?;
             Ok(Projection {
                 name: raw(row, 0)?,
                 kind: raw(row, 1)?,
                 target: raw(row, 2)?,
                 at: get(row, 3)?,
+                scope: scope.map(|s| from_json("scope", s)).transpose()?,
             })
         })
+    }
+
+    fn in_scope(&mut self, name: &str, session: SessionId) -> Result<bool> {
+        self.session_in_scope(name, session)
+    }
+
+    fn reach(&mut self, name: &str) -> Result<Reach> {
+        self.reach_of(name)
     }
 
     fn drop_projection(&mut self, name: &str) -> Result<bool> {
@@ -143,10 +159,11 @@ impl Projections for Tx<'_> {
     ) -> Result<Vec<Delivery>> {
         let sql = format!(
             "WITH free AS (SELECT {DELIVERY} FROM deliveries WHERE tenant = $1 AND projection = $2 AND due > taken \
-             AND parked_at IS NULL AND retry_at <= $3 ORDER BY retry_at, session LIMIT $5 FOR UPDATE SKIP LOCKED), \
+             AND parked_at IS NULL AND retry_at <= $3 AND {} ORDER BY retry_at, session LIMIT $5 FOR UPDATE SKIP LOCKED), \
              mine AS (UPDATE deliveries SET retry_at = $4 FROM free \
              WHERE deliveries.tenant = $1 AND deliveries.projection = $2 AND deliveries.session = free.session) \
-             SELECT {DELIVERY} FROM free ORDER BY retry_at, session"
+             SELECT {DELIVERY} FROM free ORDER BY retry_at, session",
+            scope::session("deliveries.projection", "deliveries.session")
         );
         let of: [Value<'_>; 4] = [&name, &Col(at), &Col(until), &int(limit as u64)];
         let mut claimed = self.rows(&sql, &of, delivery_row)?;
@@ -155,9 +172,12 @@ impl Projections for Tx<'_> {
     }
 
     fn next_try(&mut self, name: &str) -> Result<Option<Timestamp>> {
-        let sql = "SELECT min(retry_at) FROM deliveries WHERE tenant = $1 AND projection = $2 AND due > taken \
-             AND parked_at IS NULL";
-        self.one(sql, &[&name], |row| opt(row, 0))
+        let sql = format!(
+            "SELECT min(retry_at) FROM deliveries WHERE tenant = $1 AND projection = $2 AND due > taken \
+             AND parked_at IS NULL AND {}",
+            scope::session("deliveries.projection", "deliveries.session")
+        );
+        self.one(&sql, &[&name], |row| opt(row, 0))
     }
 
     fn free_claims(&mut self, name: &str, at: Timestamp) -> Result<u64> {
@@ -240,16 +260,20 @@ impl Projections for Tx<'_> {
     fn troubled(&mut self, name: Option<&str>, limit: usize) -> Result<Vec<Delivery>> {
         let sql = format!(
             "SELECT {DELIVERY} FROM deliveries WHERE tenant = $1 AND ($2::text IS NULL OR projection = $2) \
-             AND tries > 0 ORDER BY projection, since, session LIMIT $3"
+             AND tries > 0 AND {} ORDER BY projection, since, session LIMIT $3",
+            scope::session("deliveries.projection", "deliveries.session")
         );
         self.rows(&sql, &[&name, &int(limit as u64)], delivery_row)
     }
 
     fn lag(&mut self, name: &str) -> Result<Lag> {
-        let sql = "SELECT coalesce(sum(due - taken), 0)::bigint, count(*), min(since), \
+        let sql = format!(
+            "SELECT coalesce(sum(due - taken), 0)::bigint, count(*), min(since), \
              count(*) FILTER (WHERE tries > 0 AND parked_at IS NULL), count(*) FILTER (WHERE parked_at IS NOT NULL) \
-             FROM deliveries WHERE tenant = $1 AND projection = $2 AND due > taken";
-        self.one(sql, &[&name], |row| {
+             FROM deliveries WHERE tenant = $1 AND projection = $2 AND due > taken AND {}",
+            scope::session("deliveries.projection", "deliveries.session")
+        );
+        self.one(&sql, &[&name], |row| {
             Ok(Lag {
                 receipts: count(row, 0)?,
                 sessions: count(row, 1)?,

@@ -5,6 +5,7 @@ use siglum_domain::observation::Source;
 use siglum_domain::{LedgerId, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
 
 use super::columns::{Col, clean, count, get, int, opt, raw};
+use super::scope;
 use super::tx::{Tx, Value};
 use crate::record::*;
 use crate::replicas::{
@@ -177,9 +178,12 @@ impl Replicas for Tx<'_> {
     }
 
     fn due_documents(&mut self, name: &str, limit: usize) -> Result<Vec<DueDocument>> {
-        let sql = "SELECT kind, document, due FROM documents WHERE tenant = $1 AND projection = $2 AND due > sent \
-             ORDER BY kind, document LIMIT $3";
-        self.rows(sql, &[&name, &int(limit as u64)], |row| {
+        let sql = format!(
+            "SELECT kind, document, due FROM documents WHERE tenant = $1 AND projection = $2 AND due > sent \
+             AND {} ORDER BY kind, document LIMIT $3",
+            scope::document()
+        );
+        self.rows(&sql, &[&name, &int(limit as u64)], |row| {
             Ok(DueDocument {
                 kind: raw(row, 0)?,
                 document: raw(row, 1)?,
@@ -189,9 +193,11 @@ impl Replicas for Tx<'_> {
     }
 
     fn documents_due(&mut self, name: &str) -> Result<u64> {
-        let sql =
-            "SELECT count(*) FROM documents WHERE tenant = $1 AND projection = $2 AND due > sent";
-        self.one(sql, &[&name], |row| count(row, 0))
+        let sql = format!(
+            "SELECT count(*) FROM documents WHERE tenant = $1 AND projection = $2 AND due > sent AND {}",
+            scope::document()
+        );
+        self.one(&sql, &[&name], |row| count(row, 0))
     }
 
     fn document_sent(&mut self, name: &str, d: &DueDocument) -> Result<()> {

@@ -124,10 +124,14 @@ impl Tx<'_> {
         repositories: impl IntoIterator<Item = RepositoryId>,
     ) -> Result<()> {
         let sql = "INSERT INTO session_repositories (tenant, repository, session) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+        let mut added = 0;
         for repository in repositories {
-            self.run(sql, &[&Col(repository), &Col(session)])?;
+            added += self.run(sql, &[&Col(repository), &Col(session)])?;
         }
-        Ok(())
+        match added {
+            0 => Ok(()),
+            _ => self.state_again(session),
+        }
     }
 }
 

@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0009_edit_detail.sql"),
     include_str!("../../migrations/sqlite/0013_names_and_runs.sql"),
     include_str!("../../migrations/sqlite/0014_session_repositories.sql"),
+    include_str!("../../migrations/sqlite/0015_scope.sql"),
 ];
 
 /// The schema that this program writes.
@@ -149,7 +150,7 @@ mod tests {
     #[test]
     fn where_sessions_worked_before_is_known() {
         let db = Connection::open_in_memory().unwrap();
-        let (last, before) = MIGRATIONS.split_last().unwrap();
+        let (before, last) = (&MIGRATIONS[..10], MIGRATIONS[10]);
         before.iter().for_each(|sql| db.execute_batch(sql).unwrap());
         db.execute_batch(
             "PRAGMA foreign_keys = OFF;

@@ -25,6 +25,7 @@ mod queue;
 mod replicas;
 mod requests;
 mod runs;
+mod scope;
 mod sessions;
 mod telemetry;
 mod turns;

@@ -7,7 +7,9 @@ use siglum_domain::{SessionId, Timestamp};
 use super::columns::{Col, count, get, int, opt};
 use super::log::{RECEIPT, receipt_row};
 use super::open::Tx;
-use crate::{Delivery, Lag, LedgerError, Projection, Projections};
+use super::scope;
+use crate::row::{from_json, json};
+use crate::{Delivery, Lag, LedgerError, Projection, Projections, Reach};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -92,18 +94,23 @@ impl Tx<'_> {
 
 impl Projections for Tx<'_> {
     fn put_projection(&mut self, p: &Projection) -> Result<()> {
-        let moved = "UPDATE projections SET kind = ?2, target = ?3 WHERE name = ?1";
+        let scope = p.scope.as_ref().map(json);
+        let again = "UPDATE destinations SET stated = 0 WHERE projection = ?1 \
+             AND (SELECT scope FROM projections WHERE name = ?1) IS NOT ?2";
+        self.db.prepare_cached(again)?.execute((&p.name, &scope))?;
+        let moved = "UPDATE projections SET kind = ?2, target = ?3, scope = ?4 WHERE name = ?1";
         let known = self
             .db
             .prepare_cached(moved)?
-            .execute((&p.name, &p.kind, &p.target))?;
+            .execute((&p.name, &p.kind, &p.target, &scope))?;
         if known > 0 {
             return Ok(());
         }
-        let new = "INSERT INTO projections (name, kind, target, at) VALUES (?1, ?2, ?3, ?4)";
+        let new =
+            "INSERT INTO projections (name, kind, target, at, scope) VALUES (?1, ?2, ?3, ?4, ?5)";
         self.db
             .prepare_cached(new)?
-            .execute((&p.name, &p.kind, &p.target, Col(p.at)))?;
+            .execute((&p.name, &p.kind, &p.target, Col(p.at), &scope))?;
         let all = "INSERT INTO deliveries (projection, session, taken, due, since, retry_at) \
              SELECT ?1, f.session, 0, (SELECT max(l.number) FROM receipts l WHERE l.session = f.session), f.at, ?2 \
              FROM receipts f WHERE f.number = 1";
@@ -113,19 +120,38 @@ impl Projections for Tx<'_> {
 
     fn projections(&mut self) -> Result<Vec<Projection>> {
         let projection = |row: &Row<'_>| {
-            Ok(Projection {
+            let projection = Projection {
                 name: row.get(0)?,
                 kind: row.get(1)?,
                 target: row.get(2)?,
                 at: get(row, 3)?,
-            })
+                scope: None,
+            };
+            Ok((projection, row.get::<_, Option<String>>(4)?))
         };
-        let mut query = self
-            .db
-            .prepare_cached("SELECT name, kind, target, at FROM projections ORDER BY name")?;
-        Ok(query
+        let mut query = self.db.prepare_cached(
+            "SELECT name, kind, target, at, scope FROM projections ORDER BY name",
+        )?;
+        let rows = query
             .query_map([], projection)?
-            .collect::<rusqlite::Result<_>>()?)
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        rows.into_iter()
+            .map(|(projection, scope)| {
+                let scope = scope.map(|s| from_json("scope", &s)).transpose()?;
+                Ok(Projection {
+                    scope,
+                    ..projection
+                })
+            })
+            .collect()
+    }
+
+    fn in_scope(&mut self, name: &str, session: SessionId) -> Result<bool> {
+        self.session_in_scope(name, session)
+    }
+
+    fn reach(&mut self, name: &str) -> Result<Reach> {
+        self.reach_of(name)
     }
 
     fn drop_projection(&mut self, name: &str) -> Result<bool> {
@@ -161,7 +187,8 @@ impl Projections for Tx<'_> {
     ) -> Result<Vec<Delivery>> {
         let sql = format!(
             "SELECT {DELIVERY} FROM deliveries INDEXED BY deliveries_due WHERE projection = ?1 AND due > taken \
-             AND parked_at IS NULL AND retry_at <= ?2 ORDER BY retry_at, session LIMIT ?3"
+             AND parked_at IS NULL AND retry_at <= ?2 AND {} ORDER BY retry_at, session LIMIT ?3",
+            scope::session("deliveries.projection", "deliveries.session")
         );
         let mut due = self.delivery_rows(&sql, (name, Col(at), int(limit as u64)))?;
         let mine = "UPDATE deliveries SET retry_at = ?3 WHERE projection = ?1 AND session = ?2";
@@ -175,9 +202,12 @@ impl Projections for Tx<'_> {
     }
 
     fn next_try(&mut self, name: &str) -> Result<Option<Timestamp>> {
-        let sql = "SELECT min(retry_at) FROM deliveries INDEXED BY deliveries_due WHERE projection = ?1 \
-             AND due > taken AND parked_at IS NULL";
-        let mut query = self.db.prepare_cached(sql)?;
+        let sql = format!(
+            "SELECT min(retry_at) FROM deliveries INDEXED BY deliveries_due WHERE projection = ?1 \
+             AND due > taken AND parked_at IS NULL AND {}",
+            scope::session("deliveries.projection", "deliveries.session")
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
         Ok(query.query_row([name], |row| opt(row, 0))?)
     }
 
@@ -268,14 +298,18 @@ impl Projections for Tx<'_> {
     fn troubled(&mut self, name: Option<&str>, limit: usize) -> Result<Vec<Delivery>> {
         let sql = format!(
             "SELECT {DELIVERY} FROM deliveries WHERE (?1 IS NULL OR projection = ?1) \
-             AND tries > 0 ORDER BY projection, since, session LIMIT ?2"
+             AND tries > 0 AND {} ORDER BY projection, since, session LIMIT ?2",
+            scope::session("deliveries.projection", "deliveries.session")
         );
         self.delivery_rows(&sql, (name, int(limit as u64)))
     }
 
     fn lag(&mut self, name: &str) -> Result<Lag> {
-        let sql = "SELECT coalesce(sum(due - taken), 0), count(*), min(since), coalesce(sum(tries > 0 AND parked_at IS NULL), 0), \
-             coalesce(sum(parked_at IS NOT NULL), 0) FROM deliveries WHERE projection = ?1 AND due > taken";
+        let sql = format!(
+            "SELECT coalesce(sum(due - taken), 0), count(*), min(since), coalesce(sum(tries > 0 AND parked_at IS NULL), 0), \
+             coalesce(sum(parked_at IS NOT NULL), 0) FROM deliveries WHERE projection = ?1 AND due > taken AND {}",
+            scope::session("deliveries.projection", "deliveries.session")
+        );
         let lag = |row: &Row<'_>| {
             Ok(Lag {
                 receipts: count(row, 0)?,
@@ -285,7 +319,7 @@ impl Projections for Tx<'_> {
                 parked: count(row, 4)?,
             })
         };
-        Ok(self.db.prepare_cached(sql)?.query_row([name], lag)?)
+        Ok(self.db.prepare_cached(&sql)?.query_row([name], lag)?)
     }
 
     fn receipts_after(

@@ -5,6 +5,7 @@ use siglum_domain::{LedgerId, NativeId, Oid, RepositoryId, SessionId, Timestamp,
 
 use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
+use super::scope;
 use crate::record::*;
 use crate::replicas::{
     Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, RewriteRecord,
@@ -100,8 +101,11 @@ impl Replicas for Tx<'_> {
     }
 
     fn due_documents(&mut self, name: &str, limit: usize) -> Result<Vec<DueDocument>> {
-        let sql = "SELECT kind, document, due FROM documents INDEXED BY documents_due WHERE projection = ?1 AND due > sent \
-             ORDER BY kind, document LIMIT ?2";
+        let sql = format!(
+            "SELECT kind, document, due FROM documents INDEXED BY documents_due WHERE projection = ?1 AND due > sent \
+             AND {} ORDER BY kind, document LIMIT ?2",
+            scope::document()
+        );
         let due = |row: &Row<'_>| {
             Ok(DueDocument {
                 kind: row.get(0)?,
@@ -109,14 +113,17 @@ impl Replicas for Tx<'_> {
                 due: count(row, 2)?,
             })
         };
-        let mut query = self.db.prepare_cached(sql)?;
+        let mut query = self.db.prepare_cached(&sql)?;
         let rows = query.query_map((name, int(limit as u64)), due)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     fn documents_due(&mut self, name: &str) -> Result<u64> {
-        let sql = "SELECT count(*) FROM documents INDEXED BY documents_due WHERE projection = ?1 AND due > sent";
-        let mut query = self.db.prepare_cached(sql)?;
+        let sql = format!(
+            "SELECT count(*) FROM documents INDEXED BY documents_due WHERE projection = ?1 AND due > sent AND {}",
+            scope::document()
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
         Ok(query.query_row([name], |row| count(row, 0))?)
     }
 

@@ -123,11 +123,16 @@ impl Tx<'_> {
     ) -> Result<()> {
         let sql =
             "INSERT OR IGNORE INTO session_repositories (repository, session) VALUES (?1, ?2)";
+        let mut added = 0;
         let mut put = self.db.prepare_cached(sql)?;
         for repository in repositories {
-            put.execute((Col(repository), Col(session)))?;
+            added += put.execute((Col(repository), Col(session)))?;
         }
-        Ok(())
+        drop(put);
+        match added {
+            0 => Ok(()),
+            _ => self.state_again(session),
+        }
     }
 }
 

@@ -106,7 +106,7 @@ fn t15_t16_t17_a_webhook_gets_what_its_schema_declares_and_nothing_else() {
 fn t17_what_is_given_is_what_the_spans_say() {
     on_a_file(|store| {
         let (hook, sink) = (harness::Gateway::start(&store.world), OtlpSink::start());
-        let args = ["otel", "add", "recorder", &sink.url];
+        let args = ["otel", "add", "recorder", &sink.url, "--all-repositories"];
         store.world.siglum(&store.world.root, &args).ok();
         let gateway = serve(store, &[]);
         let client = gateway.launcher();

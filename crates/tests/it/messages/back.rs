@@ -42,7 +42,7 @@ fn t25_whoever_goes_back_stays_in_the_conversation() {
 fn t25_its_trace_points_to_the_turn_that_it_goes_on_from() {
     on_a_file(|store| {
         let sink = OtlpSink::start();
-        let args = ["otel", "add", "recorder", &sink.url];
+        let args = ["otel", "add", "recorder", &sink.url, "--all-repositories"];
         store.world.siglum(&store.world.root, &args).ok();
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();

@@ -8,7 +8,7 @@ use crate::harness::{OtlpSink, until};
 
 /// A gateway that tells its turns to a played destination.
 fn told_to(store: &Store, sink: &OtlpSink) -> Gateway {
-    let args = ["otel", "add", "recorder", &sink.url];
+    let args = ["otel", "add", "recorder", &sink.url, "--all-repositories"];
     store.world.siglum(&store.world.root, &args).ok();
     serve(store, &[])
 }

@@ -70,6 +70,11 @@ fn all_told(talk: &Talk<'_>, spans: &[Value]) -> bool {
     traces(&own).len() == talk.turns as usize && sum(&own, "gen_ai.usage.input_tokens") == input
 }
 
+/// The repository of all that is driven here is known before anybody says what may leave.
+fn name_repository(gateway: &Gateway) {
+    gateway.launcher().create(&base("before"));
+}
+
 /// One turn of a session that a caller named so, in a trace if one is given.
 fn driven(gateway: &Gateway, name: &str, keys: &[&str], traceparent: Option<&str>) {
     let created = gateway.launcher().create(&base(name));
@@ -89,8 +94,9 @@ fn s01_s06_s11_a_named_conversation_is_on_every_span_of_its_turns() {
     on_a_file(|store| {
         let repo = store.world.repo();
         let sink = OtlpSink::start();
-        followed(&repo, &sink, &[]);
         let gateway = Gateway::start(store);
+        name_repository(&gateway);
+        followed(&repo, &sink, &["--all-repositories"]);
         let long = "x".repeat(128);
         for name in ["S1", long.as_str()] {
             driven(&gateway, name, &["t1", "t2"], None);
@@ -119,8 +125,9 @@ fn s14_s28_a_valid_trace_is_joined_and_any_other_is_not() {
     on_a_file(|store| {
         let repo = store.world.repo();
         let sink = OtlpSink::start();
-        followed(&repo, &sink, &[]);
         let gateway = Gateway::start(store);
+        name_repository(&gateway);
+        followed(&repo, &sink, &["--all-repositories"]);
         let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
         let valid = format!("00-{trace}-{span}-01");
         for name in ["one", "two"] {
@@ -258,10 +265,12 @@ fn s37_a_session_is_kept_or_left_out_as_a_whole() {
     on_a_file(|store| {
         let repo = store.world.repo();
         let sink = OtlpSink::start();
-        followed(&repo, &sink, &["--sample", "30%"]);
-        let all = OtlpSink::start();
-        repo.siglum(&["otel", "add", "all", &all.url]).ok();
         let gateway = Gateway::with(store, &["--creations", "1000"], &[]);
+        name_repository(&gateway);
+        followed(&repo, &sink, &["--sample", "30%", "--all-repositories"]);
+        let all = OtlpSink::start();
+        repo.siglum(&["otel", "add", "all", &all.url, "--all-repositories"])
+            .ok();
         let names: Vec<_> = (0..40).map(|n| format!("session-{n}")).collect();
         for name in &names {
             driven(&gateway, name, &["t1", "t2", "t3"], None);

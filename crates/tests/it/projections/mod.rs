@@ -95,7 +95,8 @@ fn whole(dir: &Path) -> bool {
 fn directory(repo: &Repo<'_>, name: &str) -> PathBuf {
     let dir = repo.world.root.join(name);
     let target = dir.to_str().unwrap();
-    repo.siglum(&["projection", "add", name, "--directory", target])
+    let add = ["projection", "add", name, "--directory", target];
+    repo.siglum(&[&add[..], &["--all-repositories"]].concat())
         .ok();
     dir
 }
@@ -114,7 +115,8 @@ fn program(repo: &Repo<'_>, name: &str, script: &str) -> PathBuf {
     );
     fs::write(&file, text).unwrap();
     let command = format!("sh '{}'", file.display());
-    repo.siglum(&["projection", "add", name, "--program", &command])
+    let add = ["projection", "add", name, "--program", &command];
+    repo.siglum(&[&add[..], &["--all-repositories"]].concat())
         .ok();
     dir
 }

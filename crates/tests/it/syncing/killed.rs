@@ -45,7 +45,7 @@ fn here(world: &World) -> SqliteLedger {
 /// Syncs once; the gateway may kill it.
 fn sync(repo: &Repo<'_>, gateway: &Gateway) -> Option<i32> {
     let mut command = repo.world.command(World::program());
-    let args = ["sync", "--to", &gateway.url];
+    let args = ["sync", "--to", &gateway.url, "--all-repositories"];
     let mut child = command
         .args(args)
         .current_dir(&repo.dir)

@@ -33,6 +33,11 @@ fn projection(standing: &Standing) -> Check {
     let name = &standing.projection.name;
     let text = format!("{name} {}", standing.text());
     let show = format!("`siglum projection show {name}` tells more.");
+    if !standing.scope.is_open() {
+        return Check::problem("projection", text).remedy(format!(
+            "`siglum projection scope {name} --repository PATH` says what it may get."
+        ));
+    }
     match (standing.health(), &standing.lag) {
         (Health::Ok, _) => Check::ok("projection", text),
         (Health::Degraded, Ok(lag)) if lag.parked + lag.failing == 0 => {

@@ -16,7 +16,7 @@ pub struct Why {
     /// Default: HEAD.
     #[serde(default = "head")]
     pub commit: String,
-    /// The directory to work in: an absolute path. Default: the one that the server was started in.
+    /// The directory to work in: an absolute path in this repository. Default: the one that the server was started in.
     pub directory: Option<PathBuf>,
 }
 
@@ -33,10 +33,7 @@ pub struct Search {
     #[serde(default = "twenty")]
     #[schemars(range(min = 1, max = 100))]
     pub limit: usize,
-    /// Search the sessions of all repositories, not only those of this one.
-    #[serde(default)]
-    pub all: bool,
-    /// The directory to work in: an absolute path. Default: the one that the server was started in.
+    /// The directory to work in: an absolute path in this repository. Default: the one that the server was started in.
     pub directory: Option<PathBuf>,
 }
 
@@ -112,10 +109,7 @@ pub struct Cost {
     #[serde(default = "twenty")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
-    /// All repositories, not only this one.
-    #[serde(default)]
-    pub all: bool,
-    /// The directory to work in: an absolute path. Default: the one that the server was started in.
+    /// The directory to work in: an absolute path in this repository. Default: the one that the server was started in.
     pub directory: Option<PathBuf>,
 }
 

@@ -7,10 +7,11 @@ use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
 use siglum_engine::find;
 use siglum_gateway::{Desk, Effect, McpTool, serve_mcp};
-use siglum_ledger::{Ledger, read};
+use siglum_ledger::{Ledger, SessionFilter, SqliteLedger, read};
 
 use super::{args, caller};
 use crate::commands::session::show::{self, Depth};
@@ -19,6 +20,7 @@ use crate::commands::{cost, link, search, why};
 use crate::config::Config;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::ui;
 
 const INSTRUCTIONS: &str = "Siglum keeps a ledger of what coding agents did in this repository: which session made \
 which commit and wrote which line, for which issue, with the evidence. Ask `why` before you change code whose purpose \
@@ -33,6 +35,9 @@ that nobody saw it: do not fill it with a guess.";
 /// Claude Code:
 ///
 ///     claude mcp add siglum -- siglum mcp
+///
+/// Answers are about the repository that it was started in; sessions of other repositories are not
+/// found.
 ///
 /// All tools only look, but for link, which attaches issues and other facts to the session that asks.
 #[derive(clap::Args)]
@@ -124,17 +129,14 @@ impl Tools {
             limit: within("limit", args.limit, 100)?,
             within: 1000,
             agent: None,
-            all: args.all,
+            all: false,
         };
         enveloped(search::SCHEMA, search::answer(&asked, &cx)?)
     }
 
     fn show(&self, args: &args::Show) -> Result<Value, CommandError> {
         let (mut ledger, _) = self.0.settled()?;
-        let session = match &args.session {
-            Some(text) => find::session(&mut ledger, text)?,
-            None => caller::session(&mut ledger)?,
-        };
+        let session = self.session(&mut ledger, args.session.as_deref())?;
         let depth = Depth {
             full: args.full,
             turn: args.turn,
@@ -148,7 +150,8 @@ impl Tools {
         let cx = self.at(args.directory.as_deref())?;
         let session = match args.session.as_deref() {
             Some("self") => Some(caller::session(&mut cx.settled()?.0)?.to_string()),
-            other => other.map(str::to_owned),
+            Some(text) => Some(self.session(&mut cx.settled()?.0, Some(text))?.to_string()),
+            None => None,
         };
         let asked = cost::Args {
             by: args.by.0,
@@ -158,7 +161,7 @@ impl Tools {
             agent: None,
             model: None,
             link: links(&args.links)?,
-            all: args.all,
+            all: false,
             explain: false,
         };
         enveloped(cost::SCHEMA, cost::answer(&asked, &cx)?)
@@ -170,16 +173,49 @@ impl Tools {
             return Err(CommandError::usage("`links` names nothing to attach"));
         }
         let (mut ledger, _) = self.0.settled()?;
-        let session = match &args.session {
-            Some(text) => find::session(&mut ledger, text)?,
-            None => caller::session(&mut ledger)?,
-        };
+        let session = self.session(&mut ledger, args.session.as_deref())?;
         let by = agent(&mut ledger, session)?;
         let answer = link::attach(&self.0, &mut ledger, session, &links, (&by, "mcp"))?;
         enveloped(link::ADD, answer)
     }
 
-    /// What a command would have that was started in this directory.
+    /// The session of this name, if it is the one that asks or works in the repository that the server was started in;
+    /// without a name the one that asks.
+    fn session(
+        &self,
+        ledger: &mut SqliteLedger,
+        text: Option<&str>,
+    ) -> Result<SessionId, CommandError> {
+        let Some(text) = text else {
+            return caller::session(ledger);
+        };
+        let outside = || {
+            let text = ui::one_line(text, 80);
+            CommandError::not_found(format!("no session of this repository is called `{text}`"))
+        };
+        let session = find::session(ledger, text).map_err(|_| outside())?;
+        if caller::session(ledger).is_ok_and(|asks| asks == session) {
+            return Ok(session);
+        }
+        let repo = self.0.find_repo().ok_or_else(outside)?;
+        let is_here = read(ledger, |tx| {
+            let Some(here) = tx.repository(&repo.place.common_dir)? else {
+                return Ok(false);
+            };
+            let found = tx.sessions(&SessionFilter {
+                id: Some(session),
+                repository: Some(here.id),
+                ..SessionFilter::default()
+            })?;
+            Ok(!found.is_empty())
+        })?;
+        match is_here {
+            true => Ok(session),
+            false => Err(outside()),
+        }
+    }
+
+    /// What a command would have that was started in this directory, if it is in the repository of this server.
     fn at(&self, directory: Option<&Path>) -> Result<Cx, CommandError> {
         let Some(directory) = directory else {
             return Ok(self.0.clone());
@@ -194,6 +230,15 @@ impl Tools {
             .canonicalize()
             .map_err(|e| CommandError::usage(format!("{}: {e}", directory.display())))?;
         let worktree = siglum_gitstore::discover(&dir, None, None);
+        let common = |repo: &siglum_gitstore::Repo| repo.place.common_dir.clone();
+        let own = self.0.find_repo().as_ref().map(common);
+        if own.is_none() || worktree.as_ref().map(common) != own {
+            return Err(CommandError::not_found(format!(
+                "{} is not in the repository that this server was started in",
+                directory.display()
+            ))
+            .hint("Start one server for each repository: it answers for that one alone."));
+        }
         let config = Config::load(worktree.as_ref().map(siglum_gitstore::Repo::worktree));
         Ok(Cx::new(self.0.ui, dir, config))
     }

@@ -11,12 +11,15 @@ use super::headers::{self, Given};
 use crate::commands::projection::add::name;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown};
 use crate::{gateway, platform};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.otel.add/1";
 
-/// Add a server that speaks OTLP: every committed turn is sent to it as a trace, old ones too
+/// Add a server that speaks OTLP: committed turns of the sessions in its scope are sent to it as traces, old ones too
+///
+/// Its scope is the repository of the current directory, unless flags say otherwise.
 ///
 /// The address is the endpoint as OTEL_EXPORTER_OTLP_ENDPOINT has it: over HTTP, /v1/traces and /v1/logs are added to
 /// it. One that ends in /v1/traces is taken as it is, and gets traces alone. Prompts, answers and what tools said stay
@@ -61,6 +64,8 @@ pub struct Args {
     /// Send without encryption, to another machine, too
     #[arg(long)]
     allow_plain: bool,
+    #[command(flatten)]
+    scope: ScopeArgs,
 }
 
 /// The JSON form of the answer.
@@ -72,6 +77,8 @@ pub struct Json {
     protocol: String,
     /// `added`, `changed`, or `before`: it was there already, just so.
     outcome: String,
+    scope: Option<ScopeJson>,
+    reach: ReachJson,
 }
 
 /// What became of what was there.
@@ -92,9 +99,18 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if outcome == Outcome::Before && !headers::are_kept(&cx.home, &args.name, &given.secrets) {
         outcome = Outcome::Changed;
     }
+    let scoped = known.iter().find(|p| p.name == args.name);
+    let scoped = scoped.and_then(|p| p.scope.as_ref());
+    let scope = args
+        .scope
+        .resolve(cx, &mut ledger, scoped, KindsArg::default())?;
+    if outcome == Outcome::Before && scoped != Some(&scope) {
+        outcome = Outcome::Changed;
+    }
     if outcome != Outcome::Before {
         headers::keep_all(&cx.home, &args.name, &given.secrets)?;
-        project::add(&*cx.world()?, &mut ledger, &args.name, KIND, &target)?;
+        let world = cx.world()?;
+        project::add(&world, &mut ledger, &args.name, KIND, &target, &scope)?;
     }
     platform::start_worker(&cx.home);
     if destination.content == Content::On {
@@ -103,7 +119,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             destination.endpoint
         ));
     }
-    tell(cx, args, &destination, outcome)
+    let shown = read(&mut ledger, |tx| Shown::of(tx, &args.name, Some(&scope)))?;
+    tell(cx, args, &destination, outcome, &shown)
 }
 
 fn tell(
@@ -111,6 +128,7 @@ fn tell(
     args: &Args,
     destination: &Destination,
     outcome: Outcome,
+    shown: &Shown,
 ) -> Result<(), CommandError> {
     let (name, endpoint) = (&args.name, &destination.endpoint);
     if cx.ui.json {
@@ -119,11 +137,14 @@ fn tell(
             Outcome::Changed => "changed",
             Outcome::Before => "before",
         };
+        let (scope, reach) = shown.json();
         let answer = Json {
             name: name.clone(),
             endpoint: endpoint.to_string(),
             protocol: destination.protocol.to_string(),
             outcome: outcome.to_owned(),
+            scope,
+            reach,
         };
         return cx.ui.json(SCHEMA, answer);
     }
@@ -137,6 +158,7 @@ fn tell(
             format!("Destination {name} gets what agents send at {endpoint} now.")
         }
     });
+    cx.ui.status(format!("Scope: {}.", shown.text()));
     cx.ui.hint(format!(
         "`siglum otel test {name}` asks whether it takes them."
     ));

@@ -10,13 +10,17 @@ use crate::commands::rebuild::SUMMARIES;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform;
+use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.add/1";
 /// The longest name.
 const NAME_MOST: usize = 64;
 
-/// Add a projection: all that was ever sealed is handed over to it, and whatever is sealed from now on
+/// Add a projection: sealed turns of the sessions in its scope are handed over to it, old ones and new ones
+///
+/// Its scope is the repository of the current directory, unless flags say otherwise; `siglum projection scope` changes
+/// it later.
 ///
 /// A directory gets a file for each session and a line in it for each receipt. A program is run by the shell for each
 /// receipt, with that line on its standard input; if it leaves with 65 it does not want this one, and with any other
@@ -33,6 +37,10 @@ pub struct Args {
     /// The command
     #[arg(long, value_name = "COMMAND", group = "target")]
     program: Option<String>,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    kinds: KindsArg,
 }
 
 pub fn name(text: &str) -> Result<String, String> {
@@ -57,6 +65,8 @@ pub struct Json {
     target: String,
     /// Whether it was there before, just so.
     before: bool,
+    scope: Option<ScopeJson>,
+    reach: ReachJson,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
@@ -68,16 +78,24 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     let known = read(&mut ledger, |tx| tx.projections())?;
     let before = is_there(&known, &args.name, kind, &target)?;
-    if !before {
-        project::add(&*cx.world()?, &mut ledger, &args.name, kind, &target)?;
+    let scoped = known.iter().find(|p| p.name == args.name);
+    let scoped = scoped.and_then(|p| p.scope.as_ref());
+    let scope = args.scope.resolve(cx, &mut ledger, scoped, args.kinds)?;
+    if !before || scoped != Some(&scope) {
+        let world = cx.world()?;
+        project::add(&world, &mut ledger, &args.name, kind, &target, &scope)?;
     }
     platform::start_worker(&cx.home);
+    let shown = read(&mut ledger, |tx| Shown::of(tx, &args.name, Some(&scope)))?;
     if cx.ui.json {
+        let (scope, reach) = shown.json();
         let answer = Json {
             name: args.name.clone(),
             kind: kind.to_owned(),
             target,
             before,
+            scope,
+            reach,
         };
         return cx.ui.json(SCHEMA, answer);
     }
@@ -85,6 +103,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         true => format!("Projection {} was there already.", args.name),
         false => format!("Projection {} follows the ledger now.", args.name),
     });
+    cx.ui.status(format!("Scope: {}.", shown.text()));
     Ok(())
 }
 

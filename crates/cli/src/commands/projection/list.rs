@@ -45,7 +45,8 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 fn table(all: &[Standing]) -> Table {
     let mut table = Table::new(vec![
-        "NAME", "KIND", "HEALTH", "RECEIPTS", "SESSIONS", "SECONDS", "FAILING", "PARKED", "TARGET",
+        "NAME", "KIND", "HEALTH", "RECEIPTS", "SESSIONS", "SECONDS", "FAILING", "PARKED",
+        "IN SCOPE", "OUTSIDE", "TARGET",
     ]);
     for standing in all {
         let health = standing.health();
@@ -63,6 +64,8 @@ fn table(all: &[Standing]) -> Table {
             number(lag.map(|_| standing.lag_seconds().unwrap_or_default())),
             number(lag.map(|l| l.failing)),
             number(lag.map(|l| l.parked)),
+            number(Some(standing.scope.reach().sessions)),
+            number(Some(standing.scope.reach().outside)),
             Cell::plain(standing::target(&standing.projection)),
         ]);
     }

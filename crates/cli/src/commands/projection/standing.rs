@@ -5,9 +5,10 @@
 use serde::Serialize;
 use siglum_domain::Timestamp;
 use siglum_engine::otel::destination::Destination;
-use siglum_engine::replica;
+use siglum_engine::{project, replica};
 use siglum_ledger::{DESTINATION, Lag, Ledger, LedgerError, Projection, read};
 
+use crate::scope::{ReachJson, ScopeJson, Shown};
 use crate::ui::{self, Style};
 
 /// A projection that lacks something for longer than this lags, in ms.
@@ -21,6 +22,8 @@ pub struct Standing {
     pub lag: Result<Lag, String>,
     /// Of another ledger: what it lacks beside receipts, and why it could not be reached last.
     pub beside: Option<Beside>,
+    /// What may leave for it.
+    pub scope: Shown,
     now: Timestamp,
 }
 
@@ -69,6 +72,7 @@ pub fn all(ledger: &mut dyn Ledger, now: Timestamp) -> Result<Vec<Standing>, Led
     let known = read(ledger, |tx| tx.projections())?;
     Ok(known
         .into_iter()
+        .filter(|p| project::is_once(&p.name).is_none())
         .map(|projection| of(ledger, projection, now))
         .collect())
 }
@@ -83,10 +87,17 @@ pub fn of(ledger: &mut dyn Ledger, projection: Projection, now: Timestamp) -> St
         Ok(beside) => (lag, beside),
         Err(why) => (Err(why), None),
     };
+    let name = &projection.name;
+    let scope = read(ledger, |tx| Shown::of(tx, name, projection.scope.as_ref()));
+    let (lag, scope) = match scope {
+        Ok(scope) => (lag, scope),
+        Err(why) => (lag.and(Err(why.to_string())), Shown::default()),
+    };
     Standing {
         projection,
         lag,
         beside,
+        scope,
         now,
     }
 }
@@ -128,6 +139,7 @@ impl Standing {
         match &self.lag {
             Err(_) => Health::Unknown,
             Ok(lag) if lag.failing + lag.parked > 0 => Health::Degraded,
+            Ok(_) if !self.scope.is_open() => Health::Degraded,
             Ok(_) if self.beside.as_ref().is_some_and(|b| b.reason.is_some()) => Health::Degraded,
             Ok(_) if self.lag_ms().is_some_and(|ms| ms > LAGS_MS) => Health::Degraded,
             Ok(_) => Health::Ok,
@@ -152,6 +164,9 @@ impl Standing {
             Ok(lag) => lag,
             Err(why) => return format!("nobody could look: {why}"),
         };
+        if !self.scope.is_open() {
+            return format!("gets nothing: {}", self.scope.text());
+        }
         let beside = self.beside.clone().unwrap_or_default();
         let why = match &beside.reason {
             Some(reason) => format!("; {reason}"),
@@ -218,12 +233,16 @@ pub struct StandingJson {
     documents: Option<u64>,
     /// Of a gateway: why it could not be reached last.
     reason: Option<String>,
+    /// What may leave for it; absent where no scope is chosen, and nothing is sent.
+    scope: Option<ScopeJson>,
+    reach: ReachJson,
 }
 
 impl StandingJson {
     pub fn of(standing: &Standing) -> Self {
         let (p, lag) = (&standing.projection, standing.lag.as_ref());
         let number = |of: fn(&Lag) -> u64| lag.ok().map(of);
+        let (scope, reach) = standing.scope.json();
         Self {
             name: p.name.clone(),
             kind: p.kind.clone(),
@@ -239,6 +258,8 @@ impl StandingJson {
             statements: standing.beside.as_ref().map(|b| b.statements),
             documents: standing.beside.as_ref().map(|b| b.documents),
             reason: standing.beside.as_ref().and_then(|b| b.reason.clone()),
+            scope,
+            reach,
         }
     }
 }
@@ -253,12 +274,14 @@ mod tests {
             kind: "program".into(),
             target: "true".into(),
             at: Timestamp::from_nanos(0),
+            scope: Some(siglum_domain::scope::Scope::in_process()),
         };
         let now = Timestamp::from_nanos(0).plus_millis(100_000);
         Standing {
             projection,
             lag,
             beside: None,
+            scope: Shown::everything(),
             now,
         }
     }

@@ -472,6 +472,7 @@ fn cost(tokens: Tokens) -> String {
 /// What stands for a text that is not stored here.
 fn elsewhere(body: &Body) -> String {
     match body {
+        Body::Withheld { bytes: 0, .. } => "(its text stayed where it was said)".to_owned(),
         Body::Withheld { bytes, .. } => {
             format!("({}, too large for a hook to keep)", ui::bytes(*bytes))
         }

@@ -8,6 +8,7 @@ use siglum_ledger::Projection;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::scope::{ReachJson, ScopeJson, Shown};
 use crate::ui;
 
 /// What came of one destination.
@@ -16,14 +17,17 @@ pub struct Outcome {
     /// What was taken; none where it was only looked.
     pub sent: Option<Sent>,
     pub remains: Due,
+    /// What may leave for it.
+    pub shown: Shown,
     /// What went wrong last.
     pub trouble: Option<String>,
 }
 
 impl Outcome {
     /// One to which nothing was sent yet.
-    pub const fn planned(remains: Due, projection: Projection) -> Self {
+    pub const fn planned(remains: Due, projection: Projection, shown: Shown) -> Self {
         Self {
+            shown,
             projection,
             sent: None,
             remains,
@@ -48,6 +52,10 @@ struct DestinationJson {
     remains: Option<DueJson>,
     /// What went wrong last, in words.
     trouble: Option<String>,
+    /// What may leave for it; absent where no scope is chosen, or where one session is sent.
+    scope: Option<ScopeJson>,
+    /// How much is in scope; absent where one session is sent.
+    reach: Option<ReachJson>,
 }
 
 #[derive(Serialize, schemars::JsonSchema)]
@@ -83,7 +91,10 @@ impl SentJson {
 impl DestinationJson {
     fn of(outcome: &Outcome) -> Self {
         let remains = outcome.remains;
+        let (scope, reach) = outcome.shown.json();
         Self {
+            scope,
+            reach: Some(reach),
             name: outcome.projection.name.clone(),
             target: outcome.projection.target.clone(),
             sent: outcome.sent.map(SentJson::of),
@@ -113,6 +124,8 @@ pub(super) fn session(
             sent: Some(SentJson::of(passed.sent)),
             remains: None,
             trouble: trouble.clone(),
+            scope: None,
+            reach: None,
         };
         let destinations = vec![destination];
         cx.ui.json(super::SCHEMA, Json { destinations })?;
@@ -145,7 +158,16 @@ pub(super) fn tell(cx: &Cx, outcomes: &[Outcome], kept: bool) -> Result<(), Comm
         let destinations = outcomes.iter().map(DestinationJson::of).collect();
         cx.ui.json(super::SCHEMA, Json { destinations })?;
     } else {
-        outcomes.iter().try_for_each(|o| cx.ui.line(line(o)))?;
+        for outcome in outcomes {
+            cx.ui.line(line(outcome))?;
+            cx.ui.line(format!("  scope: {}", outcome.shown.text()))?;
+        }
+    }
+    for outcome in outcomes.iter().filter(|o| !o.shown.is_open()) {
+        let name = &outcome.projection.name;
+        cx.ui.warning(format!(
+            "{name} gets nothing; `siglum projection scope {name} --repository PATH` says what it may get"
+        ));
     }
     let troubled: Vec<&Outcome> = outcomes.iter().filter(|o| o.trouble.is_some()).collect();
     let Some(first) = troubled.first() else {

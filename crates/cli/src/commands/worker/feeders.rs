@@ -72,7 +72,8 @@ impl Feeders {
         let stays = |f: &Feeder| *lock(&f.stand) != Stand::Gone && wanted(&f.name);
         self.all.retain(|f| !f.thread.is_finished() || stays(f));
         for projection in projections {
-            let is_ours = KINDS.contains(&projection.kind.as_str());
+            let is_ours = KINDS.contains(&projection.kind.as_str())
+                && project::is_once(&projection.name).is_none();
             if is_ours && !self.all.iter().any(|f| f.name == projection.name) {
                 self.start(cx, projection.name, once);
             }
@@ -134,9 +135,12 @@ pub(super) fn is_due(cx: &Cx) -> Result<bool, CommandError> {
         let is_native = |d: &Destination| d.sends == Sends::Native;
         if matches!(Destination::of(&projection), Some(Ok(d)) if is_native(&d)) {
             let waits = read(&mut ledger, |tx| tx.forward_depth(&projection.name))?;
-            if waits.rows > 0 {
+            if waits.rows > 0 && projection.scope.is_some() {
                 return Ok(true);
             }
+            continue;
+        }
+        if project::is_once(&projection.name).is_some() {
             continue;
         }
         let next = match projection.kind.as_str() {

@@ -202,6 +202,7 @@ fn pin(replica: &mut Replica, linked: SessionId, lagging: SessionId) {
                 kind: "directory".to_owned(),
                 target: "/home/dev/p".to_owned(),
                 at: at(START),
+                scope: Some(siglum_domain::scope::Scope::in_process()),
             })?;
             for tick in tx.ticks(&name("h"), None, 99)? {
                 if tick.session != Some(lagging) {

@@ -6,7 +6,7 @@ use siglum_domain::{SessionId, Timestamp};
 use super::own::{EARLY, LATE};
 use super::verbs::broken;
 use super::{BrokenTx, Fault, Kind};
-use crate::{Delivery, Lag, LedgerError, Projection, Projections};
+use crate::{Delivery, Lag, LedgerError, Projection, Projections, Reach};
 
 type Result<T, E = LedgerError> = std::result::Result<T, E>;
 
@@ -71,6 +71,11 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("lag", "parked"),
     Fault::OneMore("lag"),
     Fault::Ignores("receipts_after", "number"),
+    Fault::Affirms("in_scope"),
+    Fault::Denies("in_scope"),
+    Fault::Ignores("in_scope", "name"),
+    Fault::OneMore("reach"),
+    Fault::Ignores("put_projection", "scope"),
 ];
 
 /// Those of them that list in an order.
@@ -79,6 +84,8 @@ pub(super) const LISTS: &[&str] = &["claim", "troubled", "receipts_after"];
 broken! { Projections, PROJECTIONS, LIMITED;
     Own put_projection(projection: &Projection) -> ();
     List projections() -> Vec<Projection>;
+    Own in_scope(name: &str, session: SessionId) -> bool;
+    Own reach(name: &str) -> Reach;
     Own drop_projection(name: &str) -> bool;
     Own restart(name: &str, session: Option<SessionId>, at: Timestamp) -> u64;
     Own claim(name: &str, at: Timestamp, until: Timestamp; limit) -> Vec<Delivery>;
@@ -134,7 +141,13 @@ impl BrokenTx<'_> {
         if self.lost("put_projection") {
             return Ok(());
         }
-        self.good.put_projection(projection)?;
+        let mut stored = projection.clone();
+        if self.ignores("put_projection", "scope") {
+            let known = self.good.projections()?;
+            let before = known.into_iter().find(|p| p.name == projection.name);
+            stored.scope = before.map_or(stored.scope, |p| p.scope);
+        }
+        self.good.put_projection(&stored)?;
         let name = &projection.name;
         match self.state.fault {
             Fault::GoesBack("put_projection") => {
@@ -148,6 +161,25 @@ impl BrokenTx<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn in_scope(&mut self, name: &str, session: SessionId) -> Result<bool> {
+        let mut is_in = self.good.in_scope(name, session)?;
+        if self.ignores("in_scope", "name") {
+            for projection in self.good.projections()? {
+                is_in |= self.good.in_scope(&projection.name, session)?;
+            }
+        }
+        Ok(self.said("in_scope", is_in))
+    }
+
+    fn reach(&mut self, name: &str) -> Result<Reach> {
+        let reach = self.good.reach(name)?;
+        let more = u64::from(self.state.fault == Fault::OneMore("reach"));
+        Ok(Reach {
+            outside: reach.outside + more,
+            ..reach
+        })
     }
 
     fn drop_projection(&mut self, name: &str) -> Result<bool> {

@@ -120,6 +120,7 @@ fn a_projection_that_comes_while_a_receipt_is_stored_gets_it() {
         kind: "k".to_owned(),
         target: "t".to_owned(),
         at: at(1),
+        scope: Some(siglum_domain::scope::Scope::in_process()),
     };
     std::thread::scope(|scope| {
         let (begun, began) = mpsc::channel();
@@ -168,6 +169,7 @@ fn several_workers_claim_different_sessions() {
         kind: "k".to_owned(),
         target: "t".to_owned(),
         at: at(1),
+        scope: Some(siglum_domain::scope::Scope::in_process()),
     };
     put(&mut ledger, |tx| tx.put_projection(&page)).unwrap();
     for n in [1, 2] {

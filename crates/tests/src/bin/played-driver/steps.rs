@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use siglum_domain::link::Link;
+use siglum_domain::scope::Scope;
 use siglum_domain::{AgentName, ConversationId, SessionId, TurnId};
 use siglum_engine::World;
 use siglum_engine::project::{self, Directory, Program, Sealed, Sink};
@@ -243,7 +244,8 @@ impl Player {
             None => Box::new(Directory::at(step["dir"].as_str().unwrap_or_default())),
         };
         match text(step, "do") {
-            "add" => project::add(world, ledger, name, "embedded", "").map(|()| json!({})),
+            "add" => project::add(world, ledger, name, "embedded", "", &Scope::in_process())
+                .map(|()| json!({})),
             "feed" => {
                 let mut sink = FaultySink {
                     inner: sink,

@@ -1,0 +1,79 @@
+//! `siglum projection scope`.
+
+use serde::Serialize;
+use siglum_engine::project;
+use siglum_ledger::read;
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::platform;
+use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown, named};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.projection.scope/1";
+
+/// Show or change what may leave for a projection
+///
+/// A session is in scope if all repositories that it works in are, and if it began late enough. A repository that is
+/// switched on later is outside until it is added here. What waited outside is sent once it is in scope; what was sent
+/// before stays where it is.
+///
+///     siglum projection scope team
+///     siglum projection scope team --add ../api
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Add a repository: a path inside it, or its id
+    #[arg(long, value_name = "PATH|ID", conflicts_with_all = ["repository", "all_repositories"])]
+    add: Vec<String>,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    kinds: KindsArg,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    name: String,
+    /// What may leave; absent where no scope is chosen, and nothing is sent.
+    scope: Option<ScopeJson>,
+    reach: ReachJson,
+}
+
+pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
+    let mut projection = super::named(&mut ledger, &args.name)?;
+    if !args.add.is_empty() || args.scope.is_given(args.kinds) {
+        let added: Vec<_> = named(cx, &mut ledger, &args.add)?;
+        let before = projection.scope.clone();
+        let before = match added.is_empty() {
+            true => before,
+            false => {
+                let mut scope = before.unwrap_or_default();
+                scope.repositories.extend(added);
+                Some(scope)
+            }
+        };
+        let scope = args
+            .scope
+            .resolve(cx, &mut ledger, before.as_ref(), args.kinds)?;
+        let (kind, target) = (&projection.kind, &projection.target);
+        project::add(&*cx.world()?, &mut ledger, &args.name, kind, target, &scope)?;
+        projection.scope = Some(scope);
+        platform::start_worker(&cx.home);
+    }
+    let shown = read(&mut ledger, |tx| {
+        Shown::of(tx, &args.name, projection.scope.as_ref())
+    })?;
+    if cx.ui.json {
+        let (scope, reach) = shown.json();
+        let name = projection.name;
+        return cx.ui.json(SCHEMA, Json { name, scope, reach });
+    }
+    cx.ui.line(format!("{}: {}", args.name, shown.text()))?;
+    Ok(())
+}

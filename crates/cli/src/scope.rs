@@ -1,0 +1,323 @@
+//! The scope of a destination: its flags, and how it is shown.
+
+use std::path::Path;
+
+use serde::Serialize;
+use siglum_domain::scope::{Kinds, Scope};
+use siglum_domain::{RepositoryId, Timestamp};
+use siglum_gitstore::{Repo, discover};
+use siglum_ledger::{Ledger, Reach, RepositoryRecord, SqliteLedger, Transaction, read};
+
+use crate::commands::time;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui;
+
+/// How many repositories are named in a line.
+const NAMED: usize = 5;
+
+/// What may leave for a destination.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub struct ScopeArgs {
+    /// Send sessions of this repository: a path inside it, or its id. Can be given more than once. Default: the
+    /// repository of the current directory
+    #[arg(long, value_name = "PATH|ID")]
+    repository: Vec<String>,
+    /// Send sessions of all repositories that Siglum is switched on in now, and of none
+    #[arg(long, conflicts_with = "repository")]
+    all_repositories: bool,
+    /// Send only sessions that began at this time or later: `7d`, `2026-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = time::since)]
+    since: Option<Timestamp>,
+}
+
+/// How much of a session leaves.
+#[derive(clap::Args, Debug, Clone, Copy, Default)]
+pub struct KindsArg {
+    /// How much of each session to send: verdicts, prompts (verdicts and prompts), or conversations (everything)
+    #[arg(long, value_name = "KINDS")]
+    kinds: Option<Kinds>,
+}
+
+impl ScopeArgs {
+    /// Whether anything is given.
+    pub const fn is_given(&self, kinds: KindsArg) -> bool {
+        !self.repository.is_empty()
+            || self.all_repositories
+            || self.since.is_some()
+            || kinds.kinds.is_some()
+    }
+
+    /// The scope that the flags name; what they leave open stays as it was, and is the repository that we stand in where
+    /// there was none.
+    pub fn resolve(
+        &self,
+        cx: &Cx,
+        ledger: &mut SqliteLedger,
+        before: Option<&Scope>,
+        kinds: KindsArg,
+    ) -> Result<Scope, CommandError> {
+        let mut scope = before.cloned().unwrap_or_default();
+        if self.all_repositories {
+            scope.repositories = switched_on(ledger)?.iter().map(|r| r.id).collect();
+            scope.no_repository = true;
+        } else if !self.repository.is_empty() {
+            scope.no_repository = false;
+            scope.repositories = named(cx, ledger, &self.repository)?;
+        } else if before.is_none() {
+            scope.repositories = std::iter::once(current(cx, ledger)?).collect();
+        }
+        scope.since = self.since.or(scope.since);
+        scope.kinds = kinds.kinds.unwrap_or(scope.kinds);
+        Ok(scope)
+    }
+}
+
+/// The repositories of these paths and ids.
+pub fn named<C: FromIterator<RepositoryId>>(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    texts: &[String],
+) -> Result<C, CommandError> {
+    texts
+        .iter()
+        .map(|text| match text.parse::<RepositoryId>() {
+            Ok(id) => known(ledger, id),
+            Err(_) => at(ledger, &cx.dir.join(text), text),
+        })
+        .collect()
+}
+
+fn known(ledger: &mut SqliteLedger, id: RepositoryId) -> Result<RepositoryId, CommandError> {
+    let all = read(ledger, |tx| tx.repositories())?;
+    match all.iter().any(|r| r.id == id) {
+        true => Ok(id),
+        false => Err(CommandError::not_found(format!(
+            "no repository has the id {id}"
+        ))),
+    }
+}
+
+fn at(ledger: &mut SqliteLedger, dir: &Path, shown: &str) -> Result<RepositoryId, CommandError> {
+    let shown = ui::one_line(shown, 200);
+    let repo = discover(dir, None, None).ok_or_else(|| {
+        CommandError::not_found(format!(
+            "{shown} is neither inside a git repository nor an id"
+        ))
+    })?;
+    recorded(ledger, &repo)?.ok_or_else(|| {
+        CommandError::not_found(format!("nothing is recorded for {}", repo.place.worktree))
+            .hint("Run `siglum init` there to switch Siglum on.")
+    })
+}
+
+/// The repository of a checkout, if Siglum was ever switched on in it.
+fn recorded(ledger: &mut SqliteLedger, repo: &Repo) -> Result<Option<RepositoryId>, CommandError> {
+    let known = read(ledger, |tx| tx.repository(&repo.place.common_dir))?;
+    Ok(known.map(|r| r.id))
+}
+
+/// The repository that we stand in, which is the scope where none is named.
+fn current(cx: &Cx, ledger: &mut SqliteLedger) -> Result<RepositoryId, CommandError> {
+    let id = match cx.find_repo() {
+        Some(repo) => recorded(ledger, &repo)?,
+        None => None,
+    };
+    id.ok_or_else(|| {
+        CommandError::usage("the current directory is in no repository that Siglum is switched on in, so nothing says what may leave")
+            .hint("Name repositories with `--repository PATH`, or pass `--all-repositories`.")
+    })
+}
+
+/// The repositories that Siglum is switched on in now, and those that programs elsewhere named.
+fn switched_on(ledger: &mut dyn Ledger) -> Result<Vec<RepositoryRecord>, CommandError> {
+    let mut all = read(ledger, |tx| tx.repositories())?;
+    all.retain(|r| !r.is_here() || Path::new(&r.common_dir).join("siglum").is_dir());
+    Ok(all)
+}
+
+/// A scope with what it comes to, for people and programs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    scope: Option<Scope>,
+    /// Each with its place, where that is known.
+    repositories: Vec<(RepositoryId, Option<String>)>,
+    reach: Reach,
+}
+
+/// The JSON form.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct ScopeJson {
+    /// Sessions that work in these repositories alone may leave.
+    repositories: Vec<RepositoryJson>,
+    /// Whether sessions of no repository may.
+    no_repository: bool,
+    /// Only sessions that began then or later may; absent where all may.
+    since: Option<String>,
+    /// `verdicts`, `prompts` or `conversations`: how much of each leaves.
+    kinds: String,
+    /// Whether all of the ledger may: a program that owns the ledger feeds this one itself.
+    everything: bool,
+}
+
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+struct RepositoryJson {
+    id: String,
+    /// Its git directory, where it is known.
+    path: Option<String>,
+}
+
+/// How many sessions may leave.
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
+pub struct ReachJson {
+    /// Sessions with sealed turns that are in scope.
+    sessions: u64,
+    /// Sessions with sealed turns that are outside, and stay here.
+    outside: u64,
+}
+
+impl Shown {
+    /// The scope of a projection, in a transaction.
+    pub fn of(
+        tx: &mut dyn Transaction,
+        name: &str,
+        scope: Option<&Scope>,
+    ) -> Result<Self, siglum_ledger::LedgerError> {
+        let known = tx.repositories()?;
+        let place = |id: RepositoryId| {
+            let record = known.iter().find(|r| r.id == id);
+            record.map(|r| r.common_dir.clone())
+        };
+        let ids = scope.iter().flat_map(|s| &s.repositories);
+        Ok(Self {
+            repositories: ids.map(|id| (*id, place(*id))).collect(),
+            scope: scope.cloned(),
+            reach: tx.reach(name)?,
+        })
+    }
+
+    /// Everything, for tests.
+    #[cfg(test)]
+    pub fn everything() -> Self {
+        Self {
+            scope: Some(Scope::in_process()),
+            ..Self::default()
+        }
+    }
+
+    /// Whether there is a scope at all.
+    pub const fn is_open(&self) -> bool {
+        self.scope.is_some()
+    }
+
+    /// How many sessions may leave.
+    pub const fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    pub fn json(&self) -> (Option<ScopeJson>, ReachJson) {
+        let scope = self.scope.as_ref().map(|scope| ScopeJson {
+            repositories: self
+                .repositories
+                .iter()
+                .map(|(id, path)| RepositoryJson {
+                    id: id.to_string(),
+                    path: path.clone(),
+                })
+                .collect(),
+            no_repository: scope.no_repository,
+            since: scope.since.map(|at| at.to_string()),
+            kinds: scope.kinds.to_string(),
+            everything: scope.everything,
+        });
+        let reach = ReachJson {
+            sessions: self.reach.sessions,
+            outside: self.reach.outside,
+        };
+        (scope, reach)
+    }
+
+    /// In words: what may leave, and how much that is.
+    pub fn text(&self) -> String {
+        let Some(scope) = &self.scope else {
+            return "no scope is chosen, so nothing is sent".to_owned();
+        };
+        let mut text = self.repositories_text(scope);
+        if let Some(since) = scope.since {
+            text += &format!(", since {}", ui::when(since));
+        }
+        format!(
+            "{text}, {}; {} in scope, {} outside",
+            scope.kinds,
+            ui::plural(self.reach.sessions, "session"),
+            ui::count(self.reach.outside)
+        )
+    }
+
+    fn repositories_text(&self, scope: &Scope) -> String {
+        if scope.everything {
+            return "everything".to_owned();
+        }
+        let short = |(id, place): &(RepositoryId, Option<String>)| match place {
+            Some(place) => name_of(place),
+            None => id.to_string(),
+        };
+        let mut names: Vec<String> = self.repositories.iter().take(NAMED).map(short).collect();
+        if self.repositories.len() > NAMED {
+            names.push(format!("{} more", self.repositories.len() - NAMED));
+        }
+        let mut text = match self.repositories.len() {
+            0 => "no repository".to_owned(),
+            1 => format!("repository {}", names[0]),
+            n => format!("{n} repositories ({})", names.join(", ")),
+        };
+        if scope.no_repository {
+            text += " and sessions of none";
+        }
+        text
+    }
+}
+
+/// What people call a repository: its directory.
+fn name_of(common_dir: &str) -> String {
+    let path = Path::new(common_dir);
+    let dir = match path.file_name().is_some_and(|name| name == ".git") {
+        true => path.parent().unwrap_or(path),
+        false => path,
+    };
+    ui::one_line(&dir.display().to_string(), 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_scope_is_told_in_one_line() {
+        let id = |n| RepositoryId::from_uuid(Uuid::from_u128(n));
+        let mut shown = Shown::default();
+        assert_eq!(shown.text(), "no scope is chosen, so nothing is sent");
+        shown.scope = Some(Scope::of([id(1)]));
+        shown.repositories = vec![(id(1), Some("/src/team/.git".to_owned()))];
+        shown.reach = Reach {
+            sessions: 2,
+            outside: 7,
+        };
+        assert_eq!(
+            shown.text(),
+            "repository /src/team, conversations; 2 sessions in scope, 7 outside"
+        );
+        shown.scope = Some(Scope {
+            no_repository: true,
+            kinds: Kinds::Prompts,
+            ..Scope::of((1..=7).map(id))
+        });
+        shown.repositories = (1..=7).map(|n| (id(n), Some(format!("/r{n}")))).collect();
+        assert_eq!(
+            shown.text(),
+            "7 repositories (/r1, /r2, /r3, /r4, /r5, 2 more) and sessions of none, prompts; 2 sessions in scope, 7 outside"
+        );
+    }
+}
