@@ -95,8 +95,9 @@ impl Bench {
             format!("http://{}/v1/traces", phoenix.host()),
             format!("x-project-name={project}"),
         );
-        lab.siglum(&["otel", "add", "phoenix", &to, "--header", &header]);
-        lab.siglum(&["otel", "add", "sink", &sink.url]);
+        let all = "--all-repositories";
+        lab.siglum(&["otel", "add", "phoenix", &to, "--header", &header, all]);
+        lab.siglum(&["otel", "add", "sink", &sink.url, all]);
         on_path(&lab, programs);
         let token = lab.siglum(&["token", "create"]).trim().to_owned();
         let (serving, address) = serve(&lab, agents);
