@@ -16,6 +16,37 @@ use crate::ui;
 /// How many repositories are named in a line.
 const NAMED: usize = 5;
 
+/// The repositories that a list is of.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub struct Where {
+    /// Those of this repository: a path inside it, or its id. Default: the one of the current directory
+    #[arg(long, value_name = "PATH|ID", conflicts_with = "all")]
+    pub repository: Option<String>,
+    /// Those of all repositories, not only of this one
+    #[arg(long)]
+    pub all: bool,
+}
+
+impl Where {
+    /// The repository, if it is one; `here` is that of the current directory.
+    pub fn one(
+        &self,
+        cx: &Cx,
+        ledger: &mut SqliteLedger,
+        here: Option<RepositoryRecord>,
+    ) -> Result<Option<RepositoryId>, CommandError> {
+        if self.all {
+            return Ok(None);
+        }
+        if let Some(text) = &self.repository {
+            return one_named(cx, ledger, text).map(Some);
+        }
+        let here = cx.recorded(here);
+        here.map(|r| Some(r.id))
+            .map_err(|e| e.hint("`--all` lists those of all repositories."))
+    }
+}
+
 /// What may leave for a destination.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct ScopeArgs {
@@ -79,13 +110,15 @@ pub fn named<C: FromIterator<RepositoryId>>(
     ledger: &mut SqliteLedger,
     texts: &[String],
 ) -> Result<C, CommandError> {
-    texts
-        .iter()
-        .map(|text| match text.parse::<RepositoryId>() {
-            Ok(id) => known(ledger, id),
-            Err(_) => at(ledger, &cx.dir.join(text), text),
-        })
-        .collect()
+    let ids = texts.iter().map(|text| one_named(cx, ledger, text));
+    ids.collect()
+}
+
+fn one_named(cx: &Cx, ledger: &mut SqliteLedger, text: &str) -> Result<RepositoryId, CommandError> {
+    match text.parse::<RepositoryId>() {
+        Ok(id) => known(ledger, id),
+        Err(_) => at(ledger, &cx.dir.join(text), text),
+    }
 }
 
 fn known(ledger: &mut SqliteLedger, id: RepositoryId) -> Result<RepositoryId, CommandError> {

@@ -128,7 +128,7 @@ fn number(field: &'static str, text: &str) -> Result<u64, LinkError> {
 /// direction, separators of lines. What this version of Unicode does not know may be seen by somebody.
 pub(crate) fn has_hidden(text: &str) -> bool {
     static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]").ok()
+        Regex::new(r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]").ok()
     });
     match &*HIDDEN {
         _ if text.is_ascii() => text.chars().any(char::is_control),

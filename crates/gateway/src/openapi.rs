@@ -204,7 +204,7 @@ const ARMED: &[&str] = &["ContextMessage", "EventSaid", "NewEnd"];
 
 /// What `\p{C}` stands for in the patterns of this program: characters that nobody sees, as [`Link`](siglum_domain::Link)
 /// refuses them; spelled out up to U+FFFF, since few who check a document know classes by name.
-const UNSEEN: &str = r"\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb";
+const UNSEEN: &str = r"\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufdd0-\\ufdef\\ufff0-\\ufffb\\ufffe\\uffff";
 
 /// The document in JSON, as it is served and committed.
 #[must_use]

@@ -64,6 +64,39 @@ fn a_session_is_listed_where_it_edits() {
 }
 
 #[test]
+fn lists_of_a_repository_are_there_from_anywhere() {
+    let world = World::new();
+    let repo = world.repo();
+    let other = switched_on(&repo, "other");
+    let mut here = Agent::start(&repo, "here");
+    let mut there = Agent::start(&other, "there");
+    for agent in [&mut here, &mut there] {
+        agent.sh("git commit -q --allow-empty -m work").ok();
+    }
+    let of = |args: &[&str]| {
+        let args = [args, &["--repository", "../other"]].concat();
+        repo.siglum(&args).ok()
+    };
+    let sessions = of(&["session", "list", "--json"]);
+    assert!(sessions.contains("\"there\"") && !sessions.contains("\"here\""));
+    let checkpoints = of(&["checkpoint", "list", "--json"]);
+    let checkpoints: Value = serde_json::from_str(&checkpoints).unwrap();
+    assert_eq!(
+        checkpoints["data"]["checkpoints"].as_array().unwrap().len(),
+        1
+    );
+    assert!(of(&["search", "there"]).contains("there"));
+    of(&["cost"]);
+    let nowhere = repo.siglum(&["session", "list", "--repository", ".."]);
+    assert_ne!(nowhere.code, Some(0));
+    assert!(
+        nowhere
+            .stderr
+            .contains("neither inside a git repository nor an id")
+    );
+}
+
+#[test]
 fn a_session_is_listed_where_it_commits() {
     let world = World::new();
     let repo = world.repo();

@@ -20,6 +20,7 @@ use super::time::Period;
 use crate::config;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::scope::Where;
 use crate::ui::{self, Cell, Style, Table};
 
 pub use json::Json;
@@ -57,9 +58,8 @@ pub struct Args {
     /// Only turns with this fact attached: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
     #[arg(long, value_name = "FACT")]
     pub link: Vec<Link>,
-    /// Those of all repositories, not only of this one
-    #[arg(long)]
-    pub all: bool,
+    #[command(flatten)]
+    pub place: Where,
     /// Explain the difference to the plain sum of all records
     #[arg(long)]
     pub explain: bool,
@@ -125,7 +125,7 @@ fn find(args: &Args, cx: &Cx) -> Result<Found, CommandError> {
     };
     let repository = match session {
         Some(_) => None,
-        None => super::session::list::scope(cx, args.all, here)?,
+        None => args.place.one(cx, &mut ledger, here)?,
     };
     let query = CostQuery {
         by: args.by,
@@ -221,7 +221,7 @@ const TOKENS: [&str; 5] = ["INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST
 
 fn table(args: &Args, costs: &Costs, repositories: &[RepositoryRecord]) -> Table {
     let of_repository = matches!(args.by, By::Branch | By::Issue | By::Pr | By::Commit);
-    let (named, titled) = (of_repository && args.all, is_titled(args.by));
+    let (named, titled) = (of_repository && args.place.all, is_titled(args.by));
     let mut heading = vec![heading(args.by)];
     heading.extend(named.then_some("REPOSITORY"));
     heading.extend(TOKENS);

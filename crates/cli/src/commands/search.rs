@@ -5,10 +5,11 @@ use siglum_domain::AgentName;
 use siglum_engine::search::{self, Findings, Found, Query, Words};
 use siglum_ledger::{RepositoryRecord, SessionFilter, read};
 
-use super::session::list::{self, Session};
+use super::session::list::Session;
 use super::time::Period;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::scope::Where;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
@@ -36,9 +37,8 @@ pub struct Args {
     /// Only those of this agent
     #[arg(long, value_name = "AGENT", value_parser = super::session::agent)]
     pub agent: Option<AgentName>,
-    /// Those of all repositories, not only of this one
-    #[arg(long)]
-    pub all: bool,
+    #[command(flatten)]
+    pub place: Where,
 }
 
 /// The JSON form of the answer.
@@ -100,10 +100,11 @@ fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), Comma
     let words = Words::of(args.words.iter().map(String::as_str))
         .ok_or_else(|| CommandError::usage("there is no word to look for"))?;
     let (mut ledger, here) = cx.settled()?;
+    let repository = args.place.one(cx, &mut ledger, here)?;
     let query = Query {
         words,
         sessions: SessionFilter {
-            repository: list::scope(cx, args.all, here)?,
+            repository,
             agent: args.agent.clone(),
             since: args.period.since,
             until: args.period.until,

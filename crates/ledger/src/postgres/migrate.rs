@@ -21,9 +21,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0007_heartbeats.sql"),
     include_str!("../../migrations/postgres/0008_runs.sql"),
     include_str!("../../migrations/postgres/0009_edit_detail.sql"),
-    include_str!("../../migrations/postgres/0013_names_and_runs.sql"),
-    include_str!("../../migrations/postgres/0014_session_repositories.sql"),
-    include_str!("../../migrations/postgres/0015_scope.sql"),
+    include_str!("../../migrations/postgres/0010_names_and_runs.sql"),
+    include_str!("../../migrations/postgres/0011_session_repositories.sql"),
+    include_str!("../../migrations/postgres/0012_scope.sql"),
 ];
 
 /// The schema that this program writes.

@@ -17,9 +17,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0007_heartbeats.sql"),
     include_str!("../../migrations/sqlite/0008_runs.sql"),
     include_str!("../../migrations/sqlite/0009_edit_detail.sql"),
-    include_str!("../../migrations/sqlite/0013_names_and_runs.sql"),
-    include_str!("../../migrations/sqlite/0014_session_repositories.sql"),
-    include_str!("../../migrations/sqlite/0015_scope.sql"),
+    include_str!("../../migrations/sqlite/0010_names_and_runs.sql"),
+    include_str!("../../migrations/sqlite/0011_session_repositories.sql"),
+    include_str!("../../migrations/sqlite/0012_scope.sql"),
 ];
 
 /// The schema that this program writes.

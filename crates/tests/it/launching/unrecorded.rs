@@ -37,6 +37,37 @@ fn a_script_that_was_launched_committed_for_the_launch() {
 }
 
 #[test]
+fn a_bad_variable_of_a_launch_that_nobody_records_is_named() {
+    let world = World::new();
+    let repo = world.repo();
+    let script = format!("'{}' run -- sh -c '{COMMIT}'", World::program().display());
+    let variables = [
+        ("SIGLUM_PR_NUMBER", "7\u{200b}"),
+        ("EGG_ISSUE_NUMBER", "42"),
+    ];
+    let ran = Launch::command(&repo, &variables, &script)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let bad = r"SIGLUM_PR_NUMBER is `7\u{200b}`";
+    let session = launched(&repo);
+    let id = session["session"].as_str().unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        String::from_utf8_lossy(&ran.stderr).into_owned(),
+        repo.siglum(&["show", id]).ok(),
+        repo.siglum(&["doctor"]).stdout,
+        repo.siglum(&["audit", "list", "--refused", "--session", id])
+            .ok(),
+    ] {
+        assert!(words(&told).contains(bad), "{told}");
+    }
+    let shown = world.json(&repo.dir, &["session", "show", id]);
+    assert_eq!(links(&shown), ["issue_number=42"]);
+    assert_eq!(shown["left_out"].as_array().unwrap().len(), 1, "{shown}");
+}
+
+#[test]
 fn an_agent_that_nobody_records_committed_for_the_launch_that_started_it() {
     let world = World::new();
     let repo = world.repo();

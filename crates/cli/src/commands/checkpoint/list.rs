@@ -9,10 +9,10 @@ use siglum_ledger::{CheckpointRecord, LedgerError, Transaction, read};
 use super::kind;
 use crate::clock;
 use crate::commands::link::{Fact, Facts, words};
-use crate::commands::session::list::scope;
 use crate::commands::time::Period;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::scope::Where;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
@@ -34,9 +34,8 @@ pub struct Args {
     session: Option<String>,
     #[command(flatten)]
     facts: Facts,
-    /// Those of all repositories, not only of this one
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    place: Where,
 }
 
 /// A checkpoint with what it is about.
@@ -53,7 +52,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
     };
-    let repository = scope(cx, args.all || session.is_some(), here)?;
+    let repository = match (session, &args.place.repository) {
+        (Some(_), None) => None,
+        _ => args.place.one(cx, &mut ledger, here)?,
+    };
     let rows = read(&mut ledger, |tx| {
         let skip = args.period.until.is_some() || args.limit == 0;
         let most = if skip { LOOK_AT } else { args.limit + 1 };

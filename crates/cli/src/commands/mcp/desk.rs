@@ -20,6 +20,7 @@ use crate::commands::{cost, link, search, why};
 use crate::config::Config;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::scope::Where;
 use crate::ui;
 
 const INSTRUCTIONS: &str = "Siglum keeps a ledger of what coding agents did in this repository: which session made \
@@ -129,7 +130,7 @@ impl Tools {
             limit: within("limit", args.limit, 100)?,
             within: 1000,
             agent: None,
-            all: false,
+            place: Where::default(),
         };
         enveloped(search::SCHEMA, search::answer(&asked, &cx)?)
     }
@@ -161,7 +162,7 @@ impl Tools {
             agent: None,
             model: None,
             link: links(&args.links)?,
-            all: false,
+            place: Where::default(),
             explain: false,
         };
         enveloped(cost::SCHEMA, cost::answer(&asked, &cx)?)

@@ -14,6 +14,7 @@ use crate::commands::link::{Fact, Facts, words};
 use crate::commands::time::Period;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::scope::Where;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
@@ -35,14 +36,13 @@ pub struct Args {
     open: bool,
     #[command(flatten)]
     facts: Facts,
-    /// Those of all repositories, not only of this one
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    place: Where,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, here) = cx.settled()?;
-    let repository = scope(cx, args.all, here)?;
+    let repository = args.place.one(cx, &mut ledger, here)?;
     let filter = SessionFilter {
         id: None,
         repository,
@@ -74,25 +74,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if sessions.is_empty() {
         return nothing(cx, &mut ledger, repository);
     }
-    cx.ui.table(&table(&sessions, &repositories, args.all))?;
+    cx.ui
+        .table(&table(&sessions, &repositories, args.place.all))?;
     if more {
         cx.ui.hint("There are more; `--limit 0` lists all of them.");
     }
     Ok(())
-}
-
-/// The repository that a list is of; none for all of them.
-pub fn scope(
-    cx: &Cx,
-    all: bool,
-    here: Option<RepositoryRecord>,
-) -> Result<Option<RepositoryId>, CommandError> {
-    if all {
-        return Ok(None);
-    }
-    let here = cx.recorded(here);
-    here.map(|r| Some(r.id))
-        .map_err(|e| e.hint("`--all` lists those of all repositories."))
 }
 
 fn nothing(
