@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::played::{put, ran};
+use super::told::says;
 use crate::gateway::client::Client;
 use crate::gateway::server::{Gateway, Store, each_store, on_a_file};
 use crate::harness::{self, OtlpSink, until};
@@ -77,6 +78,7 @@ fn t15_t16_t17_a_webhook_gets_what_its_schema_declares_and_nothing_else() {
         let hook = harness::Gateway::start(&store.world);
         let gateway = serve(store, &[]);
         let client = gateway.launcher();
+        says(&client, "team:other", "kept-secret");
         let told = |name: &str, schema: &Value| {
             let before = hook.asked().len();
             let address = format!("{}/{name}", hook.url);
@@ -99,6 +101,10 @@ fn t15_t16_t17_a_webhook_gets_what_its_schema_declares_and_nothing_else() {
         }
         let (_, document) = told("plain", &Value::Null);
         assert_eq!(document.get("arguments"), None);
+        for asked in hook.asked() {
+            let all = String::from_utf8_lossy(&asked.body);
+            assert!(!all.contains("kept-secret"), "{all}");
+        }
     });
 }
 

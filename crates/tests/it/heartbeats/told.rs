@@ -17,7 +17,7 @@ fn said(client: &Client, session: &Value) -> String {
 
 /// Somebody says this on a route; gives the run.
 #[track_caller]
-fn says(client: &Client, route: &str, script: &str) -> Value {
+pub(super) fn says(client: &Client, route: &str, script: &str) -> Value {
     let mut body = lines(script);
     body["route_key"] = json!(route);
     send(client, &body)["run"].clone()

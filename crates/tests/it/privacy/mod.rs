@@ -197,6 +197,18 @@ fn no_byte_of_a_repository_outside_leaves_by_a_projection() {
 }
 
 #[test]
+fn no_byte_of_another_pipeline_leaves_by_an_export() {
+    let world = World::new();
+    let [inside, ..] = three(&world);
+    for (mark, pipeline) in [(INSIDE, "ours"), (OUTSIDE[0], "theirs")] {
+        let (session, link) = (format!("{mark}-session"), format!("pipeline={pipeline}"));
+        inside.siglum(&["link", "add", &session, &link]).ok();
+    }
+    let export = inside.siglum(&["pipeline", "export", "ours"]).ok();
+    is_private("export", export.as_bytes(), &["-session", "-label"]);
+}
+
+#[test]
 fn no_byte_of_a_repository_outside_is_told_to_an_agent() {
     let world = World::new();
     let [inside, one, _] = three(&world);
