@@ -19,8 +19,9 @@ use crate::platform::{self, Lock};
 const IDLE_MS: u64 = 200;
 const IDLE_SLICES: u32 = 10;
 
-/// How often a worker goes on because something is due at a projection: what it cannot hand over must not keep it.
-const AGAIN_MOST: u32 = 3;
+/// How often a worker goes on because something is due at a projection. What it cannot hand over must not keep it for
+/// long; and a worker lives through many changes of projections, none of which starts another one.
+const AGAIN_MOST: u32 = 16;
 
 /// Do what hooks left for later, then exit
 #[derive(clap::Args)]

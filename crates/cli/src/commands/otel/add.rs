@@ -1,6 +1,7 @@
 //! `siglum otel add`.
 
 use serde::Serialize;
+use siglum_domain::scope::Kinds;
 use siglum_egress::Plain;
 use siglum_egress::otlp::{Compression, Protocol};
 use siglum_engine::otel::destination::{Backlog, Content, Destination, KIND, Sample, Sends};
@@ -101,9 +102,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let scoped = known.iter().find(|p| p.name == args.name);
     let scoped = scoped.and_then(|p| p.scope.as_ref());
-    let scope = args
+    let mut scope = args
         .scope
         .resolve(cx, &mut ledger, scoped, KindsArg::default())?;
+    // What agents themselves send is forwarded as it came.
+    scope.kinds = match (destination.sends, destination.content) {
+        (Sends::Sessions, Content::Off) => Kinds::Verdicts,
+        _ => Kinds::Conversations,
+    };
     if outcome == Outcome::Before && scoped != Some(&scope) {
         outcome = Outcome::Changed;
     }
