@@ -97,7 +97,7 @@ fn judge_all(
     all: &mut Vec<(Played, Vec<Verdicts>)>,
     tally: &mut Tally,
 ) {
-    let mut desk = Desk::open(world);
+    let mut desk = Desk::of(world);
     for (played, early) in all.drain(..) {
         let late = answers(options, world, &played, Some(&mut desk));
         count(tally, &played, &early, &late);
@@ -168,7 +168,7 @@ fn answers(
     options: &Options,
     world: &World,
     played: &Played,
-    mut desk: Option<&mut Desk>,
+    mut desk: Option<&mut Desk<'_>>,
 ) -> Vec<Verdicts> {
     let moment = if desk.is_some() {
         Moment::Final

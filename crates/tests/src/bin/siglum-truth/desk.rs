@@ -1,40 +1,61 @@
-//! One process that answers many questions: what `siglum mcp` says is what `siglum why --json` says.
+//! A process that answers the questions about a repository: what `siglum mcp` says is what `siglum why --json` says.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::world::World;
 
+/// Where questions are asked: a process answers for one repository alone, and the last one stays open.
+pub(crate) struct Desk<'w> {
+    world: &'w World,
+    open: Option<(PathBuf, Clerk)>,
+}
+
+impl<'w> Desk<'w> {
+    pub(crate) const fn of(world: &'w World) -> Self {
+        Self { world, open: None }
+    }
+
+    /// The data of the answer to `why`.
+    pub(crate) fn ask(&mut self, repo: &Path, commit: &str) -> Value {
+        if self.open.as_ref().is_none_or(|(at, _)| at != repo) {
+            self.open = Some((repo.to_owned(), Clerk::start(self.world, repo)));
+        }
+        let (_, clerk) = self.open.as_mut().unwrap();
+        clerk.ask(commit)
+    }
+}
+
 /// The process, and how many questions it got.
-pub(crate) struct Desk {
+struct Clerk {
     child: Child,
     answers: BufReader<ChildStdout>,
     asked: u64,
 }
 
-impl Desk {
-    /// Starts it in a world.
-    pub(crate) fn open(world: &World) -> Self {
+impl Clerk {
+    /// Starts it in a repository of a world.
+    fn start(world: &World, repo: &Path) -> Self {
         let mut command = world.judged();
-        command.arg("mcp").stdin(Stdio::piped());
+        command.arg("mcp").current_dir(repo).stdin(Stdio::piped());
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
-        let mut desk = Self {
+        let mut clerk = Self {
             child,
             answers,
             asked: 0,
         };
         let client = json!({ "name": "siglum-truth", "version": "1" });
-        desk.request(
+        clerk.request(
             "initialize",
             &json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": client }),
         );
-        desk.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        desk
+        clerk.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        clerk
     }
 
     fn send(&mut self, message: &Value) {
@@ -54,9 +75,8 @@ impl Desk {
         answer["result"].take()
     }
 
-    /// The data of the answer to `why`.
-    pub(crate) fn ask(&mut self, repo: &Path, commit: &str) -> Value {
-        let arguments = json!({ "commit": commit, "directory": repo });
+    fn ask(&mut self, commit: &str) -> Value {
+        let arguments = json!({ "commit": commit });
         let arguments = json!({ "name": "why", "arguments": arguments });
         let result = self.request("tools/call", &arguments);
         let text = result["content"][0]["text"].as_str().unwrap_or_default();
@@ -69,7 +89,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Clerk {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         let _ = self.child.wait();

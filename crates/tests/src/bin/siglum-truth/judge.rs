@@ -99,7 +99,7 @@ impl Verdicts {
 }
 
 /// Asks who made a commit, and its lines: by the command, or through a desk.
-pub(crate) fn judge(world: &World, desk: Option<&mut Desk>, question: &Question) -> Verdicts {
+pub(crate) fn judge(world: &World, desk: Option<&mut Desk<'_>>, question: &Question) -> Verdicts {
     let commit = &question.commit;
     let answer = match desk {
         Some(desk) => desk.ask(&question.repo, &commit.id),
