@@ -13,6 +13,7 @@ use super::agents::{Agent, Start};
 use super::lab::Lab;
 use super::launched::{LINKS, VARIABLES};
 use super::programs::{self, stdout};
+use crate::launching::links;
 
 /// A gateway.
 pub(super) struct Team {
@@ -92,14 +93,6 @@ fn committer(why: &Value) -> &Value {
     let sessions = why["sessions"].as_array().expect("a list");
     let found = sessions.iter().find(|s| s["id"] == why["session"]);
     found.unwrap_or_else(|| panic!("a session made it: {why:#}"))
-}
-
-fn links(session: &Value) -> Vec<String> {
-    let links = session["links"].as_array().expect("a list").iter();
-    let text = |value: &Value| value.as_str().expect("text").to_owned();
-    links
-        .map(|l| format!("{}={}", text(&l["field"]), text(&l["value"])))
-        .collect()
 }
 
 /// The command, in a namespace of its own where the team's ledger is not to be seen and Siglum has its program and

@@ -105,10 +105,7 @@ impl Why {
 
     /// What is attached to the committer, as `field=value`.
     pub(super) fn links(&self) -> Vec<String> {
-        let links = list(&self.data["committer"]["links"]);
-        let text = |l: &Value, key: &str| l[key].as_str().unwrap_or_default().to_owned();
-        let link = |l: &Value| format!("{}={}", text(l, "field"), text(l, "value"));
-        links.iter().map(link).collect()
+        crate::launching::links(&self.data["committer"])
     }
 
     /// The prompt that led to the commit.
