@@ -248,7 +248,6 @@ pub fn refuse(
         place: None,
     };
     tx.decline(&format!("import:{reason}:{path}:{detail}"), at, &decline)
-        .map(drop)
 }
 
 fn session_of(

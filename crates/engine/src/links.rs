@@ -157,12 +157,15 @@ pub(crate) fn note_left_out(
     (session, by): (SessionId, &str),
     left_out: &[Decline],
 ) -> Result<(), LedgerError> {
-    for decline in left_out {
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    let known = self::left_out(tx, session)?;
+    for decline in left_out.iter().filter(|d| !known.contains(&d.detail)) {
         let key = format!("{}:{session}:{}", decline.reason, decline.detail);
-        if tx.decline(&key, at, decline)? {
-            let refused = Entry::refused(by, Action::LinkAttached, &decline.detail, None);
-            audit::put(tx, ids, Redactor::shared(), at, &refused.of(session))?;
-        }
+        tx.decline(&key, at, decline)?;
+        let refused = Entry::refused(by, Action::LinkAttached, &decline.detail, None);
+        audit::put(tx, ids, Redactor::shared(), at, &refused.of(session))?;
     }
     Ok(())
 }

@@ -168,7 +168,7 @@ fn declined(
         place: matter.place.clone(),
     };
     let key = format!("replica:{}:{}:{}", known.id, matter.agent, matter.native);
-    tx.decline(&key, at, &decline).map(drop)
+    tx.decline(&key, at, &decline)
 }
 
 /// Tells whether a session begins to run, or a turn.

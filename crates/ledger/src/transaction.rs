@@ -573,8 +573,8 @@ pub trait Commits {
     reason = "every verb fails as its transaction does"
 )]
 pub trait Queue {
-    /// Records that something was refused, deferred or lost; the same key twice is one row. Whether it is new.
-    fn decline(&mut self, key: &str, at: Timestamp, decline: &Decline) -> Result<bool>;
+    /// Records that something was refused, deferred or lost; the same key twice is one row.
+    fn decline(&mut self, key: &str, at: Timestamp, decline: &Decline) -> Result<()>;
     /// What was declined since, newest first.
     fn declines(&mut self, since: Timestamp, limit: usize) -> Result<Vec<DeclineRecord>>;
 

@@ -11,7 +11,7 @@ use crate::error::CommandError;
 /// List and show checkpoints
 #[derive(clap::Subcommand)]
 pub enum Command {
-    List(list::Args),
+    List(Box<list::Args>),
     Show(show::Args),
 }
 

@@ -50,15 +50,15 @@ impl Tx<'_> {
 }
 
 impl Queue for Tx<'_> {
-    fn decline(&mut self, key: &str, at: Timestamp, d: &Decline) -> Result<bool> {
+    fn decline(&mut self, key: &str, at: Timestamp, d: &Decline) -> Result<()> {
         let sql = "INSERT INTO declines (tenant, key, at, edge, reason, detail, common_dir) \
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant, key) DO NOTHING";
         let common_dir = d.place.as_ref().map(|p| &p.common_dir);
-        let added = self.run(
+        self.run(
             sql,
             &[&key, &Col(at), &d.edge, &d.reason, &d.detail, &common_dir],
         )?;
-        Ok(added > 0)
+        Ok(())
     }
 
     fn declines(&mut self, since: Timestamp, limit: usize) -> Result<Vec<DeclineRecord>> {

@@ -33,10 +33,10 @@ fn transcript_row(row: &Row<'_>) -> rusqlite::Result<TranscriptRecord> {
 }
 
 impl Queue for Tx<'_> {
-    fn decline(&mut self, key: &str, at: Timestamp, d: &Decline) -> Result<bool> {
+    fn decline(&mut self, key: &str, at: Timestamp, d: &Decline) -> Result<()> {
         let sql = "INSERT OR IGNORE INTO declines (key, at, edge, reason, detail, common_dir) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let common_dir = d.place.as_ref().map(|p| &p.common_dir);
-        let added = self.db.prepare_cached(sql)?.execute((
+        self.db.prepare_cached(sql)?.execute((
             key,
             Col(at),
             &d.edge,
@@ -44,7 +44,7 @@ impl Queue for Tx<'_> {
             &d.detail,
             common_dir,
         ))?;
-        Ok(added > 0)
+        Ok(())
     }
 
     fn declines(&mut self, since: Timestamp, limit: usize) -> Result<Vec<DeclineRecord>> {
