@@ -462,7 +462,11 @@ fn the_authors_of_a_commit_that_was_left_halfway_are_looked_for_by_the_next_work
     let commit = swept(&mut stage, &repo);
     assert!(stage.commit(&commit).is_some());
     let repository = stage.repository().id;
-    let facts = stage.play(|world, _| world.git(&repo.place.worktree).facts(&[commit.clone()]));
+    let facts = stage.play(|world, _| {
+        world
+            .git(&repo.place.worktree)
+            .facts(std::slice::from_ref(&commit))
+    });
     let facts = facts.unwrap().known.remove(0);
     stage.play(|_, ledger| {
         write(ledger, Durability::Process, |tx| {
