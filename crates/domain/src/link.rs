@@ -382,7 +382,7 @@ mod tests {
             ("agent_role", "\u{feff}coder"),
             ("phase", "a\u{202e}b"),
             ("phase", "a\u{2028}b"),
-            ("pipeline_id", "p\u{e000}"),
+            ("pipeline_id", "p\u{fffe}"),
             ("pipeline_id", "p\u{e0041}"),
             ("label", "a=b\u{3164}"),
             ("label", "a\u{2066}=b"),

@@ -137,8 +137,9 @@ pub(crate) fn inherit(
     }
     let own: Vec<Link> = ever_named(&own).collect();
     for Stated { link, source } in &matter.links {
-        let otherwise = |l: &Link| l != link && same_slot(l, link);
-        if own.contains(link) || launcher.iter().any(otherwise) {
+        // What the launched agent itself starts has the variables too, and was not launched.
+        let is_launchers = |l: &Link| l == link || same_slot(l, link);
+        if own.contains(link) || launcher.iter().any(is_launchers) {
             continue;
         }
         let link = link.clone();

@@ -81,7 +81,7 @@ fn received(gateway: &Gateway) -> Vec<u8> {
 }
 
 /// All that a server of telemetry got.
-fn told(sink: &OtlpSink) -> Vec<u8> {
+fn exported(sink: &OtlpSink) -> Vec<u8> {
     let asked = sink.asked().into_iter();
     asked
         .flat_map(|asked| [asked.request.to_string().into_bytes(), asked.sent].concat())
@@ -156,14 +156,14 @@ fn no_byte_of_a_repository_outside_leaves_by_traces() {
         .ok();
     until("the turn is told", || {
         inside.siglum(&["worker", "--once"]).ok();
-        has(&told(&sink), &format!("{INSIDE}-prompt"))
+        has(&exported(&sink), &format!("{INSIDE}-prompt"))
     });
     until("nothing more is due", || {
         inside.siglum(&["worker", "--once"]).ok();
         let list = world.json(&inside.dir, &["otel", "list"]);
         list["destinations"][0]["standing"]["lag_receipts"] == 0
     });
-    is_private("traces", &told(&sink), &["-prompt", "-session"]);
+    is_private("traces", &exported(&sink), &["-prompt", "-session"]);
 }
 
 #[test]
