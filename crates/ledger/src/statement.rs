@@ -94,6 +94,38 @@ pub enum Statement {
     },
 }
 
+impl Statement {
+    /// The session that this speaks of.
+    #[must_use]
+    pub const fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::LinkAttached { session, .. }
+            | Self::LinkDetached { session, .. }
+            | Self::Adopted { session, .. }
+            | Self::Ended { session, .. }
+            | Self::WorksIn { session, .. }
+            | Self::Archived { session }
+            | Self::Launched { session, .. }
+            | Self::Claimed { session, .. }
+            | Self::LaunchEnded { session, .. }
+            | Self::Decided { session, .. } => Some(*session),
+            Self::Disowned { .. } => None,
+        }
+    }
+
+    /// The commit that this speaks of, and its repository.
+    #[must_use]
+    pub const fn commit(&self) -> Option<(RepositoryId, &Oid)> {
+        match self {
+            Self::Adopted {
+                repository, commit, ..
+            }
+            | Self::Disowned { repository, commit } => Some((*repository, commit)),
+            _ => None,
+        }
+    }
+}
+
 /// A statement with who made it, when and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementRecord {

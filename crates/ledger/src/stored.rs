@@ -136,30 +136,14 @@ pub(crate) struct Subjects<'a> {
 
 impl<'a> Subjects<'a> {
     pub(crate) fn of(statement: &'a Statement) -> Result<Self> {
-        let (session, repository, commit) = match statement {
-            Statement::LinkAttached { session, .. }
-            | Statement::LinkDetached { session, .. }
-            | Statement::Ended { session, .. }
-            | Statement::WorksIn { session, .. }
-            | Statement::Archived { session }
-            | Statement::Launched { session, .. }
-            | Statement::Claimed { session, .. }
-            | Statement::LaunchEnded { session, .. }
-            | Statement::Decided { session, .. } => (Some(*session), None, None),
-            Statement::Adopted {
-                repository,
-                commit,
-                session,
-            } => (Some(*session), Some(*repository), Some(commit)),
-            Statement::Disowned { repository, commit } => (None, Some(*repository), Some(commit)),
-        };
+        let (repository, commit) = statement.commit().unzip();
         let body = json(statement);
         let kind = from_json::<serde_json::Value>("statement", &body)?["statement"]
             .as_str()
             .unwrap_or_default()
             .to_owned();
         Ok(Self {
-            session,
+            session: statement.session(),
             repository,
             commit,
             kind,

@@ -159,12 +159,12 @@ pub fn send_session(
     // A worker may be at one of its commits, and nothing is sent a second time.
     let patience = Instant::now() + PATIENCE;
     let patience = until.map_or(patience, |until| until.min(patience));
-    while !replica::is_settled(&mut ledger, session)? && Instant::now() < patience {
+    let world = cx.world()?;
+    while !replica::is_settled(&world, &mut ledger, session)? && Instant::now() < patience {
         std::thread::sleep(LOOK);
     }
     let mut way = Way(GatewayClient::new(address.clone(), token, timeouts(until)));
     let in_time = || until.is_none_or(|until| Instant::now() < until);
-    let world = cx.world()?;
     let host = gateway::host();
     Ok(replica::pass(
         &world,

@@ -13,6 +13,7 @@
 
 mod apply;
 mod clean;
+mod documents;
 mod error;
 mod limits;
 mod merge;

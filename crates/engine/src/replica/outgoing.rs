@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use siglum_domain::provenance::Origin;
 use siglum_domain::receipt::Receipt;
 use siglum_domain::redact::Redactor;
 use siglum_domain::scope::Kinds;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    CommitRecord, Delivery, Destination, DueDocument, Durability, FileAuthors, Forgotten, Ledger,
-    LedgerError, ReplicaRow, RepositoryRecord, SessionRecord, StatementRecord, Transaction, read,
-    write,
+    Delivery, Destination, DueDocument, Durability, Ledger, LedgerError, RepositoryRecord,
+    StatementRecord, Transaction, read, write,
 };
 
-use super::clean::{self, Cleaned};
+use super::clean;
+use super::documents;
 use super::send::Destined;
 use super::wire::*;
 use crate::Here;
@@ -256,41 +255,9 @@ impl<'a> Packing<'a> {
             turns: turns.into_iter().map(turn).collect(),
             entries: rows
                 .into_iter()
-                .map(|r| entry(self.redactor, self.kinds, r))
+                .map(|r| documents::entry(self.redactor, self.kinds, r))
                 .collect(),
         })
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// An entry as it leaves. What the rules of today or the scope change has no salt any more.
-fn entry(redactor: &Redactor, kinds: Kinds, row: ReplicaRow) -> EntryDocument {
-    let (salt, fact) = match row.fact.as_deref().map(|f| clean::fact(redactor, kinds, f)) {
-        None | Some(Cleaned::Nothing) => (None, None),
-        Some(Cleaned::Same) => (row.salt, row.fact),
-        Some(Cleaned::Changed(fact)) => (None, Some(fact)),
-    };
-    EntryDocument {
-        sequence: row.sequence,
-        turn: row.turn,
-        id: row.id,
-        source: row.source,
-        key: row.key,
-        event: row.event,
-        subagent: row.subagent,
-        kind: row.kind,
-        at: row.at,
-        recorded_at: row.recorded_at,
-        salt: salt.map(|s| hex(&s)),
-        digest: row.digest,
-        fact,
     }
 }
 
@@ -462,10 +429,10 @@ impl<'a> Rest<'a> {
         self.places.insert(repository);
         let mut authors = self.tx.authors(repository, commit)?;
         if let Leaving::Scope(guard) = self.leaving {
-            without_outsiders(self.tx, guard, &mut record, authors.as_mut())?;
+            guard.hide_outsiders(self.tx, &mut record, authors.as_mut())?;
         }
         let rewritten = self.tx.rewrites_to(repository, commit)?;
-        let document = commit_document(self.redactor, record, authors, rewritten);
+        let document = documents::commit(self.redactor, record, authors, rewritten);
         self.bytes += serde_json::to_vec(&document).map_or(0, |json| json.len());
         self.batch.commits.push(document);
         Ok(())
@@ -547,7 +514,7 @@ impl<'a> Rest<'a> {
                 Leaving::Scope(guard) => guard.kinds().unwrap_or(Kinds::Verdicts),
                 Leaving::Sessions(_) => Kinds::Conversations,
             };
-            let mut document = session_document(self.tx, self.redactor, kinds, record)?;
+            let mut document = documents::session(self.tx, self.redactor, kinds, record)?;
             if is_outside {
                 // It was inside once, and is told what was erased since then, and nothing else.
                 (document.cwd, document.worktree, document.repository) = (None, None, None);
@@ -569,138 +536,5 @@ impl<'a> Rest<'a> {
             });
         }
         Ok(())
-    }
-}
-
-/// Takes out of a commit whom it names beside its committer and who is outside of the scope.
-fn without_outsiders(
-    tx: &mut dyn Transaction,
-    guard: &Guard,
-    record: &mut CommitRecord,
-    authors: Option<&mut Vec<FileAuthors>>,
-) -> Result<(), LedgerError> {
-    let judgement = &mut record.judgement;
-    let mut named: BTreeSet<SessionId> = judgement.candidates.iter().copied().collect();
-    named.extend(&judgement.outer);
-    named.extend(judgement.evidence.iter().filter_map(|e| e.session));
-    let spans = || {
-        authors
-            .iter()
-            .flat_map(|files| files.iter())
-            .flat_map(|f| &f.spans)
-    };
-    named.extend(spans().filter_map(|span| match span.origin {
-        Origin::Session(session) => Some(session),
-        Origin::Parent | Origin::Unknown => None,
-    }));
-    let mut outside = BTreeSet::new();
-    for session in named {
-        if !guard.has_session(tx, session)? {
-            outside.insert(session);
-        }
-    }
-    judgement.candidates.retain(|s| !outside.contains(s));
-    judgement.outer.retain(|s| !outside.contains(s));
-    judgement
-        .evidence
-        .retain(|e| e.session.is_none_or(|s| !outside.contains(&s)));
-    for span in authors.into_iter().flatten().flat_map(|f| &mut f.spans) {
-        if matches!(span.origin, Origin::Session(s) if outside.contains(&s)) {
-            span.origin = Origin::Unknown;
-        }
-    }
-    Ok(())
-}
-
-fn session_document(
-    tx: &mut dyn Transaction,
-    redactor: &Redactor,
-    kinds: Kinds,
-    record: SessionRecord,
-) -> Result<SessionDocument, LedgerError> {
-    let natives = tx.aliases(record.id)?;
-    let (forgotten_at, erased) = match record.forgotten {
-        Some(Forgotten::Whole { at }) => (Some(at), Vec::new()),
-        Some(Forgotten::Parts { .. }) => (None, erased(tx, redactor, kinds, &record)?),
-        None => (None, Vec::new()),
-    };
-    Ok(SessionDocument {
-        id: record.id,
-        agent: record.agent,
-        conversation_id: record.conversation,
-        home: record.home,
-        mode: record.mode,
-        origin: record.origin,
-        parent: record
-            .parent
-            .map(|(session, relation)| ParentDocument { session, relation }),
-        parent_at: record.parent_at,
-        created_at: record.created_at,
-        last_at: record.last_at,
-        ended_at: record.ended_at,
-        archived_at: record.archived_at,
-        cwd: clean::optional(redactor, record.cwd),
-        repository: record.repository,
-        worktree: clean::optional(redactor, record.worktree),
-        natives,
-        forgotten_at,
-        erased,
-    })
-}
-
-/// The sealed entries of which parts were erased.
-fn erased(
-    tx: &mut dyn Transaction,
-    redactor: &Redactor,
-    kinds: Kinds,
-    record: &SessionRecord,
-) -> Result<Vec<ErasedDocument>, LedgerError> {
-    const PAGE: usize = 256;
-    let mut found = Vec::new();
-    let mut after = 0;
-    loop {
-        let page = tx.log_rows(record.id, after, PAGE)?;
-        let Some(last) = page.last() else {
-            return Ok(found);
-        };
-        after = last.sequence;
-        for row in page {
-            if row.salt.is_none() && row.sequence <= record.sealed {
-                let entry = entry(redactor, kinds, row);
-                found.push(ErasedDocument {
-                    sequence: entry.sequence,
-                    fact: entry.fact,
-                });
-            }
-        }
-    }
-}
-
-fn commit_document(
-    redactor: &Redactor,
-    record: CommitRecord,
-    authors: Option<Vec<siglum_ledger::FileAuthors>>,
-    rewritten: Vec<siglum_ledger::RewriteRecord>,
-) -> CommitDocument {
-    let file = |f: siglum_ledger::FileAuthors| FileDocument {
-        path: f.path,
-        spans: f.spans,
-    };
-    let rewrite = |r: siglum_ledger::RewriteRecord| RewriteDocument {
-        old: r.old,
-        command: r.command,
-        at: r.at,
-    };
-    CommitDocument {
-        repository: record.repository,
-        commit: record.commit,
-        checkpoint: record.checkpoint,
-        judgement: clean::judgement(redactor, record.judgement),
-        facts: record.facts.map(|f| clean::facts(redactor, f)),
-        patch: record.patch,
-        at: record.at,
-        seen_by: record.seen_by,
-        authors: authors.map(|files| files.into_iter().map(file).collect()),
-        rewritten: rewritten.into_iter().map(rewrite).collect(),
     }
 }

@@ -12,7 +12,8 @@ use super::encode;
 use super::outgoing::{Leaving, Packing, Rest, Width, newer_than, next_stamp};
 use super::send::{BATCH, Gate, GateError, Sent, is_ours};
 use super::wire::{Batch, Positions};
-use crate::Here;
+use crate::authors::usable_git;
+use crate::{Here, World};
 
 /// The most checkpoints, and the most commits, of a session that are sent.
 const MOST: usize = 1 << 20;
@@ -81,15 +82,23 @@ pub fn pass(
 }
 
 /// Whether all is there that would be sent of a session: git was asked about its commits, and whose their lines are.
+/// Nobody asks about those of a repository whose directories are gone.
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn is_settled(ledger: &mut dyn Ledger, session: SessionId) -> Result<bool, LedgerError> {
+pub fn is_settled(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+) -> Result<bool, LedgerError> {
     let home = ledger.id();
     read(ledger, |tx| {
+        let mut askable = tx.repositories()?;
+        askable.retain(|r| usable_git(world, r).is_some());
         for member in family(tx, home, session)? {
             for commit in tx.commits_of_session(member, MOST)? {
-                if tx.authors(commit.repository, &commit.commit)?.is_none() {
+                let is_askable = askable.iter().any(|r| r.id == commit.repository);
+                if is_askable && tx.authors(commit.repository, &commit.commit)?.is_none() {
                     return Ok(false);
                 }
             }
