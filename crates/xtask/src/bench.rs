@@ -15,9 +15,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         "-p",
         "siglum-bench",
     ]))?;
-    let program = workspace::target_dir()?.join("release").join("siglum");
-    let mut bench = programs::cargo(&["run", "--release", "-p", "siglum-bench", "--"]);
-    bench.args(args).env("SIGLUM_BIN", program);
+    // What was built is started as it is: by itself, the bench would be built anew with all that it stands on.
+    let built = workspace::target_dir()?.join("release");
+    let mut bench = programs::program(built.join("siglum-bench"));
+    bench.args(args);
     if args.iter().any(|arg| arg == INGEST) {
         bench.env("SIGLUM_BENCH_PHOENIX", python::install(&python::PHOENIX)?);
     }
