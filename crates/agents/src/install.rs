@@ -48,8 +48,13 @@ pub enum InstallState {
     /// All of it, but the agent passes over these events in silence: the person has not said yet that
     /// it may run the hooks as they are now, or switched them off one by one.
     Untrusted(Vec<String>),
-    /// All of it, but this setting, which is the person's alone, keeps the agent from running any hook.
-    SwitchedOff(&'static str),
+    /// All of it, but a setting that is not ours to change keeps the agent from running our hooks.
+    SwitchedOff {
+        /// The setting.
+        setting: &'static str,
+        /// The file that it is in.
+        path: PathBuf,
+    },
 }
 
 /// Why settings were left alone. The texts name the place.

@@ -45,21 +45,36 @@ impl Cx {
     }
 
     /// The ledger with everything in it that waited, and the repository that we stand in, if it is
-    /// known.
+    /// known. Where nothing can be written, it is told that what waits is not in the answer.
     pub fn settled(&self) -> Result<(SqliteLedger, Option<RepositoryRecord>), CommandError> {
         let mut ledger = self.open_ledger()?;
+        if let Err(error) = self.settle(&mut ledger) {
+            if !error.is_unwritable() {
+                return Err(error);
+            }
+            let why = format!("{:#}", error.source);
+            self.ui
+                .warning(format!("{why}; what waits is not in this answer"));
+        }
+        let repository = match self.find_repo() {
+            Some(repo) => read(&mut ledger, |tx| tx.repository(&repo.place.common_dir))?,
+            None => None,
+        };
+        Ok((ledger, repository))
+    }
+
+    fn settle(&self, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
         let world = self.world()?;
         let repo = self.find_repo();
         let mut spools = vec![self.home.spool()];
         let mut repository = None;
         if let Some(repo) = &repo {
             spools.push(repository_spool(&repo.siglum_dir()));
-            settle::settle(&world, &mut ledger, &spools, None)?;
-            repository = read(&mut ledger, |tx| tx.repository(&repo.place.common_dir))?;
+            settle::settle(&world, ledger, &spools, None)?;
+            repository = read(ledger, |tx| tx.repository(&repo.place.common_dir))?;
         }
-        settle::settle(&world, &mut ledger, &spools, repository.as_ref())?;
-        self.find_lost_launches(&world, &mut ledger)?;
-        Ok((ledger, repository))
+        settle::settle(&world, ledger, &spools, repository.as_ref())?;
+        self.find_lost_launches(&world, ledger)
     }
 
     /// Writes down which launches are lost, and takes back the tokens of those that are over.
@@ -82,6 +97,16 @@ impl Cx {
             .find_repo()
             .map(|repo| repository_spool(&repo.siglum_dir()));
         std::iter::once(self.home.spool()).chain(here).collect()
+    }
+
+    /// All spools: that of the home, and those of repositories that are here.
+    pub fn all_spools(&self, ledger: &mut SqliteLedger) -> Result<Vec<Spool>, CommandError> {
+        let repositories = read(ledger, |tx| tx.repositories())?;
+        let here = repositories.iter().filter(|r| r.is_here());
+        let of = |r: &RepositoryRecord| repository_spool(&Path::new(&r.common_dir).join("siglum"));
+        Ok(std::iter::once(self.home.spool())
+            .chain(here.map(of))
+            .collect())
     }
 
     /// The repository that we stand in, whether it is known or not.

@@ -78,6 +78,12 @@ impl CommandError {
         Self::new(Kind::Partly, anyhow::anyhow!("{text}"))
     }
 
+    /// Whether the ledger cannot be written to; it may well be read.
+    pub fn is_unwritable(&self) -> bool {
+        let ledger = self.source.downcast_ref::<LedgerError>();
+        matches!(ledger, Some(LedgerError::Unwritable(_)))
+    }
+
     /// Adds what to do.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
@@ -96,7 +102,9 @@ impl From<LedgerError> for CommandError {
             LedgerError::Unwritable(_) => Some(
                 "Check the disk and the directory in SIGLUM_HOME; evidence waits in the spool meanwhile.",
             ),
-            LedgerError::Damaged(_) => Some("Run `siglum doctor` to see what is damaged."),
+            LedgerError::Damaged(_) => Some(
+                "`siglum doctor` shows what is damaged; `siglum restore` brings back a backup, and takes in what waits.",
+            ),
             LedgerError::Unreachable(_) => {
                 Some("Check that the server runs and that the address in the settings is right.")
             }

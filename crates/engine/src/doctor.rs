@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::verify::undamaged;
-use siglum_domain::receipt::{GENESIS, verifies};
 use siglum_domain::{SessionId, Timestamp};
-use siglum_ledger::{
-    IntentRecord, Ledger, LedgerError, RepositoryRecord, SessionFilter, Transaction, read,
-};
+use siglum_ledger::{IntentRecord, Ledger, LedgerError, RepositoryRecord, read};
 
 /// How many declines are looked at.
 const DECLINES_MOST: usize = 100_000;
@@ -91,70 +87,6 @@ pub fn waiting(ledger: &mut dyn Ledger, now: Timestamp) -> Result<Waiting, Ledge
             transcripts: tx.wanted_transcripts(WAITING_MOST)?.len(),
         })
     })
-}
-
-/// What looking at receipts brought.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chains {
-    /// Sessions that were looked at.
-    pub sessions: usize,
-    /// Receipts that were looked at.
-    pub receipts: usize,
-    /// Receipts that do not verify, each with what is wrong.
-    pub broken: Vec<(SessionId, u64, &'static str)>,
-}
-
-/// Verifies the receipts of the sessions heard of last: each seals what the log holds, and is
-/// chained to the one before.
-///
-/// # Errors
-/// Those of the ledger.
-pub fn chains(ledger: &mut dyn Ledger, sessions: usize) -> Result<Chains, LedgerError> {
-    let filter = SessionFilter {
-        limit: sessions,
-        ..SessionFilter::default()
-    };
-    let listings = read(ledger, |tx| tx.sessions(&filter))?;
-    let mut chains = Chains::default();
-    for listing in listings {
-        chains.sessions += 1;
-        let session = listing.record.id;
-        if undamaged(read(ledger, |tx| chain(tx, session, &mut chains)))?.is_none() {
-            chains.broken.push((session, 0, "cannot be read"));
-        }
-    }
-    Ok(chains)
-}
-
-fn chain(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    chains: &mut Chains,
-) -> Result<(), LedgerError> {
-    let (mut previous, mut number, mut next) = (GENESIS.to_owned(), 1, 1);
-    for receipt in tx.receipts(session)? {
-        let entries = tx.to_seal(session, receipt.first, receipt.last)?;
-        let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
-        let wrong = if (receipt.number, receipt.first) != (number, next) {
-            Some("does not follow the one before")
-        } else if !verifies(&receipt, &previous, &entries) {
-            Some("does not seal what the log holds")
-        } else {
-            None
-        };
-        chains.receipts += 1;
-        chains
-            .broken
-            .extend(wrong.map(|wrong| (session, receipt.number, wrong)));
-        (previous, number, next) = (receipt.digest, receipt.number + 1, receipt.last + 1);
-    }
-    let sealed = tx.session(session)?.map_or(0, |s| s.sealed);
-    if sealed + 1 != next {
-        chains
-            .broken
-            .push((session, number, "is missing at the end of the chain"));
-    }
-    Ok(())
 }
 
 /// Sessions that are quarantined, or whose record cannot be read, each with the reason.

@@ -25,3 +25,17 @@ pub enum EngineError {
         source: std::io::Error,
     },
 }
+
+impl EngineError {
+    /// What it says, and why: for where only text is kept.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(&format!(": {error}"));
+            cause = error.source();
+        }
+        text
+    }
+}

@@ -6,12 +6,12 @@
 mod commits;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use siglum_agents::{AgentSpec, TranscriptFile};
+use siglum_agents::{AgentSpec, TranscriptFile, open_regular};
 use siglum_domain::intake::{AgentMatter, Decline, Intake, Matter, Place, VERSION};
 use siglum_domain::{AgentName, NativeId, SessionId, Timestamp};
 use siglum_gitstore::discover;
@@ -121,7 +121,7 @@ pub fn look(dir_of: &dyn Fn(&AgentSpec) -> PathBuf, common_dir: Option<&str>) ->
 
 /// Asks the head of a file, more of it if little does not tell.
 fn head_says<T>(path: &Path, ask: impl Fn(&[u8]) -> Option<T>) -> std::io::Result<Option<T>> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let mut head = Vec::new();
     for most in HEADS {
         let before = head.len() as u64;

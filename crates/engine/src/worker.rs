@@ -13,7 +13,7 @@ use siglum_domain::receipt;
 use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{
-    Binding, Durability, EditRecord, Ledger, LedgerError, Mode, NewEntry, RepositoryRecord,
+    Aside, Binding, Durability, EditRecord, Ledger, LedgerError, Mode, NewEntry, RepositoryRecord,
     SessionOrigin, SessionRecord, Spool, Summary, Transaction, read, write,
 };
 
@@ -29,7 +29,9 @@ const SLICE: usize = 64;
 /// Batches of telemetry that one slice joins.
 const BATCHES: usize = 8;
 /// How often an item may fail before it is set aside.
-const TRIES: u32 = 3;
+const TRIES: u64 = 3;
+/// How often a worker may begin with an item and die before it is set aside.
+const ENDLESS: u64 = 9;
 /// How many sessions with an open turn are looked at for one that can be sealed.
 const UNSEALED_MOST: usize = 10_000;
 
@@ -50,8 +52,6 @@ pub enum Slice {
 /// What one run of the worker remembers.
 #[derive(Debug, Default)]
 pub struct Run {
-    /// What failed and how often, so that one bad item does not hold up the others for ever.
-    failures: BTreeMap<(String, String), u32>,
     /// The repositories that were looked through.
     swept: BTreeSet<RepositoryId>,
     /// Sessions whose open turn is all that is not sealed, as they were then: head and end.
@@ -65,16 +65,6 @@ impl Run {
     #[must_use]
     pub const fn folds_later(&self) -> bool {
         self.folds_later
-    }
-
-    /// Notes a failure; `true` when the item failed too often.
-    fn again(&mut self, queue: &str, item: &str) -> bool {
-        let tries = self
-            .failures
-            .entry((queue.to_owned(), item.to_owned()))
-            .or_default();
-        *tries += 1;
-        *tries >= TRIES
     }
 }
 
@@ -95,11 +85,14 @@ pub fn slice(
         }
     };
     note(turn::recover_all(world, ledger)? > 0);
-    note(seal(world, ledger, run)?);
+    let unsealed = unsealed(ledger, run)?;
+    // What a receipt seals is on the disk, with the file versions that it names.
+    note(sync_versions(world));
+    note(seal(world, ledger, run, unsealed)?);
     note(drain(world.ids, ledger, spools)? > 0);
     note(ingest::join(world, ledger, BATCHES)?.batches > 0);
     // A fold reads a whole log: one that still grows by slices is folded once, at its end.
-    let reading = transcripts(world, ledger, run)?;
+    let reading = transcripts(world, ledger)?;
     note(reading);
     run.folds_later = false;
     if !reading {
@@ -137,7 +130,9 @@ pub fn seal_beside(
     run: &mut Run,
 ) -> Result<Slice, EngineError> {
     let mut worked = drain(world.ids, ledger, spools)? > 0;
-    worked |= seal(world, ledger, run)?;
+    let unsealed = unsealed(ledger, run)?;
+    sync_versions(world);
+    worked |= seal(world, ledger, run, unsealed)?;
     for repository in read(ledger, |tx| tx.repositories())? {
         worked |= finish(world, ledger, &repository)?;
     }
@@ -160,14 +155,15 @@ pub fn hear(
 ) -> Result<Slice, LedgerError> {
     let mut worked = ingest::join(here, ledger, most)?.batches > 0;
     worked |= ingest::end_silent(here, ledger)? > 0;
-    worked |= seal(here, ledger, run)?;
+    let unsealed = unsealed(ledger, run)?;
+    worked |= seal(here, ledger, run, unsealed)?;
     Ok(match worked {
         true => Slice::Worked,
         false => Slice::Idle,
     })
 }
 
-/// Moves deliveries from the spools into the ledger. One that cannot be read is set aside.
+/// Moves deliveries from the spools into the ledger. One that cannot be read, or that the ledger refuses, is set aside.
 ///
 /// # Errors
 /// Those of the ledger; deliveries that were not moved wait on.
@@ -179,37 +175,51 @@ pub fn drain(
     let mut moved = 0;
     for spool in spools {
         for spooled in spool.waiting(SLICE) {
-            let stored = match &spooled.intake {
-                Ok(intake) => deliver::deliver(ledger, ids, intake).map(drop),
-                Err(reason) => Err(LedgerError::Damaged(reason.clone())),
+            let (why, reason) = match &spooled.intake {
+                Ok(intake) => match deliver::deliver(ledger, ids, intake) {
+                    Ok(_) => {
+                        moved += usize::from(spool.done(&spooled).is_ok());
+                        continue;
+                    }
+                    Err(error) if error.is_out_of_reach() => return Err(error),
+                    Err(error) => (Aside::Refused, error.to_string()),
+                },
+                Err((why, reason)) => (*why, reason.clone()),
             };
-            match stored {
-                Ok(()) => {
-                    moved += usize::from(spool.done(&spooled).is_ok());
-                }
-                Err(error)
-                    if error.is_out_of_reach()
-                        && spooled.intake.is_ok()
-                        && !matches!(error, LedgerError::Storage(_)) =>
-                {
-                    return Err(error);
-                }
-                Err(error) => {
-                    tracing::warn!("set {} aside: {error}", spooled.path.display());
-                    let _ = spool.set_aside(&spooled);
-                }
-            }
+            tracing::warn!("set {} aside: {reason}", spooled.path.display());
+            let _ = spool.set_aside(&spooled, why);
         }
     }
     Ok(moved)
 }
 
-/// Seals what is complete: the whole log of a session that pauses or is dead, else what came
-/// before the turn that is open.
-fn seal(here: &Here<'_>, ledger: &mut dyn Ledger, run: &mut Run) -> Result<bool, LedgerError> {
+/// Waits until the file versions that hooks stored are on the disk.
+fn sync_versions(world: &World<'_>) -> bool {
+    match world.objects.sync() {
+        Ok(synced) => synced > 0,
+        Err(error) => {
+            tracing::warn!("file versions may not be on the disk: {error}");
+            false
+        }
+    }
+}
+
+/// The sessions that may have something to seal, as they are now. Those that wait for the end of their turn must not hold
+/// up the others.
+fn unsealed(ledger: &mut dyn Ledger, run: &Run) -> Result<Vec<SessionRecord>, LedgerError> {
     let mut sessions = read(ledger, |tx| tx.unsealed(UNSEALED_MOST))?;
-    // Sessions that wait for the end of their turn must not hold up the others.
     sessions.retain(|s| run.waiting.get(&s.id) != Some(&(s.head, s.ended_at)));
+    Ok(sessions)
+}
+
+/// Seals what is complete, as far as it was listed: the whole log of a session that pauses or is dead, else what came
+/// before the turn that is open.
+fn seal(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    run: &mut Run,
+    mut sessions: Vec<SessionRecord>,
+) -> Result<bool, LedgerError> {
     let mut worked = sessions.len() > SLICE;
     sessions.truncate(SLICE);
     for session in sessions {
@@ -226,17 +236,17 @@ fn seal(here: &Here<'_>, ledger: &mut dyn Ledger, run: &mut Run) -> Result<bool,
 
 fn seal_one(
     tx: &mut dyn Transaction,
-    session: &SessionRecord,
+    listed: &SessionRecord,
     at: siglum_domain::Timestamp,
 ) -> Result<bool, LedgerError> {
-    let Some(session) = tx.session(session.id)? else {
+    let Some(session) = tx.session(listed.id)? else {
         return Ok(false);
     };
     // A receipt says that what it seals is sound.
     if session.quarantined.is_some() {
         return Ok(false);
     }
-    let mut entries = tx.to_seal(session.id, session.sealed + 1, session.head)?;
+    let mut entries = tx.to_seal(session.id, session.sealed + 1, listed.head)?;
     if let Some(open) = tx.last_turn(session.id)?
         && session.ended_at.is_none()
         && works(tx, &session, open.id)?
@@ -269,12 +279,9 @@ fn works(
     Ok(entries.is_none_or(|entries| fold::session(&entries).state.word() == "working"))
 }
 
-/// Reads the transcripts on that want to be read.
-fn transcripts(
-    world: &World<'_>,
-    ledger: &mut dyn Ledger,
-    run: &mut Run,
-) -> Result<bool, EngineError> {
+/// Reads the transcripts on that want to be read. One that fails, or is the end of its worker, is set aside, so that it does
+/// not hold up the others for ever.
+fn transcripts(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
     let mut worked = false;
     for record in read(ledger, |tx| tx.wanted_transcripts(SLICE))? {
         let Some(agent) = siglum_agents::find(record.agent.as_str()) else {
@@ -283,18 +290,28 @@ fn transcripts(
             })?;
             continue;
         };
-        match transcript::read_on(world, ledger, agent, &record, None) {
-            Ok(progress) => worked |= progress.bytes > 0,
-            Err(EngineError::Ledger(error)) => return Err(error.into()),
-            Err(error) => {
-                if run.again("transcripts", &record.stream) {
-                    let now = world.now();
-                    write(ledger, Durability::Process, |tx| {
-                        tx.park("transcripts", &record.stream, now, &error.to_string())?;
-                        tx.transcript_read(&record, false)
-                    })?;
+        let now = world.now();
+        let stream = record.stream.as_str();
+        let tries = write(ledger, Durability::Process, |tx| {
+            tx.tried(transcript::QUEUE, stream, now)?;
+            Ok(tx.tries(transcript::QUEUE, stream)?.unwrap_or_default())
+        })?;
+        let failed = match tries {
+            ENDLESS.. => Some("no try of it came to an end".to_owned()),
+            _ => match transcript::read_on(world, ledger, agent, &record, None) {
+                Ok(progress) => {
+                    worked |= progress.bytes > 0;
+                    None
                 }
-            }
+                Err(EngineError::Ledger(error)) => return Err(error.into()),
+                Err(error) => (tries >= TRIES).then(|| error.in_full()),
+            },
+        };
+        if let Some(reason) = failed {
+            write(ledger, Durability::Process, |tx| {
+                tx.park(transcript::QUEUE, stream, now, &reason)?;
+                tx.transcript_read(&record, false)
+            })?;
         }
     }
     Ok(worked)

@@ -3,16 +3,17 @@
 //! A version is stored whole, or as the difference to a whole one; never as the difference to a
 //! difference, so that reading takes two files at most. When the difference has grown beyond a
 //! tenth of what the whole one takes on disk, the next version is stored whole. Files are written
-//! beside their place and renamed, without waiting for the disk: a version that a power cut damages
-//! is found damaged, not wrong.
+//! beside their place and renamed, without waiting for the disk, since hooks write them: each leaves
+//! a mark, and [`ObjectStore::sync`] waits for all that have one. What a power cut damages before
+//! that is found damaged, not wrong, and is stored again when its content is seen again.
 //!
 //! The bytes are not redacted. That is why directories are 0700 and files 0600, and why nothing
 //! here is ever exported. Which versions to keep is the caller's business.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -28,6 +29,12 @@ mod form;
 
 /// The largest file version that is kept.
 pub const SIZE_LIMIT: u64 = 64 << 20;
+
+/// Where marks of versions are that may not be on the disk yet: empty files named by address.
+const UNSYNCED: &str = "unsynced";
+
+/// So many versions are waited for one by one; for more of them, the whole file system is.
+const EACH_MOST: usize = 64;
 
 /// A difference may take this part of what its base takes on disk.
 const DELTA_SHARE: usize = 10;
@@ -87,7 +94,8 @@ impl ObjectStore {
     }
 
     /// Keeps a file version and returns its address. `base` is a version that is likely to be
-    /// similar; without it, or if it is gone, the version is stored whole.
+    /// similar; without it, or if it is gone, the version is stored whole. One that is there and
+    /// damaged is replaced.
     ///
     /// # Errors
     /// The content is too large, or the file system refuses.
@@ -103,10 +111,54 @@ impl ObjectStore {
             });
         }
         let address = ObjectAddress::of(content);
-        if !self.contains(&address) {
+        if !self.unpacked(&address).is_ok_and(|held| held == content) {
             self.write(&address, content, base)?;
         }
         Ok(address)
+    }
+
+    /// Waits until the versions that were put since the last time are on the disk, and returns how
+    /// many there were.
+    ///
+    /// # Errors
+    /// The disk refuses; they are waited for again the next time.
+    pub fn sync(&self) -> Result<usize, GitError> {
+        let marks = self.dir.join(UNSYNCED);
+        let marked = match marks.is_dir() {
+            true => names(&marks)?,
+            false => Vec::new(),
+        };
+        if marked.is_empty() {
+            return Ok(0);
+        }
+        let io = GitError::io(&self.dir);
+        match marked.len() {
+            ..=EACH_MOST => self.sync_each(&marked)?,
+            _ => sync_all_around(&self.dir).map_err(io)?,
+        }
+        for name in &marked {
+            let _ = fs::remove_file(marks.join(name));
+        }
+        Ok(marked.len())
+    }
+
+    /// Waits for these versions one by one, then for the directories that name them.
+    fn sync_each(&self, marked: &[String]) -> Result<(), GitError> {
+        let mut paths = BTreeSet::new();
+        let mut dirs = BTreeSet::from([self.dir.clone()]);
+        for address in marked.iter().filter_map(|name| name.parse().ok()) {
+            let path = self.path(&address);
+            dirs.extend(path.parent().map(Path::to_owned));
+            paths.insert(path);
+        }
+        for path in paths.iter().chain(&dirs) {
+            match sync(path) {
+                // It was forgotten meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                other => other.map_err(GitError::io(path))?,
+            }
+        }
+        Ok(())
     }
 
     /// The content of a file version.
@@ -114,18 +166,11 @@ impl ObjectStore {
     /// # Errors
     /// There is none, or it is damaged, or it needs one that is gone or damaged.
     pub fn get(&self, address: &ObjectAddress) -> Result<Vec<u8>, GitError> {
-        let stored = self.stored(address)?;
-        let damaged = || GitError::Damaged(*address);
-        let (header, body) = Header::read(&stored).ok_or_else(damaged)?;
-        let base = match header.form {
-            Form::Whole => Vec::new(),
-            Form::Delta { base } => self.whole(&base)?.1,
-        };
-        let content = form::unpack(body, &base, SIZE_LIMIT).map_err(|_| damaged())?;
+        let content = self.unpacked(address)?;
         if ObjectAddress::of(&content) == *address {
             Ok(content)
         } else {
-            Err(damaged())
+            Err(GitError::Damaged(*address))
         }
     }
 
@@ -180,22 +225,35 @@ impl ObjectStore {
         Ok(all.into_iter())
     }
 
-    /// Copies what another store in `dir` lacks, as it is stored here, and returns how many versions that were. What is
-    /// damaged here is left out.
+    /// Copies what another store in `dir` lacks or has damaged, as it is stored here, waits for its disk, and returns how many versions
+    /// that were. What is damaged here is left out.
     ///
     /// # Errors
     /// The file system refuses.
     pub fn copy_to(&self, dir: &Path) -> Result<usize, GitError> {
         let other = Self::open(dir)?;
         let mut copied = 0;
-        for address in self.addresses()?.filter(|a| !other.contains(a)) {
+        for address in self.addresses()?.filter(|a| other.get(a).is_err()) {
             if self.get(&address).is_ok() {
                 // The whole one that a difference stands on has an address of its own and is copied, too.
                 other.keep(&address, &self.stored(&address)?)?;
                 copied += 1;
             }
         }
+        other.sync()?;
         Ok(copied)
+    }
+
+    /// What is stored at an address, whether it is what belongs there or not.
+    fn unpacked(&self, address: &ObjectAddress) -> Result<Vec<u8>, GitError> {
+        let stored = self.stored(address)?;
+        let damaged = || GitError::Damaged(*address);
+        let (header, body) = Header::read(&stored).ok_or_else(damaged)?;
+        let base = match header.form {
+            Form::Whole => Vec::new(),
+            Form::Delta { base } => self.whole(&base)?.1,
+        };
+        form::unpack(body, &base, SIZE_LIMIT).map_err(|_| damaged())
     }
 
     /// Versions that stay and are stored as the difference to one that goes.
@@ -269,7 +327,23 @@ impl ObjectStore {
         written.map_err(|error| {
             let _ = fs::remove_file(&temporary);
             GitError::io(&path)(error)
-        })
+        })?;
+        self.mark(address)
+    }
+
+    /// Has the next [`Self::sync`] wait for a version.
+    fn mark(&self, address: &ObjectAddress) -> Result<(), GitError> {
+        let marks = self.dir.join(UNSYNCED);
+        let path = marks.join(address.to_string());
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let marked = options.open(&path).or_else(|error| match error.kind() {
+            ErrorKind::NotFound => create_dir(&marks)
+                .map_err(|_| error)
+                .and_then(|()| options.open(&path)),
+            _ => Err(error),
+        });
+        marked.map(drop).map_err(GitError::io(&path))
     }
 
     /// The content as the difference to the whole version that `base` is or stands on, if that is
@@ -323,6 +397,24 @@ fn hex(bytes: &[u8]) -> String {
             let _ = write!(text, "{byte:02x}");
             text
         })
+}
+
+/// Waits until a file or directory is on the disk.
+fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Waits until all of the file system that a directory is on is on the disk.
+#[cfg(target_os = "linux")]
+fn sync_all_around(dir: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(dir)?)?)
+}
+
+/// Waits until all that was written on this machine is on the disk.
+#[cfg(not(target_os = "linux"))]
+fn sync_all_around(_: &Path) -> io::Result<()> {
+    rustix::fs::sync();
+    Ok(())
 }
 
 fn create_dir(dir: &Path) -> Result<(), GitError> {

@@ -44,6 +44,6 @@ impl LedgerError {
     /// may end.
     #[must_use]
     pub const fn is_out_of_reach(&self) -> bool {
-        !matches!(self, Self::Damaged(_))
+        !matches!(self, Self::Damaged(_) | Self::Storage(_))
     }
 }

@@ -5,10 +5,10 @@
 
 use siglum_domain::fold::Entry;
 use siglum_domain::receipt::{Receipt, SealedEntry};
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
-use crate::LedgerError;
 use crate::record::SessionRecord;
+use crate::{LedgerError, Unlike};
 
 type Result<T, E = LedgerError> = std::result::Result<T, E>;
 
@@ -115,6 +115,10 @@ pub trait Integrity {
         after: &str,
         limit: usize,
     ) -> Result<Vec<String>>;
+    /// What git calls a file version that an edit names by its address, and in which repository.
+    fn blob_of(&mut self, object: &str) -> Result<Option<(RepositoryId, Oid)>>;
+    /// Rows whose columns are not what was stored, so many of each table, of those that nothing else verifies.
+    fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>>;
     /// Rows that belong to a session or transcript that is not there, or whose id cannot be read; in order.
     fn strays(&mut self) -> Result<Vec<Stray>>;
 

@@ -33,6 +33,7 @@ mod spool;
 pub mod sqlite;
 mod statement;
 mod stored;
+mod sums;
 mod telemetry;
 mod transaction;
 mod turns;
@@ -60,8 +61,9 @@ pub use replicas::{
 pub use requests::{RequestRecord, Requests};
 pub use row::LogRow;
 pub use runs::{InteractionOption, InteractionRecord, RunEnd, RunRecord, Runs, Settlement};
-pub use spool::{Spool, SpoolError, Spooled};
+pub use spool::{Aside, Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
+pub use sums::Unlike;
 pub use telemetry::{Depth, ForwardRecord, Telemetry, TelemetryBatch, UnassignedRecord};
 pub use transaction::{
     Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Sessions, Transaction,

@@ -1,10 +1,10 @@
 //! Where evidence waits when the ledger cannot be reached: one file per delivery.
 //!
-//! A file is written aside, synced and renamed, so that a reader never sees half of one. What waits
-//! here is redacted already. A delivery that cannot be read is set aside, never deleted. In a
+//! A file is written aside, synced and renamed, and its directory is synced, so that a reader never sees half of one and a
+//! power cut takes none away. What waits here is redacted already. A delivery that cannot be taken in is set aside, never deleted. In a
 //! directory that several users share, each sees only their own.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,32 @@ use siglum_domain::time::Timestamp;
 /// How many deliveries one spool holds at most.
 const MOST: usize = 100_000;
 const ENDING: &str = "json";
+
+/// Why a delivery does not wait with the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Aside {
+    /// A newer program wrote it, and will read it.
+    Newer,
+    /// The ledger refused it, which may be the ledger's own damage.
+    Refused,
+    /// It cannot be read.
+    Unreadable,
+}
+
+impl Aside {
+    #[cfg(test)]
+    const ALL: [Self; 3] = [Self::Newer, Self::Refused, Self::Unreadable];
+
+    /// How the names of such files end.
+    #[must_use]
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Self::Newer => "newer",
+            Self::Refused => "refused",
+            Self::Unreadable => "bad",
+        }
+    }
+}
 
 /// A directory of waiting deliveries.
 #[derive(Debug, Clone)]
@@ -27,8 +53,8 @@ pub struct Spool {
 pub struct Spooled {
     /// Where.
     pub path: PathBuf,
-    /// What; `Err` says why it cannot be read.
-    pub intake: Result<Intake, String>,
+    /// What; `Err` says why it cannot be read, and for whom it is.
+    pub intake: Result<Intake, (Aside, String)>,
 }
 
 /// The spool cannot be written to.
@@ -74,6 +100,7 @@ impl Spool {
                 .recursive(true)
                 .mode(0o700)
                 .create(&self.dir)?;
+            self.dir.parent().map_or(Ok(()), sync)?;
         }
         let name = format!(
             "{:020}-{}",
@@ -95,7 +122,26 @@ impl Spool {
             let _ = fs::remove_file(&aside);
             return Err(error);
         }
-        fs::rename(&aside, self.dir.join(format!("{name}.{ENDING}")))
+        fs::rename(&aside, self.dir.join(format!("{name}.{ENDING}")))?;
+        sync(&self.dir)
+    }
+
+    /// Tells whether a delivery could wait here: nothing is left behind.
+    ///
+    /// # Errors
+    /// The directory cannot be written to, or, where there is none yet, cannot be made.
+    pub fn probe(&self) -> Result<(), SpoolError> {
+        let there = self.dir.ancestors().find(|dir| dir.exists());
+        let writable = there.map_or(Ok(()), |dir| {
+            if !dir.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+            rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).map_err(io::Error::from)
+        });
+        writable.map_err(|source| SpoolError {
+            dir: self.dir.clone(),
+            source,
+        })
     }
 
     /// Tells whether nothing waits.
@@ -111,13 +157,17 @@ impl Spool {
     }
 
     fn names(&self, most: usize) -> Vec<PathBuf> {
+        self.names_ending(ENDING, most)
+    }
+
+    fn names_ending(&self, ending: &str, most: usize) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(&self.dir) else {
             return Vec::new();
         };
         let me = rustix::process::geteuid().as_raw();
         let waiting = entries
             .flatten()
-            .filter(|e| e.path().extension().is_some_and(|e| e == ENDING))
+            .filter(|e| e.path().extension().is_some_and(|e| e == ending))
             // What waits for another user belongs into that user's ledger.
             .filter(|e| e.metadata().is_ok_and(|m| m.uid() == me));
         waiting.map(|e| e.path()).take(most).collect()
@@ -149,13 +199,32 @@ impl Spool {
         })
     }
 
-    /// Sets a delivery aside that cannot be read or stored, under the ending `bad`.
+    /// Sets a delivery aside that cannot be taken in.
     ///
     /// # Errors
     /// The file cannot be renamed.
-    pub fn set_aside(&self, spooled: &Spooled) -> Result<(), SpoolError> {
-        let bad = spooled.path.with_extension("bad");
-        fs::rename(&spooled.path, bad).map_err(|source| SpoolError {
+    pub fn set_aside(&self, spooled: &Spooled, why: Aside) -> Result<(), SpoolError> {
+        self.rename(&spooled.path, why.ending())
+    }
+
+    /// The files that were set aside for this reason, in order.
+    #[must_use]
+    pub fn aside(&self, why: Aside) -> Vec<PathBuf> {
+        let mut names = self.names_ending(why.ending(), MOST);
+        names.sort();
+        names
+    }
+
+    /// Has those wait again that were set aside for one of these reasons and that can be read, and returns how many.
+    pub fn take_back(&self, reasons: &[Aside]) -> usize {
+        let aside = reasons.iter().flat_map(|why| self.aside(*why));
+        let readable = aside.filter(|path| load(path).is_ok());
+        let taken = readable.filter(|path| self.rename(path, ENDING).is_ok());
+        taken.count()
+    }
+
+    fn rename(&self, path: &Path, ending: &str) -> Result<(), SpoolError> {
+        fs::rename(path, path.with_extension(ending)).map_err(|source| SpoolError {
             dir: self.dir.clone(),
             source,
         })
@@ -188,16 +257,25 @@ impl Spool {
     }
 }
 
-fn load(path: &Path) -> Result<Intake, String> {
-    let bytes = fs::read(path).map_err(|e| e.to_string())?;
-    let intake: Intake = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
-    if intake.version > VERSION {
-        return Err(format!(
-            "it has version {} and this program knows {VERSION}",
-            intake.version
-        ));
+/// Waits until a directory is on the disk.
+fn sync(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+fn load(path: &Path) -> Result<Intake, (Aside, String)> {
+    /// The part that all versions have.
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        version: u32,
     }
-    Ok(intake)
+    let unreadable = |e: &dyn std::fmt::Display| (Aside::Unreadable, e.to_string());
+    let bytes = fs::read(path).map_err(|e| unreadable(&e))?;
+    let Versioned { version } = serde_json::from_slice(&bytes).map_err(|e| unreadable(&e))?;
+    if version > VERSION {
+        let why = format!("it has version {version} and this program knows {VERSION}");
+        return Err((Aside::Newer, why));
+    }
+    serde_json::from_slice(&bytes).map_err(|e| unreadable(&e))
 }
 
 #[cfg(test)]
@@ -250,9 +328,26 @@ mod tests {
         fs::write(home.path().join("00002-x.part"), "half").unwrap();
         let waiting = spool.waiting(10);
         assert!(waiting[0].intake.is_err());
-        spool.set_aside(&waiting[0]).unwrap();
+        assert!(matches!(waiting[0].intake, Err((Aside::Unreadable, _))));
+        spool.set_aside(&waiting[0], Aside::Unreadable).unwrap();
         assert!(spool.is_empty());
-        assert!(home.path().join("00001-x.bad").exists());
+        let bad = home.path().join("00001-x.bad");
+        assert_eq!(spool.aside(Aside::Unreadable), [bad]);
+        assert_eq!(spool.take_back(&Aside::ALL), 0);
+    }
+
+    #[test]
+    fn what_the_ledger_refused_waits_again_once_it_is_asked_for() {
+        let home = tempfile::tempdir().unwrap();
+        let spool = Spool::at(home.path());
+        spool.put(&intake(1)).unwrap();
+        spool
+            .set_aside(&spool.waiting(1)[0], Aside::Refused)
+            .unwrap();
+        assert_eq!((spool.len(), spool.aside(Aside::Refused).len()), (0, 1));
+        assert_eq!(spool.take_back(&[Aside::Newer]), 0);
+        assert_eq!(spool.take_back(&[Aside::Refused]), 1);
+        assert_eq!((spool.len(), spool.aside(Aside::Refused).len()), (1, 0));
     }
 
     #[test]
@@ -265,6 +360,9 @@ mod tests {
                 ..intake(1)
             })
             .unwrap();
-        assert!(spool.waiting(1)[0].intake.is_err());
+        let waiting = spool.waiting(1);
+        assert!(matches!(waiting[0].intake, Err((Aside::Newer, _))));
+        spool.set_aside(&waiting[0], Aside::Newer).unwrap();
+        assert_eq!(spool.take_back(&Aside::ALL), 0, "by an older program");
     }
 }

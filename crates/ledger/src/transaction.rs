@@ -601,10 +601,14 @@ pub trait Queue {
     fn set_cursor(&mut self, projection: &str, position: u64) -> Result<()>;
     /// Writes about as much as a small turn, which says nothing: whoever asks learns whether anything can be written.
     fn write_probe(&mut self) -> Result<()>;
+    /// Notes that an item is about to be tried, so that one which is the end of its worker is known to the next.
+    fn tried(&mut self, queue: &str, item: &str, at: Timestamp) -> Result<()>;
+    /// How often an item was tried since it was last taken back, if it was.
+    fn tries(&mut self, queue: &str, item: &str) -> Result<Option<u64>>;
     /// Sets an item aside that failed too often.
     fn park(&mut self, queue: &str, item: &str, at: Timestamp, reason: &str) -> Result<()>;
     /// The items that were set aside: queue, item, when, why.
     fn parked(&mut self) -> Result<Vec<(String, String, Timestamp, String)>>;
-    /// Takes an item back that was set aside.
+    /// Takes an item back that was set aside, or came to its end: it was never tried.
     fn unpark(&mut self, queue: &str, item: &str) -> Result<()>;
 }

@@ -107,8 +107,8 @@ fn receipts_verify(repo: &Repo<'_>) {
     let doctor = repo.siglum(&["doctor", "--json"]).stdout;
     let doctor: Value = serde_json::from_str(&doctor).unwrap();
     let checks = doctor["data"]["checks"].as_array().unwrap();
-    let receipts = checks.iter().find(|c| c["area"] == "receipts").unwrap();
-    assert_eq!(receipts["verdict"], "ok", "{receipts}");
+    let stored = checks.iter().find(|c| c["area"] == "stored").unwrap();
+    assert_eq!(stored["verdict"], "ok", "{stored}");
 }
 
 #[test]

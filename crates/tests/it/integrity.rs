@@ -1,8 +1,11 @@
 //! One damaged session among many, and the way through a backup and back.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rusqlite::config::DbConfig;
 use serde_json::{Value, json};
 
 use super::harness::{Agent, Repo, World, until};
@@ -22,8 +25,9 @@ fn multiply(world: &World) {
          last_at - i, created_at, repository, worktree, 1, 0, 1 FROM sessions, n"
     );
     until("the ledger is free", || store.execute(&sql, []).is_ok());
-    let log = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload) \
-         SELECT s.id, s.id, 1, o.source, o.key, o.event, NULL, o.subagent, o.kind, o.at, o.recorded_at, o.salt, o.digest, o.payload \
+    let log = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload, sum) \
+         SELECT s.id, s.id, 1, o.source, o.key, o.event, NULL, o.subagent, o.kind, o.at, o.recorded_at, o.salt, o.digest, o.payload, \
+         row_sum(s.id, s.id, 1, NULL, o.subagent, o.kind, o.at, o.recorded_at) \
          FROM sessions s, observations o WHERE s.conversation_id LIKE 'copy-%' AND o.kind = 'prompt'";
     until("the ledger is free", || store.execute(log, []).is_ok());
     let places = "INSERT INTO session_repositories (repository, session) \
@@ -177,4 +181,189 @@ fn a_backup_in_a_burst_has_all_that_was_acknowledged_and_comes_back_sound() {
     fs::write(&backup, "no ledger").unwrap();
     assert_eq!(repo.siglum(&["restore", file]).code, Some(1));
     assert_eq!(files(&world), before);
+}
+
+/// Changes a row without the ledger's knowledge, as a bad sector would.
+fn rot(world: &World, sql: &str) {
+    let store = world.store();
+    let triggers = DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+    store.set_db_config(triggers, false).unwrap();
+    until("the ledger is free", || {
+        store.execute(sql, []).is_ok_and(|changed| changed > 0)
+    });
+}
+
+/// Each says something else than what was stored, in a form that any reader takes for sound.
+#[test]
+fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.write("a.txt", "a\n");
+    one.sh("git add -A && git commit -q -m 'Add a'");
+    repo.siglum(&["link", "add", "one", "--issue", "42"]).ok();
+    repo.siglum(&["adopt", "HEAD", "one"]).ok();
+    repo.siglum(&["token", "create", "--name", "ci"]).ok();
+    one.end("other");
+    idle(&repo);
+    let (code, told) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    for (table, change) in [
+        ("commits", "verdict = 'likely'"),
+        (
+            "commits",
+            "judgement = replace(judgement, 'certain', 'likely')",
+        ),
+        ("intents", "scene = replace(scene, 'Add a', 'Add b')"),
+        ("intents", "at = at + 1"),
+        ("observations", "recorded_at = recorded_at + 1"),
+        ("observations", "turn = NULL"),
+        ("statements", "by = 'Eve'"),
+        ("links", "value = '43'"),
+        ("tokens", "name = 'root'"),
+        ("authors", "spans = replace(spans, '1', '2')"),
+        ("pins", "sequence = sequence + 1"),
+        ("aliases", "native = 'two'"),
+        ("processes", "bound_at = bound_at + 1"),
+        ("turns", "opened_at = opened_at + 1"),
+        ("segments", "past = past + 1"),
+    ] {
+        let backup = world.root.join("before.db");
+        repo.siglum(&["backup", backup.to_str().unwrap()]).ok();
+        rot(&world, &format!("UPDATE {table} SET {change}"));
+        let (code, told) = verify(&repo, &[]);
+        assert_eq!(code, Some(4), "{table} {change}: {told}");
+        let problems = told["problems"].as_array().unwrap();
+        let place = format!("a row in {table}");
+        assert!(
+            problems.iter().any(|p| p["place"] == place.as_str()),
+            "{change}: {told}"
+        );
+        let doctor = repo.siglum(&["doctor"]);
+        assert_eq!(doctor.code, Some(1), "{doctor:?}");
+        assert!(doctor.stdout.contains(&place), "{doctor:?}");
+        repo.siglum(&["restore", backup.to_str().unwrap()]).ok();
+        fs::remove_file(backup).unwrap();
+    }
+}
+
+/// The files of the object store.
+fn objects(world: &World) -> Vec<PathBuf> {
+    let fans = fs::read_dir(world.siglum_home().join("objects")).unwrap();
+    let fans = fans.flatten().filter(|e| e.file_name().len() == 2);
+    let files = fans.flat_map(|fan| fs::read_dir(fan.path()).unwrap().flatten());
+    files.map(|entry| entry.path()).collect()
+}
+
+#[test]
+fn a_damaged_file_version_is_stored_again_when_it_is_seen_and_from_git() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    let text: String = (0..300).map(|n| format!("line {n}\n")).collect();
+    one.write("a.txt", &text);
+    one.sh("git add -A && git commit -q -m 'Add a'");
+    one.stop();
+    idle(&repo);
+    let spoil = || {
+        let all = objects(&world);
+        assert!(!all.is_empty());
+        for path in &all {
+            let length = fs::metadata(path).unwrap().len();
+            fs::write(path, vec![0; usize::try_from(length).unwrap()]).unwrap();
+        }
+        assert_eq!(verify(&repo, &[]).0, Some(4));
+    };
+    spoil();
+    one.write("a.txt", &format!("{text}one more\n"));
+    one.stop();
+    idle(&repo);
+    let (code, told) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "seen again before the next edit: {told}");
+    one.sh("git commit -q -a -m 'One more'");
+    one.end("other");
+    idle(&repo);
+    spoil();
+    let fixed = repo.siglum(&["doctor", "--fix"]);
+    assert!(fixed.stderr.contains("again, from git"), "{fixed:?}");
+    let (code, told) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{told}");
+}
+
+/// What hooks and git tell meanwhile is in the restored ledger.
+#[test]
+fn what_waits_for_a_damaged_ledger_comes_in_when_one_is_restored() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.write("a.txt", "a\n");
+    one.stop();
+    idle(&repo);
+    let backup = world.root.join("backup.db");
+    let backup = backup.to_str().unwrap();
+    repo.siglum(&["backup", backup]).ok();
+    let page = world.count("SELECT rootpage FROM sqlite_master WHERE name = 'aliases'");
+    let size = world.count("PRAGMA page_size");
+    until("all is in the file", || {
+        let busy = "PRAGMA wal_checkpoint(TRUNCATE)";
+        world.count(busy) == 0
+    });
+    let ledger = world.siglum_home().join("ledger.db");
+    let file = fs::OpenOptions::new().write(true).open(&ledger).unwrap();
+    let at = u64::try_from((page - 1) * size).unwrap();
+    file.write_all_at(&vec![0xFF; usize::try_from(size).unwrap()], at)
+        .unwrap();
+    drop(file);
+
+    one.prompt("What is told now?");
+    one.write("b.txt", "b\n");
+    one.sh("git add -A && git commit -q -m 'Add b'");
+    one.stop();
+    repo.siglum(&["worker", "--once"]);
+    let doctor = repo.siglum(&["doctor"]);
+    assert!(doctor.stdout.contains("siglum restore"), "{doctor:?}");
+    let restored = repo.siglum(&["restore", backup, "--json"]).ok();
+    let restored: Value = serde_json::from_str(&restored).unwrap();
+    assert!(
+        restored["data"]["waiting"].as_u64().unwrap() > 0,
+        "{restored}"
+    );
+    idle(&repo);
+    assert_eq!(world.spooled(), 0);
+    assert_eq!(repo.committer("HEAD"), one.certain());
+}
+
+/// Triggers and views of a file that somebody else made would act in the ledger.
+#[test]
+fn a_backup_with_anything_that_is_not_ours_is_refused() {
+    let world = World::new();
+    let repo = world.repo();
+    let backup = world.root.join("backup.db");
+    for (name, evil) in [
+        (
+            "trigger",
+            "CREATE TRIGGER evil AFTER INSERT ON audit BEGIN DELETE FROM tokens; END",
+        ),
+        ("view", "CREATE VIEW evil AS SELECT 1"),
+        ("table", "CREATE TABLE evil (a)"),
+        (
+            "trigger",
+            "DROP TRIGGER commits_summed; CREATE TRIGGER commits_summed AFTER INSERT ON commits BEGIN DELETE FROM tokens; END",
+        ),
+    ] {
+        let _ = fs::remove_file(&backup);
+        repo.siglum(&["backup", backup.to_str().unwrap()]).ok();
+        rusqlite::Connection::open(&backup)
+            .unwrap()
+            .execute_batch(evil)
+            .unwrap();
+        let before = files(&world);
+        let refused = repo.siglum(&["restore", backup.to_str().unwrap(), "--force"]);
+        assert_eq!(refused.code, Some(1), "{evil}: {refused:?}");
+        assert!(
+            refused.stderr.contains(&format!("holds the {name}")),
+            "{refused:?}"
+        );
+        assert_eq!(files(&world), before);
+    }
 }

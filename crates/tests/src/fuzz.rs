@@ -152,7 +152,9 @@ fn settings(agent: &AgentSpec, data: &[u8]) {
         // What a person switched off stays off.
         let held = matches!(
             held,
-            Ok(InstallState::Current | InstallState::Untrusted(_) | InstallState::SwitchedOff(_))
+            Ok(InstallState::Current
+                | InstallState::Untrusted(_)
+                | InstallState::SwitchedOff { .. })
         );
         assert!(held);
         assert!((agent.plan_remove)(&installed, SHIM).is_ok());

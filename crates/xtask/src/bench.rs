@@ -15,10 +15,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         "-p",
         "siglum-bench",
     ]))?;
-    // What was built is started as it is: by itself, the bench would be built anew with all that it stands on.
-    let built = workspace::target_dir()?.join("release");
-    let mut bench = programs::program(built.join("siglum-bench"));
-    bench.args(args);
+    let program = workspace::target_dir()?.join("release").join("siglum");
+    let mut bench = programs::cargo(&["run", "--release", "-p", "siglum-bench", "--"]);
+    bench.args(args).env("SIGLUM_BIN", program);
     if args.iter().any(|arg| arg == INGEST) {
         bench.env("SIGLUM_BENCH_PHOENIX", python::install(&python::PHOENIX)?);
     }

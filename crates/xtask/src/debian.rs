@@ -13,6 +13,7 @@ pub(crate) const BLACKBOX: &[Need] = &[
     ("setsid", "util-linux"),
     ("unshare", "util-linux"),
     ("ps", "procps"),
+    ("strace", "strace"),
 ];
 
 /// What real agents need besides.

@@ -15,6 +15,15 @@ pub(super) fn settings(agent_dir: &Path) -> PathBuf {
     agent_dir.join("settings.json")
 }
 
+/// The settings that an administrator gives everybody on this machine.
+pub(super) fn managed_settings() -> PathBuf {
+    let dir = match cfg!(target_os = "macos") {
+        true => "/Library/Application Support/ClaudeCode",
+        false => "/etc/claude-code",
+    };
+    Path::new(dir).join("managed-settings.json")
+}
+
 /// The directory of all transcripts in the agent's own directory.
 pub(super) fn projects(agent_dir: &Path) -> PathBuf {
     agent_dir.join("projects")

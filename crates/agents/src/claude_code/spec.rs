@@ -29,10 +29,10 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     discover: discover::discover,
     project_dir: path::project_dir,
     first_cwd: discover::first_cwd,
-    settings: |dir| vec![path::settings(dir)],
+    settings: |dir| vec![path::settings(dir), path::managed_settings()],
     plan_install: |files, shim| HOOKS.install_first(files, shim),
     plan_remove: |files, shim| HOOKS.remove_first(files, shim),
-    inspect: |files, shim| HOOKS.inspect_first(files, shim),
+    inspect: super::hooks::inspect,
     retention_days: |files| retention::retention_days(files.first()?.text.as_deref()),
     resume,
 };

@@ -1,7 +1,7 @@
 //! Finding transcripts: those of each day, and those that were put aside. Links are not followed, and
 //! the walk is bounded.
 
-use std::fs::{DirEntry, File};
+use std::fs::DirEntry;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use super::passage::content_text;
 use super::path::{archived, id_of, sessions};
 use super::wire::{Line, Payload};
 use crate::listing::{FILE_LIMIT, directories, files, stem, transcript};
+use crate::open_regular;
 use crate::transcript::TranscriptFile;
 
 /// How much of a transcript tells whose it is, in bytes: most need little.
@@ -64,7 +65,7 @@ fn rollout(entry: &DirEntry) -> Option<TranscriptFile> {
 }
 
 fn meta(path: &Path) -> Option<Meta> {
-    let mut file = File::open(path).ok()?;
+    let mut file = open_regular(path).ok()?;
     let mut head = Vec::new();
     for most in HEADS {
         let rest = most - head.len() as u64;

@@ -10,6 +10,7 @@ use siglum_domain::NativeId;
 use super::path::{chats, projects, root_file};
 use super::wire::Head;
 use crate::listing::{FILE_LIMIT, directories, files, stem, transcript};
+use crate::open_regular;
 use crate::transcript::TranscriptFile;
 
 /// How much of a file is read to learn which session it belongs to, in bytes.
@@ -96,7 +97,7 @@ fn session_file(entry: &DirEntry) -> Option<TranscriptFile> {
 fn session_of(path: &Path) -> Option<NativeId> {
     use std::io::Read as _;
     let mut head = String::new();
-    let file = fs::File::open(path).ok()?;
+    let file = open_regular(path).ok()?;
     file.take(HEAD).read_to_string(&mut head).ok();
     let at = head.find("\"sessionId\"")?;
     let first = head.lines().next()?;

@@ -30,11 +30,14 @@ pub(super) const HOOKS: CommandHooks = CommandHooks {
 /// with our command.
 pub(super) fn inspect(files: &[SettingsFile], shim: &str) -> Result<InstallState, SettingsError> {
     let state = HOOKS.inspect_first(files, shim)?;
-    let text = files.first().and_then(|file| file.text.as_deref());
-    if state != InstallState::Current || !text.is_some_and(|text| is_off(text, shim)) {
-        return Ok(state);
+    let off = |file: &&SettingsFile| file.text.as_deref().is_some_and(|text| is_off(text, shim));
+    match files.first().filter(off) {
+        Some(file) if state == InstallState::Current => Ok(InstallState::SwitchedOff {
+            setting: "hooksConfig",
+            path: file.path.clone(),
+        }),
+        _ => Ok(state),
     }
-    Ok(InstallState::SwitchedOff("hooksConfig"))
 }
 
 fn is_off(settings: &str, shim: &str) -> bool {
@@ -98,7 +101,7 @@ mod tests {
             let text = format!("{{\n  \"hooksConfig\": {config}\n}}\n");
             let state = inspect(&[installed(&text)], SHIM).expect("settings");
             assert_eq!(
-                matches!(state, InstallState::SwitchedOff(_)),
+                matches!(state, InstallState::SwitchedOff { .. }),
                 off,
                 "{config}"
             );

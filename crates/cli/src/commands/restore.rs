@@ -10,12 +10,12 @@ use siglum_domain::LedgerId;
 use siglum_engine::{restore, verify};
 use siglum_gitstore::ObjectStore;
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{Ledger as _, SqliteLedger, read};
+use siglum_ledger::{Aside, Ledger as _, Spool, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::platform::Lock;
+use crate::platform::{self, Lock};
 use crate::ui;
 
 /// The schema of the JSON answer.
@@ -52,12 +52,14 @@ pub struct Json {
     due: u64,
     /// Leases that were taken from whoever had them.
     fenced: u64,
+    /// Deliveries that waited for a sound ledger, and which the worker takes in now.
+    waiting: usize,
     /// File versions that were brought back; absent without `--objects`.
     versions: Option<usize>,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let _lock = alone(cx)?;
+    let lock = alone(cx)?;
     let part = cx
         .home
         .dir()
@@ -69,6 +71,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let _ = fs::remove_file(name);
     }
     let json = done?;
+    drop(lock);
+    if json.waiting > 0 {
+        platform::start_worker(&cx.home);
+    }
     if cx.ui.json {
         return cx.ui.json(SCHEMA, json);
     }
@@ -81,6 +87,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         cx.ui.status(format!(
             "{n} of projections are due again; the worker hands them over."
         ));
+    }
+    if json.waiting > 0 {
+        let n = ui::counted(json.waiting as u64, "delivery waits", "deliveries wait");
+        cx.ui
+            .status(format!("{n} in the spool; the worker takes them in."));
     }
     cx.ui
         .hint("`siglum verify` tells what file versions and projections lack.");
@@ -138,6 +149,13 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
             None
         }
     };
+    let mut restored = SqliteLedger::open(&path, how())?;
+    let spools = cx.all_spools(&mut restored)?;
+    spools.iter().for_each(|spool| {
+        spool.take_back(&[Aside::Refused]);
+    });
+    let waiting = spools.iter().map(Spool::len).sum();
+    drop(restored);
     let versions = match &args.objects {
         Some(dir) => Some(ObjectStore::open(dir)?.copy_to(&cx.home.objects())?),
         None => None,
@@ -146,6 +164,7 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
         kept,
         due: prepared.due,
         fenced: prepared.fenced,
+        waiting,
         versions,
     })
 }

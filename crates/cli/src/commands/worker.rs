@@ -7,12 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use siglum_engine::worker::{self, Run, Slice};
-use siglum_ledger::{Spool, read};
+use siglum_ledger::{Aside, read};
 
 use self::feeders::Feeders;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::home::repository_spool;
 use crate::platform::{self, Lock};
 
 /// How long the worker waits for more, in slices of this many milliseconds.
@@ -56,20 +55,17 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
     let program = program();
     let world = cx.world()?;
     let mut ledger = cx.open_ledger()?;
+    // This program may be the newer one that they wait for.
+    for spool in cx.all_spools(&mut ledger)? {
+        spool.take_back(&[Aside::Newer]);
+    }
     let mut run = Run::default();
     let mut idle = 0;
     loop {
-        let mut spools = vec![cx.home.spool()];
-        let repositories = read(&mut ledger, |tx| tx.repositories())?;
-        spools.extend(
-            repositories
-                .iter()
-                .filter(|r| r.is_here())
-                .map(|r| repository_spool(&std::path::Path::new(&r.common_dir).join("siglum"))),
-        );
+        let mut spools = cx.all_spools(&mut ledger)?;
         cx.find_lost_launches(&world, &mut ledger)?;
         feeders.look(cx, read(&mut ledger, |tx| tx.projections())?, args.once);
-        let spools: Vec<Spool> = spools.into_iter().filter(|s| !s.is_empty()).collect();
+        spools.retain(|spool| !spool.is_empty());
         if worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {
             idle = 0;
             feeders.more();

@@ -1,6 +1,7 @@
 //! Getting an intake to the ledger, or to the spool where the ledger is out of reach.
 
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 
 use siglum_domain::intake::{Decline, Intake, Matter, Place, VERSION};
 use siglum_domain::{AgentName, NativeId, Timestamp};
@@ -145,6 +146,7 @@ impl Delivery {
         let file = std::fs::OpenOptions::new()
             .append(true)
             .create(true)
+            .mode(0o600)
             .open(self.home.log());
         if let Ok(mut file) = file {
             let _ = writeln!(file, "{} {} {line}", self.now, self.edge);

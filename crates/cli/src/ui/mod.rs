@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Write};
 
 pub use style::Style;
 pub use table::{Cell, Table};
-pub use text::{age, ago, bytes, count, day, one_line, plural, tokens, when, wrap};
+pub use text::{age, ago, bytes, count, counted, day, one_line, plural, tokens, when, wrap};
 
 use serde::Serialize;
 

@@ -110,6 +110,14 @@ pub fn plural(n: u64, noun: &str) -> String {
     }
 }
 
+/// A count with its words, where the noun is not alone or not regular: `1 delivery waits`, `3 deliveries wait`.
+pub fn counted(n: u64, one: &str, many: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{} {many}", count(n)),
+    }
+}
+
 /// A size: `512 B`, `1.5 kB`, `20 MB`.
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];

@@ -2,17 +2,18 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use rustix::fs::OFlags;
-use siglum_agents::{AgentSpec, CommitMention, TranscriptReader};
+use siglum_agents::{AgentSpec, CommitMention, TranscriptReader, open_regular};
 use siglum_domain::intake::{AgentMatter, Place};
 use siglum_ledger::{Durability, Ledger, LedgerError, TranscriptRecord, read, write};
 
 use super::store::Store;
 use crate::{EngineError, World};
 
+/// The queue that transcripts are tried and set aside in.
+pub(crate) const QUEUE: &str = "transcripts";
 /// How much of a file one transaction takes, in bytes.
 const SLICE: usize = 4 << 20;
 /// A line that is longer than this is passed over, in bytes.
@@ -49,16 +50,11 @@ pub fn read_on(
         path: path.clone(),
         source,
     };
-    // A transcript that became a link is not followed.
-    let nofollow = OFlags::NOFOLLOW.bits().cast_signed();
-    let mut file = match File::options()
-        .read(true)
-        .custom_flags(nofollow)
-        .open(&path)
-    {
+    let mut file = match open_regular(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             write(ledger, Durability::Process, |tx| {
+                tx.unpark(QUEUE, &record.stream)?;
                 tx.transcript_read(record, false)
             })?;
             return Ok(Progress::default());
@@ -94,6 +90,7 @@ pub fn read_on(
         let mut read = store.all(tx)?;
         read.tail = tail(&mut file, read.read_to).map_err(|e| LedgerError::Storage(Box::new(e)))?;
         stored = Some(store.end());
+        tx.unpark(QUEUE, &record.stream)?;
         tx.transcript_read(&read, more)
     })?;
     let (mentions, reader) = stored.expect("because a transaction that succeeds has run its work");

@@ -8,5 +8,6 @@ mod file;
 mod proof;
 mod store;
 
+pub(crate) use file::QUEUE;
 pub use file::{Progress, read_on};
 pub use proof::link_mentioned;

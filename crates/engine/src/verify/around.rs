@@ -10,8 +10,12 @@ use siglum_ledger::{Ledger, LedgerError, LogRow, OpenTurn, read};
 
 use super::RESTORE;
 use super::report::{Kind, Problem, Report};
-use crate::World;
+use crate::authors::usable_git;
+use crate::contents::FILE_MOST;
+use crate::{EngineError, World};
 
+/// How many rows of a table that went bad are told.
+const UNLIKE_MOST: usize = 20;
 /// How many rows are read at a time.
 const PAGE: usize = 64;
 /// How many addresses of file versions that are sound are remembered.
@@ -119,11 +123,64 @@ pub(super) fn versions(
                     session: Some(session),
                     place: format!("file version {}", name.chars().take(12).collect::<String>()),
                     what,
-                    remedy: "Copy it from a backup of the object store, if there is one. Answers about lines do without it.",
+                    remedy: "`siglum doctor --fix` stores it again where git has it; else copy it from a backup of the object store, if there is one. Answers about lines do without it.",
                 });
             }
         }
     }
+}
+
+/// Stores file versions of a session again that are damaged or missing, where git has their content. Gives how many.
+pub(super) fn heal(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    sound: &mut Versions,
+) -> Result<u64, EngineError> {
+    let (mut after, mut healed) = (String::new(), 0);
+    loop {
+        let page = read(ledger, |tx| tx.edit_objects(session, &after, PAGE))?;
+        let Some(last) = page.last() else {
+            return Ok(healed);
+        };
+        after.clone_from(last);
+        for name in page {
+            if version(world, &name, sound).is_some()
+                && let Ok(address) = name.parse()
+                && let Some(content) = of_git(world, ledger, &name)?
+                && ObjectAddress::of(&content) == address
+            {
+                world.objects.put(&content, None)?;
+                healed += 1;
+            }
+        }
+    }
+}
+
+/// The content of a file version, from git.
+fn of_git(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    object: &str,
+) -> Result<Option<Vec<u8>>, EngineError> {
+    let found = read(ledger, |tx| {
+        let Some((repository, blob)) = tx.blob_of(object)? else {
+            return Ok(None);
+        };
+        let all = tx.repositories()?;
+        Ok(all
+            .into_iter()
+            .find(|r| r.id == repository)
+            .map(|r| (r, blob)))
+    })?;
+    let Some((repository, blob)) = found else {
+        return Ok(None);
+    };
+    let Some(git) = usable_git(world, &repository) else {
+        return Ok(None);
+    };
+    let blobs = git.blobs(std::slice::from_ref(&blob), FILE_MOST)?;
+    Ok(blobs.into_iter().find_map(|(_, content)| content))
 }
 
 fn version(world: &World<'_>, name: &str, sound: &mut Versions) -> Option<(Kind, String)> {
@@ -154,6 +211,16 @@ pub(super) fn strays(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(),
     for stray in read(ledger, |tx| tx.strays())? {
         let what = format!("{} of {}, which is not there", stray.rows, stray.of);
         report.missing(None, format!("rows in {}", stray.what), what, RESTORE);
+    }
+    Ok(())
+}
+
+/// Rows that nothing else verifies and whose columns are not what was stored.
+pub(super) fn rotten(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
+    for unlike in read(ledger, |tx| tx.unlike(UNLIKE_MOST))? {
+        let place = format!("a row in {}", unlike.table);
+        let what = format!("its columns are not what was stored: {}", unlike.row);
+        report.damaged(None, place, what, RESTORE);
     }
     Ok(())
 }

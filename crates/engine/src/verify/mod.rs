@@ -15,7 +15,7 @@ use siglum_domain::SessionId;
 use siglum_domain::fold::Entry;
 use siglum_ledger::{Durability, Ledger, LedgerError, StoredSession, Transaction, read, write};
 
-use crate::World;
+use crate::{EngineError, World};
 use around::Versions;
 
 /// How many sessions are asked for at a time.
@@ -55,6 +55,7 @@ pub fn verify(
         }
     }
     around::strays(ledger, &mut report)?;
+    around::rotten(ledger, &mut report)?;
     sinks::strangers(ledger, &mut report)?;
     around::audit(ledger, &mut report)?;
     Ok(report)
@@ -103,6 +104,25 @@ fn one(
         }
     }
     Ok(())
+}
+
+/// Stores file versions again that are damaged or missing, where git has their content. Gives how many.
+///
+/// # Errors
+/// Those of the ledger, of git and of the object store.
+pub fn heal_versions(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<u64, EngineError> {
+    let (mut after, mut healed) = (None, 0);
+    let mut sound = Versions::default();
+    loop {
+        let page = read(ledger, |tx| tx.stored_sessions(after, SESSIONS))?;
+        let Some(last) = page.last() else {
+            return Ok(healed);
+        };
+        after = Some(last.id);
+        for stored in &page {
+            healed += around::heal(world, ledger, stored.id, &mut sound)?;
+        }
+    }
 }
 
 /// What a verb gave; nothing where a row of it is damaged.

@@ -14,7 +14,10 @@ pub(super) const CHECKS: &[Check] = &[
         "the file versions that edits name are gone through",
         objects,
     ),
-    Check::new("a sound store has no strays", strays),
+    Check::new(
+        "a sound store has no strays and no row that went bad",
+        strays,
+    ),
     Check::new("all leases are taken from whoever has them", fenced),
 ];
 
@@ -209,6 +212,17 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
         let found = other.read(|tx| tx.edit_objects(session_id(1), after, limit))?;
         same!(found, wanted, format!("{limit} versions behind `{after}`"));
     }
+    let whose = |object: &'static str| {
+        move |tx: &mut dyn crate::Transaction| {
+            Ok(tx.blob_of(object)?.map(|(repository, _)| repository))
+        }
+    };
+    same!(
+        other.read(whose("d"))?,
+        Some(repository_id(1)),
+        "whose blob it is"
+    );
+    same!(other.read(whose("none"))?, None, "the blob of no version");
     Ok(())
 }
 
@@ -221,6 +235,7 @@ fn strays(shelf: &dyn Shelf) -> Outcome {
         tx.take_lease(session_id(1), "me", at(0), at(10)).map(drop)
     })?;
     same!(desk.read(|tx| tx.strays())?, [], "strays");
+    same!(desk.read(|tx| tx.unlike(9))?, [], "rows that went bad");
     Ok(())
 }
 

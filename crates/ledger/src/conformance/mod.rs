@@ -48,6 +48,12 @@ mod broken;
 #[cfg(test)]
 mod tests;
 
+/// Writes at least one row through every verb that writes.
+#[cfg(test)]
+pub(crate) fn fill(ledger: Box<dyn crate::Ledger + Send>) {
+    survey::fill(&mut check::Desk(ledger)).expect("because the suite fills every store so");
+}
+
 pub use check::{Check, Failure, Shelf, checks, run};
 #[cfg(feature = "postgres")]
 pub use server::Server;

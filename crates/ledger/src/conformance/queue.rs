@@ -271,5 +271,23 @@ fn parked(shelf: &dyn Shelf) -> Outcome {
     })?;
     let left = [all[1], all[2]].map(row);
     same!(desk.read(|tx| tx.parked())?, left, "what is left");
+    desk.write(|tx| {
+        tx.tried("export", "c", at(5))?;
+        tx.tried("export", "c", at(6))
+    })?;
+    let tries =
+        |tx: &mut dyn crate::Transaction| Ok((tx.tries("export", "c")?, tx.tries("index", "c")?));
+    same!(desk.read(tries)?, (Some(2), None), "how often it was tried");
+    same!(
+        desk.read(|tx| tx.parked())?,
+        left,
+        "what is tried is not set aside"
+    );
+    desk.write(|tx| tx.unpark("export", "c"))?;
+    same!(
+        desk.read(tries)?,
+        (None, None),
+        "what came to its end was never tried"
+    );
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::LedgerError;
 /// Those of the file.
 pub fn tamper(path: &Path, sql: &str, session: SessionId) -> Result<usize, LedgerError> {
     let db = rusqlite::Connection::open(path)?;
+    crate::sqlite::sums_on(&db)?;
     db.pragma_update(None, "foreign_keys", false)?;
     let id = session.uuid().as_bytes().to_vec();
     Ok(db.execute(sql, [id])?)

@@ -3,16 +3,19 @@
 use postgres::Row;
 use siglum_domain::fold::Entry;
 use siglum_domain::receipt::{Receipt, SealedEntry};
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, raw};
 use super::listing::{SESSION, session_row};
 use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
+use super::sums;
 use super::tx::{Tx, Value};
 use crate::integrity::Read;
 use crate::row::{header, unpack};
 use crate::stored::unpack_lines;
-use crate::{Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
+use crate::{
+    Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray, Unlike,
+};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -181,6 +184,23 @@ impl Integrity for Tx<'_> {
              WHERE object > $3 ORDER BY object LIMIT $4";
         let of: [Value<'_>; 3] = [&Col(session), &after, &int(limit as u64)];
         self.rows(sql, &of, |row| raw(row, 0))
+    }
+
+    fn blob_of(&mut self, object: &str) -> Result<Option<(RepositoryId, Oid)>> {
+        let sql = "SELECT repository, after FROM edits WHERE tenant = $1 AND after_object = $2 \
+             UNION ALL SELECT repository, before FROM edits WHERE tenant = $1 AND before_object = $2 LIMIT 1";
+        self.row(sql, &[&object], |row| Ok((get(row, 0)?, get(row, 1)?)))
+    }
+
+    fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>> {
+        let mut found = Vec::new();
+        for (table, sql) in sums::unlike() {
+            found.extend(self.rows(&sql, &[&int(limit as u64)], |row| {
+                let row = raw(row, 0)?;
+                Ok(Unlike { table, row })
+            })?);
+        }
+        Ok(found)
     }
 
     fn strays(&mut self) -> Result<Vec<Stray>> {

@@ -8,6 +8,7 @@ use siglum_domain::{LedgerId, Tenant};
 use super::columns::{Col, get, raw};
 use super::connection::Link;
 use super::error::refused;
+use super::sums;
 use crate::LedgerError;
 use crate::schema::Found;
 
@@ -24,6 +25,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0010_names_and_runs.sql"),
     include_str!("../../migrations/postgres/0011_session_repositories.sql"),
     include_str!("../../migrations/postgres/0012_scope.sql"),
+    include_str!("../../migrations/postgres/0015_tries.sql"),
+    include_str!("../../migrations/postgres/0016_sums.sql"),
 ];
 
 /// The schema that this program writes.
@@ -33,7 +36,7 @@ pub const SCHEMA: u32 = MIGRATIONS.len() as u32;
 /// All migrations in one text, to tell versions apart.
 #[cfg(any(test, feature = "conformance"))]
 pub(crate) fn migrations() -> String {
-    MIGRATIONS.concat()
+    MIGRATIONS.concat() + &sums::install()
 }
 
 /// What the store says of itself. Its row `schema` is also what those who migrate at once wait for.
@@ -90,7 +93,10 @@ pub(super) fn migrate(link: &mut Link) -> Result<()> {
     }
     begin_store(link)?;
     for (number, sql) in (1u32..).zip(MIGRATIONS) {
-        apply(link, number, sql)?;
+        match number {
+            SCHEMA => apply(link, number, &format!("{sql}; {}", sums::install()))?,
+            _ => apply(link, number, sql)?,
+        }
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ mod scope;
 mod sessions;
 mod settings;
 mod statements;
+mod sums;
 mod telemetry;
 mod tls;
 mod turns;

@@ -151,6 +151,18 @@ impl Queue for Tx<'_> {
         Ok(())
     }
 
+    fn tried(&mut self, queue: &str, item: &str, at: Timestamp) -> Result<()> {
+        let sql = "INSERT INTO parked (tenant, queue, item, at, reason, tries) VALUES ($1, $2, $3, $4, '', 1) \
+             ON CONFLICT (tenant, queue, item) DO UPDATE SET tries = parked.tries + 1";
+        self.run(sql, &[&queue, &item, &Col(at)])?;
+        Ok(())
+    }
+
+    fn tries(&mut self, queue: &str, item: &str) -> Result<Option<u64>> {
+        let sql = "SELECT tries FROM parked WHERE tenant = $1 AND queue = $2 AND item = $3";
+        self.row(sql, &[&queue, &item], |row| count(row, 0))
+    }
+
     fn park(&mut self, queue: &str, item: &str, at: Timestamp, reason: &str) -> Result<()> {
         let sql = "INSERT INTO parked (tenant, queue, item, at, reason) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (tenant, queue, item) DO UPDATE SET at = excluded.at, reason = excluded.reason";
@@ -166,7 +178,7 @@ impl Queue for Tx<'_> {
     }
 
     fn parked(&mut self) -> Result<Vec<(String, String, Timestamp, String)>> {
-        let sql = "SELECT queue, item, at, reason FROM parked WHERE tenant = $1 ORDER BY at";
+        let sql = "SELECT queue, item, at, reason FROM parked WHERE tenant = $1 AND reason <> '' ORDER BY at";
         self.rows(sql, &[], |row| {
             Ok((raw(row, 0)?, raw(row, 1)?, get(row, 2)?, raw(row, 3)?))
         })

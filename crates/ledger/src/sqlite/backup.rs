@@ -13,7 +13,7 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use super::open::quick_check;
+use super::open::integrity_check;
 use super::{SqliteLedger, migrate};
 use crate::LedgerError;
 
@@ -53,15 +53,16 @@ impl SqliteLedger {
             })
             .collect();
         let db = Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?;
-        let wrong = quick_check(&db)?;
-        if wrong.is_empty() {
-            migrate::meta(&db)?;
-            match migrate::admit(&db) {
-                Ok(()) | Err(LedgerError::Outdated { .. }) => {}
-                Err(error) => return Err(error),
-            }
+        let wrong = integrity_check(&db)?;
+        if !wrong.is_empty() {
+            return Ok(wrong);
         }
-        Ok(wrong)
+        migrate::meta(&db)?;
+        match migrate::admit(&db) {
+            Ok(()) | Err(LedgerError::Outdated { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        migrate::strangers(&db)
     }
 
     /// Brings all of the store's own log into its file, so that the file stands by itself.

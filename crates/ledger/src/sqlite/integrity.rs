@@ -4,16 +4,19 @@ use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row};
 use siglum_domain::fold::Entry;
 use siglum_domain::receipt::{Receipt, SealedEntry};
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int};
 use super::listing::{SESSION, session_row};
 use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
 use super::open::Tx;
+use super::sums;
 use crate::integrity::Read;
 use crate::row::{header, unpack};
 use crate::stored::unpack_lines;
-use crate::{Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
+use crate::{
+    Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray, Unlike,
+};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -214,6 +217,18 @@ impl Integrity for Tx<'_> {
         Ok(query
             .query_map(values, |row| lossy(row, 0))?
             .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn blob_of(&mut self, object: &str) -> Result<Option<(RepositoryId, Oid)>> {
+        let sql = "SELECT repository, after FROM edits WHERE after_object = ?1 \
+             UNION ALL SELECT repository, before FROM edits WHERE before_object = ?1 LIMIT 1";
+        let mut query = self.db.prepare_cached(sql)?;
+        let row = query.query_row([object], |row| Ok((get(row, 0)?, get(row, 1)?)));
+        Ok(row.optional()?)
+    }
+
+    fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>> {
+        Ok(sums::unlike(self.db, int(limit as u64))?)
     }
 
     fn strays(&mut self) -> Result<Vec<Stray>> {

@@ -103,8 +103,8 @@ pub(super) fn insert(
     row: &LogRow,
     is_forgotten: bool,
 ) -> Result<bool> {
-    let sql = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (session, source, key) DO NOTHING";
+    let sql = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload, sum) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, row_sum(?1, ?2, ?3, ?7, ?8, ?9, ?10, ?11)) ON CONFLICT (session, source, key) DO NOTHING";
     let added = db.prepare_cached(sql)?.execute(params![
         Col(row.id),
         Col(session),

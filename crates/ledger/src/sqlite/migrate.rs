@@ -1,9 +1,12 @@
 //! Migrations: numbered files, each applied once, in one transaction. A shipped one never changes.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use siglum_domain::LedgerId;
 
 use super::columns::Col;
+use super::sums;
 use crate::LedgerError;
 use crate::schema::Found;
 
@@ -20,6 +23,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0010_names_and_runs.sql"),
     include_str!("../../migrations/sqlite/0011_session_repositories.sql"),
     include_str!("../../migrations/sqlite/0012_scope.sql"),
+    include_str!("../../migrations/sqlite/0015_tries.sql"),
+    include_str!("../../migrations/sqlite/0016_sums.sql"),
 ];
 
 /// The schema that this program writes.
@@ -68,10 +73,12 @@ pub(super) fn migrate(
     }
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let from = found(&tx)?;
+    sums::remove(&tx)?;
     for (number, sql) in (1u32..).zip(MIGRATIONS).filter(|(n, _)| *n > from) {
         tx.execute_batch(sql)?;
         tx.pragma_update(None, "user_version", number)?;
     }
+    sums::install(&tx)?;
     if from == 0 {
         let put = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
         tx.execute(put, ("ledger", Col(id)))?;
@@ -82,6 +89,45 @@ pub(super) fn migrate(
     tx.execute(put, ("min_writer", SCHEMA))?;
     tx.commit()?;
     Ok(())
+}
+
+/// What a file holds that no ledger of its schema does, in words: a trigger or a view of somebody else's would act when it
+/// is written to.
+pub(super) fn strangers(db: &Connection) -> Result<Vec<String>, LedgerError> {
+    let schema = found(db)?;
+    let own = Connection::open_in_memory()?;
+    for (_, sql) in (1u32..).zip(MIGRATIONS).filter(|(n, _)| *n <= schema) {
+        own.execute_batch(sql)?;
+    }
+    let is_current = schema == SCHEMA;
+    if is_current {
+        sums::sums_on(&own)?;
+        sums::install(&own)?;
+    }
+    let mut known = things(&own)?;
+    let mut strangers = Vec::new();
+    for ((kind, name), sql) in things(db)? {
+        // How older programs summed rows is not known here; `migrate` has it made anew.
+        let same = match known.remove(&(kind.clone(), name.clone())) {
+            Some(own) if is_current => own == sql,
+            Some(own) => own == sql.replace(sums::COLUMN, ""),
+            None => !is_current && sums::is_trigger(&kind, &name),
+        };
+        if !same {
+            strangers.push(format!(
+                "it holds the {kind} `{name}`, which is none of ours"
+            ));
+        }
+    }
+    Ok(strangers)
+}
+
+/// What a file is made of, with the SQL that made it.
+fn things(db: &Connection) -> rusqlite::Result<BTreeMap<(String, String), String>> {
+    let sql = "SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    let mut query = db.prepare(sql)?;
+    let rows = query.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    rows.collect()
 }
 
 /// Reads what the store says of itself.

@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use siglum_domain::LedgerId;
 
-use super::migrate;
+use super::{migrate, sums};
 use crate::{Durability, Ledger, LedgerError, Transaction};
 
 /// Above this size the store's own log is brought into its file. The first to open the file reads
@@ -60,6 +60,7 @@ impl SqliteLedger {
         };
         let mut db = Connection::open_with_flags(path, flags)?;
         db.busy_timeout(wait)?;
+        sums::sums_on(&db)?;
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         db.pragma_update(None, "wal_autocheckpoint", 0)?;
         if let Open::Command { id, key } = how {
@@ -216,13 +217,13 @@ impl Ledger for SqliteLedger {
     }
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
-        quick_check(&self.db)
+        integrity_check(&self.db)
     }
 }
 
-/// What is wrong with the pages of a file, in words.
-pub(super) fn quick_check(db: &Connection) -> Result<Vec<String>, LedgerError> {
-    let mut rows = db.prepare("PRAGMA quick_check(20)")?;
+/// What is wrong with the pages of a file, and with its indexes, in words.
+pub(super) fn integrity_check(db: &Connection) -> Result<Vec<String>, LedgerError> {
+    let mut rows = db.prepare("PRAGMA integrity_check(20)")?;
     let lines = rows
         .query_map([], |row| row.get::<_, String>(0))?
         .collect::<Result<Vec<_>, _>>()?;

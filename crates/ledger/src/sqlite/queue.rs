@@ -178,6 +178,23 @@ impl Queue for Tx<'_> {
         Ok(())
     }
 
+    fn tried(&mut self, queue: &str, item: &str, at: Timestamp) -> Result<()> {
+        let sql = "INSERT INTO parked (queue, item, at, reason, tries) VALUES (?1, ?2, ?3, '', 1) \
+             ON CONFLICT (queue, item) DO UPDATE SET tries = tries + 1";
+        self.db
+            .prepare_cached(sql)?
+            .execute((queue, item, Col(at)))?;
+        Ok(())
+    }
+
+    fn tries(&mut self, queue: &str, item: &str) -> Result<Option<u64>> {
+        let sql = "SELECT tries FROM parked WHERE queue = ?1 AND item = ?2";
+        let mut query = self.db.prepare_cached(sql)?;
+        Ok(query
+            .query_row((queue, item), |row| count(row, 0))
+            .optional()?)
+    }
+
     fn park(&mut self, queue: &str, item: &str, at: Timestamp, reason: &str) -> Result<()> {
         let sql = "INSERT OR REPLACE INTO parked (queue, item, at, reason) VALUES (?1, ?2, ?3, ?4)";
         self.db
@@ -194,9 +211,9 @@ impl Queue for Tx<'_> {
     }
 
     fn parked(&mut self) -> Result<Vec<(String, String, Timestamp, String)>> {
-        let mut query = self
-            .db
-            .prepare_cached("SELECT queue, item, at, reason FROM parked ORDER BY at")?;
+        let mut query = self.db.prepare_cached(
+            "SELECT queue, item, at, reason FROM parked WHERE reason <> '' ORDER BY at",
+        )?;
         let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, get(row, 2)?, row.get(3)?));
         Ok(query.query_map([], row)?.collect::<rusqlite::Result<_>>()?)
     }

@@ -51,8 +51,8 @@ fn whole_row((row, source, payload): Raw) -> Result<ReplicaRow> {
 
 impl Tx<'_> {
     fn put_replica_row(&mut self, session: SessionId, row: &ReplicaRow) -> Result<()> {
-        let sql = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+        let sql = "INSERT INTO observations (id, session, sequence, source, key, event, turn, subagent, kind, at, recorded_at, salt, digest, payload, sum) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, row_sum(?1, ?2, ?3, ?7, ?8, ?9, ?10, ?11))";
         self.db.prepare_cached(sql)?.execute(params![
             Col(row.id),
             Col(session),

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::store::Store;
-use crate::harness::until;
+use crate::harness::{World, until};
 
 pub(crate) struct Driver {
     child: Child,
@@ -26,11 +26,17 @@ impl Driver {
     /// One that finds the store at another address.
     #[track_caller]
     pub(crate) fn at(store: &Store, address: &str) -> Self {
-        let mut command = store.world.command(env!("CARGO_BIN_EXE_played-driver"));
+        Self::on(&store.world, address)
+    }
+
+    /// One of the ledger at an address.
+    #[track_caller]
+    pub(crate) fn on(world: &World, address: &str) -> Self {
+        let mut command = world.command(env!("CARGO_BIN_EXE_played-driver"));
         let mut child = command
             .args([
                 address.to_owned(),
-                store.world.root.join("driver").display().to_string(),
+                world.root.join("driver").display().to_string(),
             ])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -8,6 +8,7 @@ pub(crate) mod driver;
 mod failing;
 mod hooks;
 mod past;
+mod power;
 mod proxy;
 mod rivals;
 mod sinks;

@@ -171,6 +171,7 @@ impl Store {
             return psql(&self.address(), &["-c", sql]);
         }
         let db = rusqlite::Connection::open(self.file()).unwrap();
+        siglum_ledger::sqlite::sums_on(&db).unwrap();
         db.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
         let mut query = db.prepare(sql).unwrap();
         let columns = query.column_count();

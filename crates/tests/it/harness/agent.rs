@@ -150,6 +150,11 @@ impl Agent {
         self.cwd = dir.as_ref().to_owned();
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     /// The process is gone, and no hook tells of it.
     pub(crate) fn quit(&mut self) {
         self.dead = true;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::Value;
+use siglum_ledger::sqlite::sums_on;
 use tempfile::TempDir;
 
 use super::repo::Repo;
@@ -155,7 +156,9 @@ impl World {
 
     /// The ledger's own store, for what no command shows and to get in the way.
     pub(crate) fn store(&self) -> Connection {
-        Connection::open(self.siglum_home().join("ledger.db")).unwrap()
+        let db = Connection::open(self.siglum_home().join("ledger.db")).unwrap();
+        sums_on(&db).unwrap();
+        db
     }
 
     /// The one number that a query of the store gives.

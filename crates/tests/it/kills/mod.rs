@@ -4,7 +4,7 @@
 //! `SIGLUM_KILLS` says how many kills (100), `SIGLUM_SEED` repeats the plan of a day.
 
 mod day;
-mod dice;
+pub(crate) mod dice;
 mod killer;
 mod log;
 mod shift;

@@ -1,22 +1,19 @@
 //! `siglum doctor --fix`: what can be mended without asking.
 
-use std::path::Path;
-
 use siglum_engine::worker::{self, Run, Slice};
-use siglum_engine::{doctor, sweep};
+use siglum_engine::{doctor, sweep, verify};
 use siglum_gitstore::hooks;
-use siglum_ledger::{Durability, Ledger, Spool, read, write};
+use siglum_ledger::{Aside, Durability, Ledger, Spool, read, write};
 
 use super::super::init::install_shim;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::home::repository_spool;
 use crate::ui;
 
 /// Mends what it can, and says what it did. What fails is told and does not hold up the rest.
 pub(super) fn fix(cx: &Cx) -> Vec<String> {
     let mut done = Vec::new();
-    for part in [shim, git_hooks, waiting] {
+    for part in [shim, git_hooks, waiting, versions] {
         match part(cx) {
             Ok(lines) => done.extend(lines),
             Err(error) => cx.ui.warning(format!("{:#}", error.source)),
@@ -52,6 +49,18 @@ fn git_hooks(cx: &Cx) -> Result<Vec<String>, CommandError> {
         .collect())
 }
 
+/// Stores file versions again that are damaged, where git has them.
+fn versions(cx: &Cx) -> Result<Vec<String>, CommandError> {
+    if !cx.home.ledger().exists() {
+        return Ok(Vec::new());
+    }
+    let mut ledger = cx.open_ledger()?;
+    let healed = verify::heal_versions(&cx.world()?, &mut ledger)?;
+    let n = ui::plural(healed, "damaged file version");
+    let done = (healed > 0).then(|| format!("Stored {n} again, from git."));
+    Ok(done.into_iter().collect())
+}
+
 /// Takes in what waits, tries again what was set aside, and brings the store's log in.
 fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
     let mut done = Vec::new();
@@ -75,13 +84,11 @@ fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
         done.push(format!("{n} set aside will be tried again."));
     }
     let on = doctor::switched_on(&mut ledger)?;
-    let spools: Vec<Spool> = std::iter::once(cx.home.spool())
-        .chain(
-            on.iter()
-                .map(|r| repository_spool(&Path::new(&r.common_dir).join("siglum"))),
-        )
-        .filter(|s| !s.is_empty())
-        .collect();
+    let mut spools = cx.all_spools(&mut ledger)?;
+    for spool in &spools {
+        spool.take_back(&[Aside::Newer, Aside::Refused]);
+    }
+    spools.retain(|spool| !spool.is_empty());
     let waited: usize = spools.iter().map(Spool::len).sum();
     for repository in &on {
         sweep::sweep(&world, &mut ledger, repository)?;
@@ -92,14 +99,8 @@ fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
     let left: usize = spools.iter().map(Spool::len).sum();
     if waited > left {
         let n = (waited - left) as u64;
-        done.push(format!(
-            "Took in {} from the spool.",
-            if n == 1 {
-                "1 delivery".to_owned()
-            } else {
-                format!("{n} deliveries")
-            }
-        ));
+        let n = ui::counted(n, "delivery", "deliveries");
+        done.push(format!("Took in {n} from the spool."));
     }
     Ok(done)
 }

@@ -166,9 +166,13 @@ fn settings(cx: &Cx, agent: &AgentSpec) -> Vec<Check> {
             ),
         )
         .remedy("`siglum init` has them trusted, after showing it; `/hooks` in the agent does it by hand."),
-        Ok(InstallState::SwitchedOff(setting)) => Check::problem(
+        Ok(InstallState::SwitchedOff { setting, path }) => Check::problem(
             agent.name,
-            format!("`{setting}` in {shown} keeps {} from running our hooks", agent.title),
+            format!(
+                "`{setting}` in {} keeps {} from running our hooks",
+                Cx::tilde(&path),
+                agent.title
+            ),
         )
         .remedy("Change it there by hand, if you want your sessions recorded; siglum leaves it alone."),
         Err(error) => {

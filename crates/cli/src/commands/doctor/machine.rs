@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use siglum_gitstore::MINIMUM_GIT;
-use siglum_ledger::{Ledger, Spool, SqliteLedger};
+use siglum_ledger::{Aside, Ledger, Spool, SqliteLedger};
 use siglum_platform::disk::ROOM_NONE;
 
 use super::{Check, FIX};
@@ -122,6 +122,13 @@ fn settings(config: &Config) -> Option<Check> {
 fn ledger(cx: &Cx) -> Check {
     let path = cx.home.ledger();
     let shown = Cx::tilde(&path);
+    if !path.exists() && was_there(cx) {
+        return Check::problem(
+            "ledger",
+            format!("{shown} is gone, and what is recorded with it"),
+        )
+        .remedy("`siglum restore` brings one back from a backup; `siglum init` begins a new one.");
+    }
     if !path.exists() {
         return Check::note("ledger", format!("there is none yet in {shown}"))
             .remedy("`siglum init` creates it.");
@@ -137,9 +144,7 @@ fn ledger(cx: &Cx) -> Check {
     if !wrong.is_empty() {
         return Check::problem("ledger", format!("{shown} is damaged"))
             .details(wrong)
-            .remedy(
-                "Copy the file before anything else; what hooks see meanwhile waits in the spool.",
-            );
+            .remedy("Copy the file before anything else, then `siglum restore` a backup; what hooks see meanwhile waits in the spool, and comes in afterwards.");
     }
     let size = fs::metadata(&path).map_or(0, |m| m.len());
     let log = SqliteLedger::log_bytes(&path);
@@ -162,6 +167,16 @@ fn ledger(cx: &Cx) -> Check {
         .remedy(FIX);
     }
     Check::ok("ledger", text)
+}
+
+/// Whether something shows that there was a ledger: what lies beside it, or a repository that is switched on.
+fn was_there(cx: &Cx) -> bool {
+    let beside = fs::read_dir(cx.home.objects()).is_ok_and(|mut dir| dir.next().is_some());
+    let switched_on = || {
+        cx.find_repo()
+            .is_some_and(|repo| repo.siglum_dir().is_dir())
+    };
+    beside || switched_on()
 }
 
 /// How many files a tree holds, and their size.
@@ -230,37 +245,46 @@ fn disk_with(place: &str, room: u64) -> Option<Check> {
     }
 }
 
+/// Why deliveries were set aside, in words, and what to do.
+const ASIDE: &[(Aside, &str, &str)] = &[
+    (
+        Aside::Refused,
+        "the ledger refused them",
+        "Where the ledger is damaged, `siglum restore` a backup, which takes them in; `siglum doctor --fix` tries again.",
+    ),
+    (
+        Aside::Newer,
+        "a newer version of siglum wrote them",
+        "Install that version; its worker takes them in by itself.",
+    ),
+    (
+        Aside::Unreadable,
+        "they cannot be read",
+        "Nothing can be made of them; look at them, then delete them.",
+    ),
+];
+
 /// How a spool stands.
 pub(super) fn spool(area: &'static str, place: &str, spool: &Spool) -> Check {
-    let bad: Vec<String> = fs::read_dir(spool.dir())
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|e| e.path().extension().is_some_and(|x| x == "bad"))
-        .map(|e| Cx::tilde(&e.path()))
-        .collect();
     let waiting = spool.len() as u64;
-    if !bad.is_empty() {
-        let text = format!(
-            "{} set aside {place}: unreadable, or refused by the ledger",
-            match bad.len() {
-                1 => "1 delivery was".to_owned(),
-                n => format!("{n} deliveries were"),
-            }
-        );
-        return Check::problem(area, text)
-            .details(bad.into_iter().take(3))
-            .remedy("A newer version of siglum may be able to read them; renaming them to end in `.json` tries again.");
+    for (why, said, remedy) in ASIDE {
+        let paths = spool.aside(*why);
+        if !paths.is_empty() {
+            let n = ui::counted(paths.len() as u64, "delivery was", "deliveries were");
+            return Check::problem(area, format!("{n} set aside {place}: {said}"))
+                .details(paths.iter().take(3).map(|path| Cx::tilde(path)))
+                .remedy(*remedy);
+        }
+    }
+    if let Err(error) = spool.probe() {
+        return Check::problem(area, format!("{error}: {}", error.source))
+            .remedy("Make it writable: what the ledger cannot take has to wait there.");
     }
     if waiting > 0 {
         let since = spool.oldest().map(ui::when).unwrap_or_default();
         let text = format!(
             "{} {place} since {since}, which the worker or the next command takes in",
-            if waiting == 1 {
-                "1 delivery waits".to_owned()
-            } else {
-                format!("{waiting} deliveries wait")
-            }
+            ui::counted(waiting, "delivery waits", "deliveries wait")
         );
         return Check::note(area, text).remedy(FIX);
     }
@@ -294,10 +318,7 @@ fn lost(cx: &Cx) -> Option<Check> {
             "lost",
             format!(
                 "{} lost, since neither the ledger nor a spool could be written to",
-                match lines.len() {
-                    1 => "1 delivery was".to_owned(),
-                    n => format!("{n} deliveries were"),
-                }
+                ui::counted(lines.len() as u64, "delivery was", "deliveries were")
             ),
         )
         .details([format!("last: {last}")])

@@ -1,8 +1,9 @@
 //! What the ledger tells of things that were refused, deferred or lost.
 
 use siglum_domain::{SessionId, Timestamp};
-use siglum_engine::audit;
 use siglum_engine::doctor::{self, Declined, Waiting};
+use siglum_engine::verify::{self, Report};
+use siglum_engine::{World, audit};
 use siglum_ledger::SqliteLedger;
 
 use super::{Check, FIX};
@@ -11,8 +12,6 @@ use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui;
 
-/// How many sessions have their receipts verified.
-const SESSIONS: usize = 100;
 /// How many things of a kind are shown.
 const SHOWN: usize = 5;
 /// Reasons that are a fault of this program.
@@ -26,19 +25,26 @@ pub(super) fn checks(cx: &Cx, since: Timestamp) -> Vec<Check> {
     let Ok(mut ledger) = cx.open_ledger() else {
         return Vec::new();
     };
-    look(&mut ledger, since).unwrap_or_else(|error| {
+    let looked = cx
+        .world()
+        .and_then(|world| look(&world, &mut ledger, since));
+    looked.unwrap_or_else(|error| {
         vec![Check::problem("ledger", format!("{:#}", error.source)).details(error.hints)]
     })
 }
 
-fn look(ledger: &mut SqliteLedger, since: Timestamp) -> Result<Vec<Check>, CommandError> {
+fn look(
+    world: &World<'_>,
+    ledger: &mut SqliteLedger,
+    since: Timestamp,
+) -> Result<Vec<Check>, CommandError> {
     let mut checks = declined(&doctor::declined(ledger, since)?, since);
     let waiting = doctor::waiting(ledger, clock::now())?;
     checks.extend(parked(&waiting));
     checks.extend(intents(&waiting));
     checks.extend(unfinished(&waiting));
     checks.extend(damaged(&doctor::damaged(ledger)?));
-    checks.push(receipts(&doctor::chains(ledger, SESSIONS)?));
+    checks.push(stored(&verify::verify(world, ledger, None)?));
     checks.push(chain(&audit::verify(ledger)?));
     Ok(checks)
 }
@@ -155,26 +161,30 @@ fn damaged(sessions: &[(SessionId, String)]) -> Option<Check> {
     )
 }
 
-fn receipts(chains: &doctor::Chains) -> Check {
+/// What `siglum verify` says.
+fn stored(report: &Report) -> Check {
     let looked = format!(
-        "{} of the last {}",
-        ui::plural(chains.receipts as u64, "receipt"),
-        ui::plural(chains.sessions as u64, "session")
+        "{} of {}",
+        ui::plural(report.counts.receipts, "receipt"),
+        ui::plural(report.counts.sessions, "session")
     );
-    if chains.broken.is_empty() {
-        return Check::ok("receipts", format!("{looked} verify"));
+    if report.is_sound() {
+        return Check::ok(
+            "stored",
+            format!("{looked} verify, and all that is beside them"),
+        );
     }
-    let lines = chains
-        .broken
-        .iter()
-        .take(SHOWN)
-        .map(|(session, number, wrong)| {
-            format!("receipt {number} of session {} {wrong}", session.short())
-        });
-    Check::problem(
-        "receipts",
-        format!("{} of {looked} do not verify", chains.broken.len()),
-    )
-    .details(lines)
-    .remedy("The ledger was changed from outside, or is damaged; keep a copy of it.")
+    let lines = report.problems.iter().take(SHOWN).map(|problem| {
+        let session = problem.session.map(|s| format!("session {}: ", s.short()));
+        let what = ui::one_line(&problem.what, 300);
+        format!("{}{}: {what}", session.unwrap_or_default(), problem.place)
+    });
+    let count = report.counts.missing + report.counts.damaged;
+    let text = format!(
+        "{} missing or damaged",
+        ui::counted(count, "thing is", "things are")
+    );
+    Check::problem("stored", text)
+        .details(lines)
+        .remedy("`siglum verify` tells all, and what to do.")
 }

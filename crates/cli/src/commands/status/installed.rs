@@ -85,7 +85,7 @@ fn of_agent(agent: &'static AgentSpec, shim: &Path) -> (&'static AgentSpec, Stri
             );
             (agent, text, false)
         }
-        Ok(InstallState::SwitchedOff(setting)) => {
+        Ok(InstallState::SwitchedOff { setting, .. }) => {
             let text = format!("hooks in {shown} are switched off there by `{setting}`");
             (agent, text, false)
         }

@@ -1,11 +1,13 @@
 //! Looking at every row, gone wrong.
 
 use siglum_domain::receipt::Receipt;
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
 use super::verbs::broken;
 use super::{BrokenTx, Fault, Kind};
-use crate::{Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
+use crate::{
+    Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray, Unlike,
+};
 
 broken! { Integrity, INTEGRITY, LIMITED;
     List stored_sessions(after: Option<SessionId>; limit) -> Vec<StoredSession>;
@@ -14,6 +16,8 @@ broken! { Integrity, INTEGRITY, LIMITED;
     List stored_receipts(session: SessionId, after: u64; limit) -> Vec<Stored<Receipt>>;
     List stored_segments(session: SessionId, stream: &str, first: u64; limit) -> Vec<StoredSegment>;
     List edit_objects(session: SessionId, after: &str; limit) -> Vec<String>;
+    Find blob_of(object: &str) -> Option<(RepositoryId, Oid)>;
+    Own unlike(limit: usize) -> Vec<Unlike>;
     Own strays() -> Vec<Stray>;
     Own greatest_epoch() -> u64;
     Own fence_all(floor: u64, at: Timestamp) -> u64;
@@ -23,6 +27,11 @@ broken! { Integrity, INTEGRITY, LIMITED;
 pub(super) const FAULTS: &[Fault] = &[Fault::Blind("greatest_epoch"), Fault::Lost("fence_all")];
 
 impl BrokenTx<'_> {
+    /// No verb changes a row without its sum, so the suite has none to show.
+    fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>, LedgerError> {
+        self.good.unlike(limit)
+    }
+
     /// Verbs leave no strays behind, so the suite has none to show.
     fn strays(&mut self) -> Result<Vec<Stray>, LedgerError> {
         self.good.strays()

@@ -22,6 +22,8 @@ broken! { Queue, QUEUE, LIMITED;
     Own cursor(projection: &str) -> u64;
     Write set_cursor(projection: &str, position: u64) -> ();
     Own write_probe() -> ();
+    Write tried(queue: &str, item: &str, at: Timestamp) -> ();
+    Find tries(queue: &str, item: &str) -> Option<u64>;
     Write park(queue: &str, item: &str, at: Timestamp, reason: &str) -> ();
     List parked() -> Vec<(String, String, Timestamp, String)>;
     WriteOnce unpark(queue: &str, item: &str) -> ();

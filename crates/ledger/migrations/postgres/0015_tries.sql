@@ -1,0 +1,2 @@
+-- How often an item was tried without an end; its row has no reason before it is set aside.
+ALTER TABLE parked ADD COLUMN tries bigint NOT NULL DEFAULT 0;

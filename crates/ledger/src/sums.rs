@@ -1,0 +1,183 @@
+//! A sum for each row that nothing can make anew, kept by the store itself.
+//!
+//! Receipts seal logs, and the audit is a chain. The other rows that answers rest on, and the columns of a log's entry
+//! that no receipt covers, have a sum of their columns beside them, so that [`crate::Integrity::unlike`] can tell those that
+//! went bad. It finds damage, and not somebody who changes a row on purpose, since the store then sums it anew.
+
+/// The tables whose rows have a sum, and the columns in it. What is left out changes with each look at a row, or is
+/// verified in another way: how far a log goes and is sealed, how far something was read, when it was used last.
+pub(crate) const SUMMED: &[(&str, &[&str])] = &[
+    ("repositories", &["id", "common_dir", "first_at"]),
+    ("worktrees", &["repository", "path"]),
+    (
+        "sessions",
+        &[
+            "id",
+            "agent",
+            "conversation_id",
+            "home",
+            "mode",
+            "origin",
+            "parent",
+            "parent_relation",
+            "parent_at",
+            "created_at",
+            "ended_at",
+            "cwd",
+            "repository",
+            "worktree",
+            "forgotten_at",
+            "forgotten_whole",
+            "archived_at",
+        ],
+    ),
+    (
+        "aliases",
+        &["agent", "native", "session", "first_at", "by_caller"],
+    ),
+    (
+        "processes",
+        &[
+            "process", "session", "identity", "first_at", "bound_at", "carried",
+        ],
+    ),
+    ("turns", &["id", "session", "native", "opened_at", "prompt"]),
+    (
+        "observations",
+        &[
+            "id",
+            "session",
+            "sequence",
+            "turn",
+            "subagent",
+            "kind",
+            "at",
+            "recorded_at",
+        ],
+    ),
+    (
+        "intents",
+        &[
+            "checkpoint",
+            "repository",
+            "worktree",
+            "git",
+            "at",
+            "scene",
+            "state",
+            "commit",
+        ],
+    ),
+    ("checkpoints", &["id", "kind", "repository", "commit", "at"]),
+    ("pins", &["checkpoint", "session", "sequence"]),
+    (
+        "commits",
+        &[
+            "repository",
+            "commit",
+            "checkpoint",
+            "intent",
+            "session",
+            "committer",
+            "verdict",
+            "judgement",
+            "facts",
+            "patch",
+            "at",
+            "seen_by",
+        ],
+    ),
+    ("authors", &["repository", "commit", "path", "spans"]),
+    ("rewrites", &["repository", "old", "new", "command", "at"]),
+    (
+        "statements",
+        &[
+            "ledger",
+            "sequence",
+            "at",
+            "by",
+            "source",
+            "kind",
+            "body",
+            "session",
+            "repository",
+            "commit",
+        ],
+    ),
+    ("links", &["field", "value", "session"]),
+    (
+        "tokens",
+        &[
+            "id",
+            "digest",
+            "session",
+            "name",
+            "by",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "replaced_by",
+            "scope",
+        ],
+    ),
+    ("segments", &["stream", "first", "past", "bytes", "data"]),
+    ("projections", &["name", "kind", "target", "at", "scope"]),
+    (
+        "pipeline_events",
+        &[
+            "pipeline", "number", "at", "by", "source", "session", "kind", "body", "text", "key",
+            "content",
+        ],
+    ),
+    (
+        "contexts",
+        &[
+            "key",
+            "route",
+            "session",
+            "parent",
+            "parent_at",
+            "cause",
+            "inherit",
+            "by",
+            "created_at",
+        ],
+    ),
+    (
+        "context_turns",
+        &[
+            "context",
+            "key",
+            "turn",
+            "log_first",
+            "log_last",
+            "first",
+            "last",
+            "kind",
+            "keep",
+            "recovers",
+            "digest",
+            "at",
+        ],
+    ),
+    ("route_moves", &["route", "at", "to", "from", "by", "cause"]),
+    (
+        "heartbeats",
+        &["name", "definition", "origin", "by", "created_at"],
+    ),
+];
+
+/// Columns as SQL has them, each behind `before`.
+pub(crate) fn list(columns: &[&str], before: &str) -> String {
+    let quoted = columns.iter().map(|column| format!("{before}\"{column}\""));
+    quoted.collect::<Vec<_>>().join(", ")
+}
+
+/// A row whose columns are not what was stored.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unlike {
+    /// The table.
+    pub table: &'static str,
+    /// Which row: its key, column by column.
+    pub row: String,
+}

@@ -1,0 +1,305 @@
+//! What is there after a power cut.
+//!
+//! An agent works, commits and meets a locked ledger, and a driver commits turns, while `strace` writes down what they
+//! and all their programs do to files. Then the disk is made again as a cut may leave it: with what was waited for, and
+//! of the rest a choice: writes that are lost, torn between sectors, or there although earlier ones are not; names up to
+//! some point of the file system's journal. Nothing that was acknowledged may be lost, and nothing that a receipt seals.
+
+mod cut;
+mod trace;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::Mutex;
+
+use rusqlite::Connection;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use siglum_gitstore::ObjectStore;
+
+use self::cut::{Disk, lay_out};
+use self::trace::Op;
+use super::driver::Driver;
+use crate::harness::{Agent, Repo, World, until};
+use crate::kills::dice::Dice;
+
+/// How many states of the disk are looked at, where `SIGLUM_TEST_POWER_CUTS` does not say.
+const CUTS: usize = 200;
+const THREADS: usize = 2;
+const CALLS: &str = "openat,write,pwrite64,ftruncate,fsync,fdatasync,syncfs,sync,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir";
+
+/// What was promised, and from which operation on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Promise {
+    /// A commit is known.
+    Commit(String),
+    /// A turn was committed under this key.
+    Turn(String),
+    /// A session was begun while the ledger was locked.
+    Session(String),
+}
+
+#[test]
+#[ignore = "what is played again is not yet what happened: the ledger's file differs"]
+fn s17_a_power_cut_loses_nothing_that_was_acknowledged_or_sealed() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    let mut driver = Driver::on(
+        &world,
+        world.siglum_home().join("ledger.db").to_str().unwrap(),
+    );
+    let session = driver.create("driven");
+    driver.lease(&session);
+    work(&world, &mut agent, 0);
+    rest(&repo);
+    let before = files(&world.siglum_home());
+    let strace = Strace::attach(&world, &[agent.pid(), driver.pid()]);
+    for round in 1..=4 {
+        work(&world, &mut agent, round);
+        let key = format!("t{round}");
+        driver.turn(&session, &key);
+        acknowledge(&world, &mut agent, &format!("turn-{key}"));
+    }
+    rest(&repo);
+    agent.quit();
+    driver.kill();
+    let text = strace.end();
+    let names: Vec<PathBuf> = before.iter().map(|(name, _)| name.clone()).collect();
+    let ops = trace::read(&text, &world.siglum_home(), &names);
+    let promises = promises(&ops);
+    assert!(promises.len() >= 12, "{promises:?}");
+    let waited = |op: &&Op| matches!(op, Op::SyncFile { .. } | Op::SyncDir { .. });
+    assert!(ops.iter().filter(waited).count() > 20, "{}", ops.len());
+    let disk = Disk { before, ops };
+    // What is played again must be what happened.
+    let whole = disk.whole();
+    for (name, bytes) in files(&world.siglum_home()) {
+        let same = whole.get(&name).is_some_and(|again| *again == bytes);
+        assert!(
+            same || name.ends_with("worker.lock"),
+            "{} was not made again",
+            name.display()
+        );
+    }
+    let tally = look_at_cuts(&repo, &disk, &promises);
+    println!("power cuts: {tally:?}");
+}
+
+/// A round of work, each part of which is acknowledged by a file in `acks`.
+fn work(world: &World, agent: &mut Agent, round: u32) {
+    agent.prompt(&format!("round {round}"));
+    for file in ["a.txt", "b.txt"] {
+        let lines: String = (0..200).map(|n| format!("{file} {round} {n}\n")).collect();
+        agent.write(file, &lines);
+    }
+    agent
+        .sh(&format!("git add -A && git commit -q -m 'Round {round}'"))
+        .ok();
+    let commit = agent.bare_sh("git rev-parse HEAD").ok();
+    acknowledge(world, agent, &format!("commit-{commit}"));
+    agent.stop();
+    // The ledger is somebody else's for a while.
+    let store = world.store();
+    until("the ledger is locked", || {
+        store.execute_batch("BEGIN IMMEDIATE").is_ok()
+    });
+    let native = format!("locked-{round}");
+    agent.clear(&native);
+    acknowledge(world, agent, &format!("session-{native}"));
+    drop(store);
+}
+
+/// Makes a file whose name says what was acknowledged: from there on it is promised.
+fn acknowledge(world: &World, agent: &mut Agent, what: &str) {
+    let acks = world.siglum_home().join("acks");
+    std::fs::create_dir_all(&acks).unwrap();
+    agent.bare_sh(&format!("> {}/{what}", acks.display())).ok();
+}
+
+/// Waits until the worker has done all.
+fn rest(repo: &Repo<'_>) {
+    until("all is sealed", || {
+        repo.siglum(&["worker", "--once"]);
+        let open = "SELECT count(*) FROM sessions WHERE mode = 'observed' AND head > folded";
+        repo.world.spooled() == 0 && repo.world.count(open) == 0
+    });
+}
+
+struct Strace {
+    child: Child,
+    out: PathBuf,
+}
+
+impl Strace {
+    fn attach(world: &World, processes: &[u32]) -> Self {
+        let out = world.root.join("strace");
+        let mut command = world.command("strace");
+        command.args([
+            "-f",
+            "-y",
+            "-xx",
+            "-s",
+            "100000000",
+            "-e",
+            &format!("trace={CALLS}"),
+        ]);
+        command.arg("-o").arg(&out);
+        for process in processes {
+            command.args(["-p", &process.to_string()]);
+        }
+        let child = command.stderr(Stdio::null()).spawn().unwrap();
+        let traced = |process: &u32| {
+            let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+            !status.contains("TracerPid:\t0")
+        };
+        until("strace is there", || processes.iter().all(traced));
+        Self { child, out }
+    }
+
+    fn end(mut self) -> String {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        let _ = kill_process(pid, Signal::INT);
+        self.child.wait().unwrap();
+        std::fs::read_to_string(&self.out).unwrap()
+    }
+}
+
+/// All files below a directory, but shared memory.
+fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let (mut found, mut open) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(&next).unwrap().flatten() {
+            let path = entry.path();
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                open.push(path);
+            } else if kind.is_file() && !path.to_str().unwrap().ends_with("-shm") {
+                let name = path.strip_prefix(dir).unwrap().to_owned();
+                found.push((name, std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+fn promises(ops: &[Op]) -> Vec<(usize, Promise)> {
+    let promise = |op: &Op| {
+        let Op::Create { name, .. } = op else {
+            return None;
+        };
+        let said = name.strip_prefix("acks").ok()?.to_str()?;
+        let (kind, what) = said.split_once('-')?;
+        let what = what.to_owned();
+        Some(match kind {
+            "commit" => Promise::Commit(what),
+            "turn" => Promise::Turn(what),
+            _ => Promise::Session(what),
+        })
+    };
+    let all = ops.iter().enumerate();
+    all.filter_map(|(n, op)| Some((n, promise(op)?))).collect()
+}
+
+/// Cuts the power at many moments, and counts what was found.
+fn look_at_cuts(
+    repo: &Repo<'_>,
+    disk: &Disk,
+    promises: &[(usize, Promise)],
+) -> BTreeMap<&'static str, usize> {
+    let cuts = std::env::var("SIGLUM_TEST_POWER_CUTS").map_or(CUTS, |n| n.parse().unwrap());
+    let tally = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let tally = &tally;
+            scope.spawn(move || {
+                for cut in (thread..cuts).step_by(THREADS) {
+                    let seed = cut as u64 + 1;
+                    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                    let at = dice.index(disk.ops.len() + 1);
+                    let state = disk.cut(at, &mut dice);
+                    let due = promises.iter().filter(|(n, _)| *n < at).map(|(_, p)| p);
+                    let found = look_at(
+                        repo,
+                        &state,
+                        due,
+                        &format!("cut {cut} before operation {at}"),
+                    );
+                    let mut tally = tally.lock().unwrap();
+                    for (what, count) in found {
+                        *tally.entry(what).or_default() += count;
+                    }
+                }
+            });
+        }
+    });
+    tally.into_inner().unwrap()
+}
+
+/// Brings one state up again, and looks whether it keeps what was promised.
+fn look_at<'a>(
+    repo: &Repo<'_>,
+    state: &cut::State,
+    due: impl Iterator<Item = &'a Promise>,
+    what: &str,
+) -> Vec<(&'static str, usize)> {
+    let dir = tempfile::tempdir().unwrap();
+    lay_out(state, dir.path());
+    let store = Connection::open(dir.path().join("ledger.db")).unwrap();
+    let sound = sealed_versions(&store, dir.path(), what);
+    let run = |args: &[&str]| {
+        let mut command = repo.world.command(World::program());
+        command.env("SIGLUM_HOME", dir.path()).args(args);
+        command.current_dir(&repo.dir).output().unwrap()
+    };
+    let worked = run(&["worker", "--once"]);
+    assert!(worked.status.success(), "{what}: {worked:?}");
+    let verified = run(&["verify", "--json"]);
+    let told: Value = serde_json::from_slice(&verified.stdout).expect(what);
+    let problems = told["data"]["problems"].as_array().unwrap();
+    for problem in problems {
+        let place = problem["place"].as_str().unwrap();
+        assert!(place.starts_with("file version"), "{what}: {problem}");
+    }
+    let mut kept = 0;
+    for promise in due {
+        let (sql, key) = match promise {
+            Promise::Commit(commit) => {
+                ("SELECT count(*) FROM commits WHERE \"commit\" = ?1", commit)
+            }
+            Promise::Turn(key) => ("SELECT count(*) FROM receipts WHERE key = ?1", key),
+            Promise::Session(native) => ("SELECT count(*) FROM aliases WHERE native = ?1", native),
+        };
+        let count: i64 = store.query_row(sql, [key], |row| row.get(0)).unwrap();
+        assert_eq!(count, 1, "{what}: {promise:?} is lost");
+        kept += 1;
+    }
+    vec![
+        ("states", 1),
+        ("promises kept", kept),
+        ("sealed file versions that are sound", sound),
+        (
+            "file versions that were not waited for, told as such",
+            problems.len(),
+        ),
+    ]
+}
+
+/// The file versions of sessions of which all is sealed must be readable. Gives how many there are.
+fn sealed_versions(store: &Connection, dir: &Path, what: &str) -> usize {
+    let objects = ObjectStore::open(dir.join("objects")).unwrap();
+    let sql = "SELECT e.before_object, e.after_object FROM edits e JOIN sessions s ON s.id = e.session WHERE s.head = s.sealed";
+    let mut query = store.prepare(sql).unwrap();
+    let rows = query
+        .query_map([], |row| {
+            Ok([row.get::<_, Option<String>>(0)?, row.get(1)?])
+        })
+        .unwrap();
+    let named: Vec<String> = rows.flat_map(|row| row.unwrap()).flatten().collect();
+    for name in &named {
+        let read = objects.get(&name.parse().unwrap());
+        assert!(read.is_ok(), "{what}: {name}: {read:?}");
+    }
+    named.len()
+}
