@@ -38,6 +38,7 @@ mod turns;
 mod tx;
 mod usage;
 
+pub(crate) use error::is_contradiction;
 pub use hints::PostgresHints;
 pub use migrate::SCHEMA;
 #[cfg(any(test, feature = "conformance"))]

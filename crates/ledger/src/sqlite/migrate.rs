@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0010_names_and_runs.sql"),
     include_str!("../../migrations/sqlite/0011_session_repositories.sql"),
     include_str!("../../migrations/sqlite/0012_scope.sql"),
+    include_str!("../../migrations/sqlite/0013_registrations.sql"),
 ];
 
 /// The schema that this program writes.
