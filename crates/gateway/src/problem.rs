@@ -123,6 +123,26 @@ impl Problem {
         )
     }
 
+    /// The head of the request is too large.
+    pub(crate) fn large_head(limit: usize) -> Self {
+        Self::new(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "head-too-large",
+            "the head of the request is too large",
+            format!("a head has at most {limit} bytes and 100 lines"),
+        )
+    }
+
+    /// The request does not name one host.
+    pub(crate) fn hosts() -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid-head",
+            "the head of the request breaks a rule",
+            "name one host, once".to_owned(),
+        )
+    }
+
     pub(crate) fn too_slow() -> Self {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,
