@@ -75,7 +75,7 @@ impl Guard {
 }
 
 /// Whom a statement speaks of.
-const fn subjects(statement: &Statement) -> (Option<SessionId>, Option<RepositoryId>) {
+pub(crate) const fn subjects(statement: &Statement) -> (Option<SessionId>, Option<RepositoryId>) {
     match statement {
         Statement::LinkAttached { session, .. }
         | Statement::LinkDetached { session, .. }

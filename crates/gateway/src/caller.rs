@@ -47,6 +47,11 @@ impl Caller {
         audit::bearer(self.known.token, &self.known.name)
     }
 
+    /// The credential, as the engine knows it.
+    pub(crate) const fn credential(&self) -> &Known {
+        &self.known
+    }
+
     /// What tells callers apart for limits.
     pub(crate) fn key(&self) -> String {
         self.known.token.to_string()

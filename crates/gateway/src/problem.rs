@@ -164,6 +164,13 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "forbidden", title, detail.into())
     }
 
+    /// Whoever asks may not say this document.
+    pub(crate) fn forbidden_document(document: &str, rule: &str) -> Self {
+        let mut problem = Self::forbidden(format!("{document}: {rule}"));
+        problem.told.field = Some(document.to_owned());
+        problem
+    }
+
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         let title = "there is no such thing";
         Self::new(StatusCode::NOT_FOUND, "not-found", title, detail.into())
@@ -313,6 +320,7 @@ impl From<AccessError> for Problem {
             AccessError::Ledger(error) => error.into(),
             AccessError::NoSession { .. } => Self::not_found(detail),
             AccessError::Replaced { .. } => Self::conflict(error.code(), detail),
+            AccessError::Registered { .. } | AccessError::NotAtHome => Self::forbidden(detail),
             AccessError::Unknown | AccessError::Expired { .. } | AccessError::Revoked { .. } => {
                 Self::unauthorized(error.code(), detail)
             }

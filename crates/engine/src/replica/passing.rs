@@ -99,7 +99,7 @@ pub fn is_settled(ledger: &mut dyn Ledger, session: SessionId) -> Result<bool, L
 }
 
 /// A session and all that came from it, the former first.
-fn family(
+pub(super) fn family(
     tx: &mut dyn Transaction,
     home: LedgerId,
     session: SessionId,
