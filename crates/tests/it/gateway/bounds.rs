@@ -221,7 +221,7 @@ fn who_sends_a_body_that_nobody_wants_gets_the_answer() {
         let stranger = String::from_utf8_lossy(&large).replace(&gateway.token, "letmein");
         let nowhere = String::from_utf8_lossy(&large).replace("/v1/sessions", "/v1/nowhere");
         for (bytes, status) in [
-            (large.clone(), 413),
+            (large, 413),
             (stranger.into_bytes(), 401),
             (nowhere.into_bytes(), 404),
         ] {
