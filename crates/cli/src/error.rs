@@ -186,6 +186,10 @@ impl From<AccessError> for CommandError {
             AccessError::NoSession { .. } => {
                 (Kind::NotFound, "`siglum session list` shows what there is.")
             }
+            AccessError::Registered { .. } | AccessError::NotAtHome => (
+                Kind::Failed,
+                "`siglum token create --for-ledger LEDGER` hands a ledger over to another token.",
+            ),
             AccessError::Replaced { .. } => (Kind::Failed, "Rotate the one that took its place."),
             AccessError::Expired { .. } | AccessError::Revoked { .. } => {
                 (Kind::Failed, "`siglum token create` makes a new one.")

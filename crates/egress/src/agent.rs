@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::unversioned::transport::DefaultConnector;
 
 use crate::address::Address;
+use crate::reach::{Reach, Within};
 
 /// The largest answer that is read, in bytes.
 pub(crate) const ANSWER_MOST: u64 = 4 << 20;
@@ -34,6 +36,11 @@ pub(crate) const NAME: &str = concat!("siglum/", env!("CARGO_PKG_VERSION"));
 
 /// A way to one address. No other host is ever asked: a redirect is an answer like any other.
 pub(crate) fn agent(address: &Address, timeouts: Timeouts) -> Agent {
+    agent_within(address, timeouts, Reach::Anywhere)
+}
+
+/// The same, as far as it may reach.
+pub(crate) fn agent_within(address: &Address, timeouts: Timeouts, reach: Reach) -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -45,7 +52,7 @@ pub(crate) fn agent(address: &Address, timeouts: Timeouts) -> Agent {
         .max_idle_connections(1)
         .tls_config(tls(address))
         .build();
-    Agent::new_with_config(config)
+    Agent::with_parts(config, DefaultConnector::default(), Within(reach))
 }
 
 /// Whom a server may be signed by: those whom the system trusts, where it has any.

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::address::Address;
-use crate::agent::{Timeouts, agent};
+use crate::agent::{Timeouts, agent_within};
+use crate::reach::{NotPublic, Reach};
 
 /// Why something was not handed over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,14 +37,19 @@ pub fn hand_over(
     id: &str,
     document: &Value,
     timeouts: Timeouts,
+    reach: Reach,
 ) -> Result<(), WebhookError> {
-    let sent = agent(address, timeouts)
+    let sent = agent_within(address, timeouts, reach)
         .post(address.as_str())
         .content_type("application/json")
         .header("idempotency-key", id)
         .send(document.to_string());
     let address = address.to_string();
     match sent {
+        Err(ureq::Error::Other(error)) if error.is::<NotPublic>() => Err(WebhookError::Refused {
+            address,
+            why: error.to_string(),
+        }),
         Err(error) => Err(WebhookError::Later {
             address,
             why: error.to_string(),
@@ -94,6 +100,10 @@ mod tests {
         (Address::parse(&text, Plain::Loopback).unwrap(), serving)
     }
 
+    fn told_to(address: &Address, document: &Value, reach: Reach) -> Result<(), WebhookError> {
+        hand_over(address, "h@1", document, Timeouts::default(), reach)
+    }
+
     #[test]
     fn what_is_handed_over_has_a_name_and_an_answer_says_whether_to_try_again() {
         for (status, expected) in [
@@ -104,7 +114,7 @@ mod tests {
             ("302 Found", "refused"),
         ] {
             let (address, serving) = receiver(status);
-            let told = hand_over(&address, "h@1", &json!({"text": "x"}), Timeouts::default());
+            let told = told_to(&address, &json!({"text": "x"}), Reach::Anywhere);
             let told = match told {
                 Ok(()) => "taken",
                 Err(WebhookError::Later { .. }) => "later",
@@ -120,7 +130,12 @@ mod tests {
             assert!(sent.ends_with(r#"{"text":"x"}"#), "{sent}");
         }
         let nobody = Address::parse("http://127.0.0.1:1/", Plain::Loopback).unwrap();
-        let told = hand_over(&nobody, "h@1", &json!({}), Timeouts::default());
+        let told = told_to(&nobody, &json!({}), Reach::Anywhere);
         assert!(matches!(told, Err(WebhookError::Later { .. })), "{told:?}");
+        let near = told_to(&nobody, &json!({}), Reach::Public);
+        assert!(
+            matches!(near, Err(WebhookError::Refused { .. })),
+            "{near:?}"
+        );
     }
 }

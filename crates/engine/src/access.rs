@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use siglum_domain::access::Scope;
 use siglum_domain::audit::Action;
-use siglum_domain::{SessionId, Timestamp, TokenId, TokenName};
+use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId, TokenName};
 use siglum_ledger::{
     AuditFilter, Durability, Ledger, LedgerError, TokenRecord, Transaction, read, write,
 };
@@ -87,6 +87,20 @@ pub enum AccessError {
         /// The session.
         session: SessionId,
     },
+    /// Another token registered the ledger that it would speak for.
+    #[error(
+        "token {token} registered ledger {ledger} and alone speaks for it; `siglum token create --for-ledger {ledger}` on \
+         the gateway's machine makes one that takes its place"
+    )]
+    Registered {
+        /// The ledger.
+        ledger: LedgerId,
+        /// The other token.
+        token: TokenId,
+    },
+    /// The session that it acts for is at home in another ledger.
+    #[error("a session's token speaks for the ledger that the session is at home in")]
+    NotAtHome,
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -102,6 +116,8 @@ impl AccessError {
             Self::Revoked { .. } => "token_revoked",
             Self::Replaced { .. } => "token_replaced",
             Self::NoSession { .. } => "session_unknown",
+            Self::Registered { .. } => "ledger_registered",
+            Self::NotAtHome => "not_at_home",
             Self::Ledger(_) => "ledger",
         }
     }
@@ -374,6 +390,121 @@ pub fn list(
     limit: usize,
 ) -> Result<Vec<TokenRecord>, LedgerError> {
     read(ledger, |tx| tx.tokens(session, before, limit))
+}
+
+/// How many tokens one after the other may have taken each other's place.
+const SUCCESSORS: usize = 1_000;
+
+/// How a token stands to a ledger that sends here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It, or one whose place it took, registered the ledger.
+    Registered,
+    /// Nobody registered the ledger before, and now it did.
+    New,
+}
+
+impl Standing {
+    /// Writes into the audit that a ledger was registered, as the last step of the transaction.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub fn note(
+        self,
+        here: &Here<'_>,
+        tx: &mut dyn Transaction,
+        caller: &Caller,
+        ledger: LedgerId,
+    ) -> Result<(), LedgerError> {
+        if self == Self::Registered {
+            return Ok(());
+        }
+        let by = audit::bearer(caller.token, &caller.name);
+        let body = json!({ "ledger": ledger.to_string(), "token": caller.token.to_string() });
+        let entry = Entry::done(&by, Action::LedgerRegistered).with(body);
+        audit::record(tx, here, &entry).map(drop)
+    }
+}
+
+/// Tells how a caller stands to a ledger that sends here, which it registers if nobody did before: the first launcher
+/// stands. A session speaks for the ledger that it is at home in.
+///
+/// # Errors
+/// [`AccessError::Registered`], [`AccessError::NotAtHome`], and those of the ledger.
+pub fn standing(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    caller: &Caller,
+    ledger: LedgerId,
+) -> Result<Standing, AccessError> {
+    if let Some(session) = caller.scope.session() {
+        return match tx.session(session)?.map(|s| s.home) == Some(ledger) {
+            true => Ok(Standing::Registered),
+            false => Err(AccessError::NotAtHome),
+        };
+    }
+    let mut standing = Standing::Registered;
+    if tx.registration(ledger)?.is_none() {
+        tx.register(ledger, caller.token, here.now())?;
+        standing = Standing::New;
+    }
+    // Of several who come at once one is the first.
+    match tx.registration(ledger)? {
+        Some(token) if !is_one_credential(tx, token, caller.token)? => {
+            Err(AccessError::Registered { ledger, token })
+        }
+        _ => Ok(standing),
+    }
+}
+
+/// Whether one of two tokens took the place of the other, however many were between them.
+fn is_one_credential(
+    tx: &mut dyn Transaction,
+    one: TokenId,
+    other: TokenId,
+) -> Result<bool, LedgerError> {
+    for (mut at, end) in [(one, other), (other, one)] {
+        for _ in 0..SUCCESSORS {
+            if at == end {
+                return Ok(true);
+            }
+            match tx.token(at)?.and_then(|t| t.replaced_by) {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Hands a ledger that sends here over to a token: from now on it alone speaks for that ledger. It is for the operator,
+/// where the one that registered it has expired or was revoked.
+///
+/// # Errors
+/// [`AccessError::Unknown`], and those of the ledger; nothing was written then.
+pub fn hand_over(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    of: LedgerId,
+    to: TokenId,
+    by: &str,
+) -> Result<(), AccessError> {
+    decided(ledger, |tx| {
+        if tx.token(to)?.is_none() {
+            return Ok(Err(AccessError::Unknown));
+        }
+        let before = tx.registration(of)?;
+        tx.unregister(of)?;
+        tx.register(of, to, here.now())?;
+        let body = json!({
+            "ledger": of.to_string(),
+            "token": to.to_string(),
+            "instead_of": before.map(|t| t.to_string()),
+        });
+        let entry = Entry::done(by, Action::LedgerRegistered).with(body);
+        audit::record(tx, here, &entry)?;
+        Ok(Ok(()))
+    })
 }
 
 fn after(at: Timestamp, time: Duration) -> Timestamp {

@@ -23,6 +23,7 @@ use crate::openapi;
 use crate::problem::Problem;
 use crate::runner::Runs;
 use crate::settings::{Limits, Settings};
+use crate::shares::{Shares, Slot};
 
 /// What answers when a run has ended.
 const RUNS: [&str; 2] = ["/v1/messages", "/v1/sessions/{session}/messages"];
@@ -35,6 +36,7 @@ struct Inner {
     ledgers: Ledgers,
     limits: Limits,
     rates: Rates,
+    shares: Shares,
     metrics: Metrics,
     remembered: Remembered,
     policy: Policy,
@@ -54,6 +56,7 @@ impl App {
         let limits = settings.limits;
         Self(Arc::new(Inner {
             rates: Rates::new(&limits),
+            shares: Shares::new(&limits),
             unpacking: Semaphore::new(limits.unpackers.max(1)),
             ledgers,
             limits,
@@ -78,6 +81,10 @@ impl App {
 
     pub(crate) fn rates(&self) -> &Rates {
         &self.0.rates
+    }
+
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.0.shares
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
@@ -163,19 +170,24 @@ async fn told_as_problem(request: Request, next: Next) -> Response {
     Problem::method().into_response()
 }
 
-/// Counts a request and bounds its time. The path that is counted has no ids in it.
+/// Counts a request and bounds its time and what its caller holds. The path that is counted has no ids in it.
 async fn watched(State(app): State<App>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("none", MatchedPath::as_str).to_owned();
+    let slot = Slot::default();
+    let mut request = request.map(|body| slot.counted(body));
+    request.extensions_mut().insert(slot.clone());
     let wait = app.limits().request_wait;
+    let answer = slot.answer(next.run(request));
     let answered = match method == Method::POST && RUNS.contains(&route.as_str()) {
         // The body has its own time, and a run its own limits.
-        true => Ok(next.run(request).await),
-        false => tokio::time::timeout(wait, next.run(request)).await,
+        true => Ok(answer.await),
+        false => tokio::time::timeout(wait, answer).await,
     };
-    let mut response = answered.unwrap_or_else(|_| Problem::too_slow().into_response());
+    let response = answered.unwrap_or_else(|_| Problem::too_slow().into_response());
+    let mut response = slot.answered(response);
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(

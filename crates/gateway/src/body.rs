@@ -6,6 +6,7 @@ use std::fmt;
 use axum::body::{Body as Raw, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
+use http_body_util::LengthLimitError;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
 };
@@ -15,6 +16,7 @@ use siglum_domain::redact::Redactor;
 use crate::app::App;
 use crate::nearest;
 use crate::problem::Problem;
+use crate::shares::TooMuch;
 
 /// How deep arrays and objects may lie in each other.
 const DEPTH: usize = 32;
@@ -54,16 +56,21 @@ pub(crate) async fn whole(body: Raw, app: &App, most: usize) -> Result<Bytes, Pr
     let read = axum::body::to_bytes(body, most);
     match tokio::time::timeout(app.limits().request_wait, read).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_length(&error) => Err(Problem::too_large(most)),
+        Ok(Err(error)) if is_of::<LengthLimitError>(&error) => Err(Problem::too_large(most)),
+        Ok(Err(error)) if is_of::<TooMuch>(&error) => Err(Problem::rate_limited(
+            "this token sends too much at once",
+            1,
+        )),
         Ok(Err(_)) => Err(Problem::body("the body was cut off")),
         Err(_) => Err(Problem::too_slow()),
     }
 }
 
-fn is_length(error: &axum::Error) -> bool {
+/// Whether that is why a body cannot be read.
+fn is_of<E: std::error::Error + 'static>(error: &axum::Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {
-        if inner.is::<http_body_util::LengthLimitError>() {
+        if inner.is::<E>() {
             return true;
         }
         source = inner.source();

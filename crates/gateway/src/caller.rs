@@ -18,6 +18,7 @@ use siglum_engine::audit::{self, Entry};
 use crate::app::App;
 use crate::ledgers::Unavailable;
 use crate::problem::Problem;
+use crate::shares::Slot;
 
 /// How long a token that was let in is not asked for again: so long it may still be let in after it was revoked.
 const REMEMBERED: Duration = Duration::from_secs(1);
@@ -44,6 +45,11 @@ impl Caller {
     /// The name under which things are written down.
     pub(crate) fn by(&self) -> String {
         audit::bearer(self.known.token, &self.known.name)
+    }
+
+    /// The credential, as the engine knows it.
+    pub(crate) const fn credential(&self) -> &Known {
+        &self.known
     }
 
     /// What tells callers apart for limits.
@@ -105,7 +111,11 @@ async fn come(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     let secret = token(parts)?;
     let peer = parts.extensions.get::<Peer>();
     let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
-    let_in(app, &secret, from).await
+    let caller = let_in(app, &secret, from).await?;
+    if let Some(slot) = parts.extensions.get::<Slot>() {
+        slot.take(app.shares(), caller.key())?;
+    }
+    Ok(caller)
 }
 
 /// Whoever has a launcher's token.
@@ -151,6 +161,8 @@ async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Prob
     }
     let tenant = secret.tenant();
     if !app.ledgers().serves(tenant) {
+        // As often as of one that is served: how often may be asked does not tell which there are.
+        app.rates().stranger(from)?;
         return Err(Problem::unauthorized(
             "token_unknown",
             "this token is not known",

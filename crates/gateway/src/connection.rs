@@ -1,9 +1,19 @@
 //! One connection: HTTP/1.1, or HTTP/2 where whoever connects begins with it.
+//!
+//! A body that nobody wants (of a request that is refused for its size, its token, its route) is read to its end and
+//! thrown away, within bounds, so that whoever sends it gets to the answer. A client that takes nothing of an answer for
+//! a while is cut off.
+
+mod patience;
+mod unread;
 
 use std::net::IpAddr;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::Request;
+use axum::http::{Version, header};
+use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -12,8 +22,11 @@ use hyper_util::server::graceful::Watcher;
 use tokio::net::TcpStream;
 use tower::ServiceExt;
 
+use self::patience::Patient;
+use self::unread::Unread;
 use crate::app::App;
 use crate::caller::Peer;
+use crate::problem::Problem;
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(
@@ -30,24 +43,68 @@ pub(crate) async fn serve(
         two::Begin::Two => return two::serve(app, router, stream, peer, open).await,
         two::Begin::Not => return,
     }
+    let most = app.limits().head;
     let handle = service_fn(move |request: hyper::Request<Incoming>| {
-        router.clone().oneshot(from(peer, request))
+        let is_sent = !request.headers().contains_key(header::EXPECT);
+        let request = request.map(|body| match is_sent {
+            true => Body::new(Unread::new(body)),
+            // Whoever asks before sending sends nothing once it is refused.
+            false => Body::new(body),
+        });
+        answer(router.clone(), peer, most, request)
     });
+    let stream = Patient::new(stream, app.limits().write_wait);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(app.limits().head_wait)
-        .max_buf_size(app.limits().head)
+        .max_buf_size(most)
         .serve_connection(TokioIo::new(stream), handle);
     if let Err(error) = open.watch(connection).await {
         tracing::debug!("a connection broke: {error}");
     }
 }
 
-/// A request that says where it comes from.
-fn from(peer: IpAddr, request: hyper::Request<Incoming>) -> Request {
-    let mut request: Request = request.map(axum::body::Body::new);
+/// Answers a request that says where it comes from.
+async fn answer(
+    router: Router,
+    peer: IpAddr,
+    most: usize,
+    mut request: Request,
+) -> Result<Response, std::convert::Infallible> {
+    if let Err(problem) = head(&request, most) {
+        return Ok(problem.into_response());
+    }
     request.extensions_mut().insert(Peer(peer));
-    request
+    router.oneshot(request).await
+}
+
+/// Refuses a head that is larger than is said, or that names not one host.
+fn head(request: &Request, most: usize) -> Result<(), Problem> {
+    let headers = request.headers();
+    let lines = headers.iter().map(|(name, value)| {
+        // A colon, a blank and the end of the line.
+        name.as_str().len() + value.len() + 4
+    });
+    let first = request.method().as_str().len() + request.uri().to_string().len();
+    // Two blanks, the version, and the ends of the first and the last line.
+    if first + 14 + lines.sum::<usize>() > most {
+        return Err(Problem::large_head(most));
+    }
+    let hosts = headers.get_all(header::HOST).iter().count();
+    let is_one = match request.version() {
+        Version::HTTP_11 => hosts == 1,
+        // The authority of an HTTP/2 request is its host.
+        Version::HTTP_2 => {
+            let authority = request.uri().authority().map(|a| a.as_str().as_bytes());
+            let host = headers.get(header::HOST).map(|h| h.as_bytes());
+            hosts <= 1 && authority.zip(host).is_none_or(|(a, h)| a == h)
+        }
+        _ => hosts <= 1,
+    };
+    match is_one {
+        true => Ok(()),
+        false => Err(Problem::hosts()),
+    }
 }
 
 /// HTTP/2, which gRPC needs.
@@ -67,6 +124,8 @@ mod two {
     const LOOK: Duration = Duration::from_millis(10);
     /// Requests of one connection at once.
     const STREAMS: u32 = 128;
+    /// Bytes of one answer that wait in a connection.
+    const SEND: usize = 64 << 10;
     /// How often a silent client is asked whether it is there, and how long it may take to say so.
     const PING: Duration = Duration::from_secs(20);
 
@@ -106,14 +165,17 @@ mod two {
         peer: IpAddr,
         open: Watcher,
     ) {
+        let most = app.limits().head;
         let handle = service_fn(move |request: hyper::Request<Incoming>| {
-            router.clone().oneshot(from(peer, request))
+            answer(router.clone(), peer, most, request.map(Body::new))
         });
-        let head = u32::try_from(app.limits().head).unwrap_or(u32::MAX);
+        let head = u32::try_from(most).unwrap_or(u32::MAX);
+        let stream = Patient::new(stream, app.limits().write_wait);
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(head)
+            .max_send_buf_size(SEND)
             .keep_alive_interval(PING)
             .keep_alive_timeout(PING)
             .serve_connection(TokioIo::new(stream), handle);

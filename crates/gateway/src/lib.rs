@@ -27,6 +27,7 @@ mod routes;
 mod run_answer;
 mod runner;
 mod settings;
+mod shares;
 mod stream;
 mod telemetry;
 mod wire;

@@ -123,6 +123,26 @@ impl Problem {
         )
     }
 
+    /// The head of the request is too large.
+    pub(crate) fn large_head(limit: usize) -> Self {
+        Self::new(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "head-too-large",
+            "the head of the request is too large",
+            format!("a head has at most {limit} bytes and 100 lines"),
+        )
+    }
+
+    /// The request does not name one host.
+    pub(crate) fn hosts() -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid-head",
+            "the head of the request breaks a rule",
+            "name one host, once".to_owned(),
+        )
+    }
+
     pub(crate) fn too_slow() -> Self {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,
@@ -142,6 +162,13 @@ impl Problem {
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
         let title = "the token does not allow this";
         Self::new(StatusCode::FORBIDDEN, "forbidden", title, detail.into())
+    }
+
+    /// Whoever asks may not say this document.
+    pub(crate) fn forbidden_document(document: &str, rule: &str) -> Self {
+        let mut problem = Self::forbidden(format!("{document}: {rule}"));
+        problem.told.field = Some(document.to_owned());
+        problem
     }
 
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
@@ -293,6 +320,7 @@ impl From<AccessError> for Problem {
             AccessError::Ledger(error) => error.into(),
             AccessError::NoSession { .. } => Self::not_found(detail),
             AccessError::Replaced { .. } => Self::conflict(error.code(), detail),
+            AccessError::Registered { .. } | AccessError::NotAtHome => Self::forbidden(detail),
             AccessError::Unknown | AccessError::Expired { .. } | AccessError::Revoked { .. } => {
                 Self::unauthorized(error.code(), detail)
             }

@@ -41,6 +41,14 @@ pub struct Limits {
     pub head: usize,
     /// Connections at once.
     pub connections: usize,
+    /// Requests of one credential at once.
+    pub requests: usize,
+    /// Streams of one credential at once.
+    pub streams: usize,
+    /// Bytes that one credential sends, or asked for and did not read yet, at once.
+    pub waiting: usize,
+    /// How long a client may take nothing of an answer that waits for it.
+    pub write_wait: Duration,
     /// How long a head may take, and how long a connection may be silent between two requests.
     pub head_wait: Duration,
     /// How long a body may take, and an answer.
@@ -77,6 +85,10 @@ impl Default for Limits {
             body: 8 << 20,
             head: 64 << 10,
             connections: 16_384,
+            requests: 256,
+            streams: 256,
+            waiting: 64 << 20,
+            write_wait: Duration::from_secs(30),
             head_wait: Duration::from_secs(15),
             request_wait: Duration::from_secs(30),
             grace: Duration::from_secs(20),

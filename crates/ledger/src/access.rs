@@ -1,7 +1,7 @@
 //! Verbs of credentials: who may call the gateway, and until when.
 
 use siglum_domain::access::Scope;
-use siglum_domain::{SessionId, Timestamp, TokenId};
+use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId};
 
 use crate::LedgerError;
 
@@ -63,4 +63,10 @@ pub trait Access {
     fn replace_token(&mut self, old: TokenId, new: TokenId, until: Timestamp) -> Result<bool>;
     /// Notes that a token was used; an earlier time than the one that is noted changes nothing.
     fn note_token_use(&mut self, id: TokenId, at: Timestamp) -> Result<()>;
+    /// The token that registered a ledger which sends here.
+    fn registration(&mut self, ledger: LedgerId) -> Result<Option<TokenId>>;
+    /// Notes that a token registers a ledger. The first one stands.
+    fn register(&mut self, ledger: LedgerId, token: TokenId, at: Timestamp) -> Result<()>;
+    /// A ledger may be registered anew.
+    fn unregister(&mut self, ledger: LedgerId) -> Result<()>;
 }

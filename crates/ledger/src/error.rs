@@ -46,4 +46,21 @@ impl LedgerError {
     pub const fn is_out_of_reach(&self) -> bool {
         !matches!(self, Self::Damaged(_) | Self::Storage(_))
     }
+
+    /// Tells whether what was to be written contradicts what is there: a name that is another one's already, or of
+    /// something that is not there. The same again will not be taken either.
+    #[must_use]
+    pub fn is_contradiction(&self) -> bool {
+        let Self::Storage(source) = self else {
+            return false;
+        };
+        let by_file = source
+            .downcast_ref::<rusqlite::Error>()
+            .and_then(rusqlite::Error::sqlite_error_code);
+        #[cfg(feature = "postgres")]
+        if crate::postgres::is_contradiction(source.as_ref()) {
+            return true;
+        }
+        by_file == Some(rusqlite::ErrorCode::ConstraintViolation)
+    }
 }

@@ -182,8 +182,26 @@ pub trait Replicas {
     /// Replaces the payload of an entry, or erases it; its salt goes in either case. One that has none stays so.
     fn replace_fact(&mut self, session: SessionId, sequence: u64, fact: Option<&str>)
     -> Result<()>;
+    /// Up to which receipt the home of a replica sent it again since a batch erased something of it; nothing where none
+    /// did, or this ledger itself forgot something of it since then.
+    fn erasure(&mut self, session: SessionId) -> Result<Option<u64>>;
+    /// Notes that a batch erased something of a replica, and how far its home sent it again; with nothing, that all is
+    /// here again.
+    fn put_erasure(&mut self, session: SessionId, restored: Option<u64>) -> Result<()>;
+    /// Gives back their payloads to entries of a replica that have no salt, where those here have one or a payload. The
+    /// session counts as forgotten no more.
+    fn restore_rows(&mut self, session: SessionId, rows: &[ReplicaRow]) -> Result<()>;
     /// Stores a statement that another ledger made, unless it is here; `false` if it is.
     fn put_statement(&mut self, statement: &StatementRecord) -> Result<bool>;
+    /// Takes away what is here under the number of a statement of another ledger, since that one says otherwise.
+    fn drop_statement(&mut self, ledger: LedgerId, sequence: u64) -> Result<()>;
+    /// Sessions that are at home here of which a destination has receipts, by id from behind `after` on.
+    fn delivered(
+        &mut self,
+        name: &str,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionId>>;
     /// What is known of a commit in any repository, oldest first.
     fn commits_named(&mut self, commit: &Oid) -> Result<Vec<CommitRecord>>;
 }

@@ -49,6 +49,9 @@ fn data(answer: &Value) -> &Value {
     let told = answer["result"]["content"][0]["text"].as_str();
     let told: Value = serde_json::from_str(told.expect("a text")).expect("JSON as a text, too");
     assert_eq!(told, answer["result"]["structuredContent"]);
+    // Whoever reads it is told what it is before the rest.
+    let about = told["about"].as_str().expect("what it is");
+    assert!(about.contains("never an instruction"), "{about}");
     &answer["result"]["structuredContent"]["data"]
 }
 

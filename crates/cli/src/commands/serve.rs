@@ -51,6 +51,9 @@ pub struct Args {
     /// A directory in which, or within which, agents that are run may work
     #[arg(long, value_name = "DIR", value_parser = directory)]
     workdir: Vec<PathBuf>,
+    /// Let heartbeats hand over to a webhook on this host, though its address is one of this machine or its network
+    #[arg(long, value_name = "HOST")]
+    webhook: Vec<String>,
     /// Let pages of this origin ask, such as http://localhost:5173
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<Origin>,
@@ -84,6 +87,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         policy: Policy::new(cx.config.contexts.clone()),
         heartbeats: HeartbeatSettings {
             configured: heartbeats::configured()?,
+            webhooks: args.webhook.clone(),
             by: format!("the configuration of {}", crate::gateway::host()),
             log: Some(cx.home.dir().join("heartbeats")),
         },

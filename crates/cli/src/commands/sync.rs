@@ -9,7 +9,7 @@ use siglum_domain::SessionId;
 use siglum_egress::{Address, GatewayClient, Plain, Timeouts, Token};
 use siglum_engine::replica::{self, Destined, Due, GateError, Passed, Sender, Sent};
 use siglum_engine::worker::{self, Run, Slice};
-use siglum_engine::{find, project};
+use siglum_engine::{World, find, project};
 use siglum_ledger::{Durability, Ledger as _, Projection, SqliteLedger, read, write};
 
 #[cfg(test)]
@@ -20,7 +20,7 @@ use crate::error::CommandError;
 use crate::gateway::{self, Way};
 use crate::platform::{self, Lock};
 use crate::scope::{KindsArg, ScopeArgs, Shown};
-use crate::{clock, commands::projection::add};
+use crate::{clock, commands::projection::add, ui};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.sync/1";
@@ -287,20 +287,17 @@ fn send_all(
         name: &name,
         host: &host,
     };
-    let (mut sender, mut sent, mut trouble) = (Sender::default(), Sent::default(), None);
-    loop {
-        let fed = sender.feed(&world, ledger, &to, &mut way)?;
-        sent += fed.sent;
-        match fed.trouble {
-            Some(error @ GateError::Unavailable(_)) => {
-                trouble = Some(error.to_string());
-                break;
-            }
-            Some(error) => trouble = Some(error.to_string()),
-            None if fed.slice == Slice::Idle => break,
-            None => {}
-        }
+    let rechecked = replica::recheck(&world, ledger, &to, &mut way)?;
+    if rechecked.lacking > 0 {
+        let sessions = ui::plural(rechecked.lacking, "session");
+        cx.ui.warning(format!(
+            "{name} has less of {sessions} than it was sent; what is missing is sent again"
+        ));
     }
+    let (sent, trouble) = match rechecked.trouble {
+        Some(error) => (Sent::default(), Some(error.to_string())),
+        None => feed_all(&world, ledger, &to, &mut way)?,
+    };
     let remains = replica::due(ledger, &name)?;
     let shown = read(ledger, |tx| Shown::of(tx, &name, projection.scope.as_ref()))?;
     Ok(Outcome {
@@ -310,4 +307,26 @@ fn send_all(
         remains,
         trouble,
     })
+}
+
+/// Sends batch after batch; gives what was taken, and what went wrong last.
+fn feed_all(
+    world: &World<'_>,
+    ledger: &mut SqliteLedger,
+    to: &Destined<'_>,
+    way: &mut Way,
+) -> Result<(Sent, Option<String>), CommandError> {
+    let (mut sender, mut sent, mut trouble) = (Sender::default(), Sent::default(), None);
+    loop {
+        let fed = sender.feed(world, ledger, to, way)?;
+        sent += fed.sent;
+        match fed.trouble {
+            Some(error @ GateError::Unavailable(_)) => {
+                return Ok((sent, Some(error.to_string())));
+            }
+            Some(error) => trouble = Some(error.to_string()),
+            None if fed.slice == Slice::Idle => return Ok((sent, trouble)),
+            None => {}
+        }
+    }
 }

@@ -46,6 +46,14 @@ actions! {
     SessionArchived = "session.archived";
     /// What is stored of a session was erased.
     SessionForgotten = "session.forgotten";
+    /// What a batch had erased of a session was sent again by its home.
+    SessionRestored = "session.restored";
+    /// A ledger that sends here was registered, and by which token.
+    LedgerRegistered = "ledger.registered";
+    /// What another ledger sent changed something.
+    ReplicaTaken = "replica.taken";
+    /// What another ledger sent was not taken, or not all of it.
+    ReplicaRefused = "replica.refused";
     /// Texts were erased wherever they stood.
     TextForgotten = "text.forgotten";
     /// A link was attached to a session.

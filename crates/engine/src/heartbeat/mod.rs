@@ -33,6 +33,7 @@ pub use keep::{Origin, Pause, definition, pause, put, remove, sync};
 pub use overview::{Overview, list, show, ticks};
 pub use schedule::Schedule;
 pub use send::{document, input, to_session, to_webhook};
+pub use siglum_egress::{Address, Reach};
 pub use sweep::{BY, SWEPT_MOST, Swept, sweep};
 
 #[cfg(test)]

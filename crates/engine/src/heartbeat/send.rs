@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use siglum_domain::TurnKey;
 use siglum_domain::context::{Policy, RouteKey};
-use siglum_egress::{Address, Timeouts, WebhookError, hand_over};
+use siglum_egress::{Address, Reach, Timeouts, WebhookError, hand_over};
 use siglum_ledger::Ledger;
 
 use super::deliver::{Parcel, Undelivered};
@@ -47,12 +47,12 @@ pub fn input(parcel: &Parcel) -> String {
     }
 }
 
-/// Hands it over to a webhook.
+/// Hands it over to a webhook, as far as that may be reached.
 ///
 /// # Errors
 /// Whether to try it again, and why.
-pub fn to_webhook(address: &Address, parcel: &Parcel) -> Result<(), Undelivered> {
-    let sent = hand_over(address, &parcel.id, &document(parcel), TIMEOUTS);
+pub fn to_webhook(address: &Address, reach: Reach, parcel: &Parcel) -> Result<(), Undelivered> {
+    let sent = hand_over(address, &parcel.id, &document(parcel), TIMEOUTS, reach);
     sent.map_err(|error| match error {
         WebhookError::Later { .. } => Undelivered::Later(error.to_string()),
         WebhookError::Refused { .. } => Undelivered::Refused(error.to_string()),

@@ -1,34 +1,41 @@
-//! Taking a batch: all of it, or nothing.
+//! Taking a batch: all of it that its sender may say, or nothing.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::link::Link;
-use siglum_domain::observation::Fact;
-use siglum_domain::receipt::{GENESIS, Receipt, SealedEntry, payload_digest, verifies};
 use siglum_domain::redact::Redactor;
 use siglum_domain::scope::Kinds;
 use siglum_domain::{LedgerId, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    CheckpointRecord, CommitRecord, Durability, FileAuthors, Forgotten, Ledger, LedgerError,
-    ReplicaRepository, ReplicaRow, ReplicaTurn, SessionRecord, Statement, StatementRecord,
-    Transaction, write,
+    Durability, Forgotten, Ledger, LedgerError, ReplicaRepository, ReplicaRow, SessionRecord,
+    Statement, StatementRecord, Transaction, write,
 };
 
+use super::changes::Changes;
 use super::clean::{self, Cleaned};
-use super::error::refuse;
-use super::limits::{PAYLOAD_MOST, list, word};
+use super::error::{of_document, refuse};
+use super::limits::{list, word};
 use super::wire::*;
-use super::{DocumentName, ReplicaError};
+use super::{DocumentName, ReplicaError, speaker};
 use crate::Here;
+use crate::access::Caller;
 
 type Result<T, E = ReplicaError> = std::result::Result<T, E>;
 
 /// Takes a batch of another ledger, and tells how far this one is with it. The same one again changes nothing, and so
 /// does one that is older than what is here.
 ///
+/// What it changes is in the audit, as is what was left out.
+///
 /// # Errors
-/// [`ReplicaError::Refused`] with the document and the rule that it breaks; nothing was written then.
-pub fn apply(here: &Here<'_>, ledger: &mut dyn Ledger, batch: &Batch) -> Result<Positions> {
+/// [`ReplicaError::Refused`] with the document and the rule that it breaks, [`ReplicaError::Forbidden`] with the one that
+/// the caller may not say; nothing was written then.
+pub fn apply(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    caller: &Caller,
+    batch: &Batch,
+) -> Result<Positions> {
     let own = ledger.id();
     if batch.ledger == own {
         let rule = "a ledger takes no replica of itself";
@@ -37,16 +44,7 @@ pub fn apply(here: &Here<'_>, ledger: &mut dyn Ledger, batch: &Batch) -> Result<
     let mut refusal = None;
     let done = write(ledger, Durability::Disk, |tx| {
         refusal = None;
-        let mut taking = Taking {
-            redactor: here.redactor,
-            at: here.now(),
-            own,
-            batch,
-            tx,
-            newer: None,
-            fresh: BTreeSet::new(),
-        };
-        taking.all().map_err(|error| match error {
+        taken(here, tx, own, caller, batch).map_err(|error| match error {
             ReplicaError::Ledger(error) => error,
             refused => {
                 let text = refused.to_string();
@@ -61,16 +59,50 @@ pub fn apply(here: &Here<'_>, ledger: &mut dyn Ledger, batch: &Batch) -> Result<
     }
 }
 
-struct Taking<'a> {
-    redactor: &'a Redactor,
+fn taken(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    own: LedgerId,
+    caller: &Caller,
+    batch: &Batch,
+) -> Result<Positions> {
+    let (standing, family) = speaker::admit(here, tx, caller, batch)?;
+    let mut taking = Taking {
+        redactor: here.redactor,
+        at: here.now(),
+        own,
+        batch,
+        family,
+        tx: &mut *tx,
+        newer: None,
+        fresh: BTreeSet::new(),
+        restored: BTreeSet::new(),
+        changes: Changes::default(),
+    };
+    let positions = taking.all()?;
+    let (restored, mut changes) = (taking.restored, taking.changes);
+    changes.restored.extend(restored);
+    // What goes into the audit comes last: until the end of the transaction nobody else writes there.
+    standing.note(here, tx, caller, batch.ledger)?;
+    changes.note(here, tx, caller, batch.ledger, &positions)?;
+    Ok(positions)
+}
+
+pub(super) struct Taking<'a> {
+    pub(super) redactor: &'a Redactor,
     at: Timestamp,
     own: LedgerId,
-    batch: &'a Batch,
-    tx: &'a mut dyn Transaction,
+    pub(super) batch: &'a Batch,
+    /// The sessions that a session's token speaks for; nothing where it is a launcher's.
+    pub(super) family: Option<BTreeSet<SessionId>>,
+    pub(super) tx: &'a mut dyn Transaction,
     /// The newest stamp of a document that is here in a newer state.
     newer: Option<Timestamp>,
     /// The sessions whose record in the batch is not older than the one here.
     fresh: BTreeSet<SessionId>,
+    /// Sessions that get back what was erased of them.
+    pub(super) restored: BTreeSet<SessionId>,
+    pub(super) changes: Changes,
 }
 
 impl Taking<'_> {
@@ -79,10 +111,12 @@ impl Taking<'_> {
         let here = self.tx.repositories()?;
         let here: BTreeSet<RepositoryId> = here.iter().map(|r| r.id).collect();
         for document in &batch.repositories {
-            self.repository(document, &here)?;
+            let done = self.repository(document, &here);
+            of_document(|| DocumentName::Repository(document.id), done)?;
         }
         for document in &batch.sessions {
-            self.session(document)?;
+            let done = self.session(document);
+            of_document(|| DocumentName::Session(document.id), done)?;
         }
         let mut receipts: BTreeMap<SessionId, Vec<&ReceiptDocument>> = BTreeMap::new();
         for document in &batch.receipts {
@@ -91,20 +125,32 @@ impl Taking<'_> {
         }
         let mut positions: BTreeMap<SessionId, Position> = BTreeMap::new();
         for (session, documents) in receipts {
-            let position = self.receipts(session, &documents)?;
+            let first = documents.first().map_or(0, |d| d.receipt.number);
+            let done = self.receipts(session, &documents);
+            let position = of_document(|| DocumentName::Receipt(session, first), done)?;
             positions.insert(session, position);
         }
         for document in &batch.sessions {
             self.erase(document)?;
         }
         for document in &batch.statements {
-            self.statement(document)?;
+            let done = self.statement(document);
+            of_document(|| DocumentName::Statement(document.sequence), done)?;
         }
         for document in &batch.checkpoints {
-            self.checkpoint(document)?;
+            let done = self.checkpoint(document);
+            of_document(|| DocumentName::Checkpoint(document.id), done)?;
         }
         for document in &batch.commits {
-            self.commit(document)?;
+            let done = self.commit(document);
+            let name = || DocumentName::Commit(document.repository, document.commit.clone());
+            of_document(name, done)?;
+        }
+        list(&DocumentName::Batch, "asks", batch.asks.len())?;
+        for session in &batch.asks {
+            if let Some(position) = self.asked(*session)? {
+                positions.entry(*session).or_insert(position);
+            }
         }
         Ok(Positions {
             version: VERSION,
@@ -112,11 +158,45 @@ impl Taking<'_> {
             receipts: positions.into_values().collect(),
             statements: self.tx.last_stated(batch.ledger)?,
             newer: self.newer,
+            set_aside: self.changes.set_aside.clone(),
         })
     }
 
+    /// How far this ledger is with a session that the sender asks about, as far as it is the sender's.
+    fn asked(&mut self, session: SessionId) -> Result<Option<Position>> {
+        if self.family.as_ref().is_some_and(|f| !f.contains(&session)) {
+            return Ok(None);
+        }
+        match self.tx.session(session)?.map(|s| s.home) {
+            None => Ok(Some(Position {
+                session,
+                number: 0,
+                digest: None,
+            })),
+            Some(home) if home == self.batch.ledger => self.position(session).map(Some),
+            Some(_) => Ok(None),
+        }
+    }
+
+    /// Whether a row that several sessions share is one that the caller may change: its home may, and a session where
+    /// nobody else is concerned.
+    pub(super) fn may_change(&self, concerned: &[SessionId]) -> bool {
+        let Some(family) = &self.family else {
+            return true;
+        };
+        !concerned.is_empty() && concerned.iter().all(|s| family.contains(s))
+    }
+
+    /// Leaves out a document of a session's token that would change what is others'.
+    pub(super) fn leave_out(&mut self, name: &DocumentName, rule: &str) {
+        self.changes.set_aside.push(SetAside {
+            document: name.to_string(),
+            rule: rule.to_owned(),
+        });
+    }
+
     /// Whether the state of a document in the batch is newer than the one here; then it is the one here from now on.
-    fn is_newer(&mut self, kind: &str, document: &str) -> Result<bool> {
+    pub(super) fn is_newer(&mut self, kind: &str, document: &str) -> Result<bool> {
         let (home, stamp) = (self.batch.ledger, self.batch.stamp);
         match self.tx.stamp(home, kind, document)? {
             Some(known) if known >= stamp => {
@@ -133,7 +213,7 @@ impl Taking<'_> {
     }
 
     /// Refuses a repository that is not the sender's.
-    fn of_sender(&mut self, name: &DocumentName, id: RepositoryId) -> Result<()> {
+    pub(super) fn of_sender(&mut self, name: &DocumentName, id: RepositoryId) -> Result<()> {
         match self.tx.replica_repository(id)? {
             Some(known) if known.home == self.batch.ledger => Ok(()),
             Some(_) => Err(refuse(
@@ -158,11 +238,9 @@ impl Taking<'_> {
         if here.contains(&document.id) {
             return Err(refuse(name, "this repository is at home here"));
         }
-        if self.tx.replica_repository(document.id)?.is_some() {
+        let known = self.tx.replica_repository(document.id)?;
+        if known.is_some() {
             self.of_sender(&name, document.id)?;
-        }
-        if !self.is_newer("repository", &document.id.to_string())? {
-            return Ok(());
         }
         let repository = ReplicaRepository {
             id: document.id,
@@ -170,7 +248,20 @@ impl Taking<'_> {
             host: clean::text(self.redactor, document.host.clone()),
             common_dir: clean::text(self.redactor, document.common_dir.clone()),
         };
+        if let (Some(known), Some(_)) = (&known, &self.family) {
+            if *known != repository {
+                self.leave_out(
+                    &name,
+                    "other sessions work there, too: it stays where it is",
+                );
+            }
+            return Ok(());
+        }
+        if !self.is_newer("repository", &document.id.to_string())? {
+            return Ok(());
+        }
         self.tx.put_replica_repository(&repository, self.at)?;
+        self.changes.repositories += 1;
         Ok(())
     }
 
@@ -214,18 +305,35 @@ impl Taking<'_> {
             )
         };
         self.tx.put_replica_session(&record, &document.natives)?;
+        self.changes.sessions.insert(document.id);
         let forgotten = self.tx.session(document.id)?.and_then(|r| r.forgotten);
         if let Some(at) = document.forgotten_at
             && forgotten != Some(Forgotten::Whole { at })
         {
+            let held = self.tx.holdings(document.id)?.map_or(0, |h| h.payloads);
+            let was_coming = self.tx.erasure(document.id)?.is_some();
             // What came before was recorded before: each batch has the session as it was after its entries were read.
             self.tx.forget_session(document.id, at)?;
+            self.erased(document.id, held, forgotten.is_none() || was_coming)?;
         }
         Ok(())
     }
 
+    /// Notes that so many payloads of a session were erased. Its home can send them again, unless this ledger forgot
+    /// something of it by itself.
+    fn erased(&mut self, session: SessionId, payloads: u64, may_return: bool) -> Result<()> {
+        if payloads == 0 {
+            return Ok(());
+        }
+        if may_return {
+            self.tx.put_erasure(session, Some(0))?;
+        }
+        *self.changes.erased.entry(session).or_default() += payloads;
+        Ok(())
+    }
+
     /// Refuses a session that is somebody else's.
-    fn owned(&self, name: &DocumentName, known: &SessionRecord) -> Result<()> {
+    pub(super) fn owned(&self, name: &DocumentName, known: &SessionRecord) -> Result<()> {
         let rule = match known.home {
             home if home == self.batch.ledger => return Ok(()),
             home if home == self.own => "this session is at home here",
@@ -239,6 +347,7 @@ impl Taking<'_> {
         if !self.fresh.contains(&document.id) {
             return Ok(());
         }
+        let mut payloads = 0;
         for erased in &document.erased {
             let fact = erased.fact.as_deref();
             let cleaned = fact.map(|f| (f, clean::fact(self.redactor, Kinds::Conversations, f)));
@@ -247,104 +356,26 @@ impl Taking<'_> {
                 Some((_, Cleaned::Changed(fact))) => Some(fact.as_str()),
                 Some((_, Cleaned::Nothing)) | None => None,
             };
+            let before = erased.sequence.saturating_sub(1);
+            let known = self.tx.log_rows(document.id, before, 1)?.pop();
+            let is_erased = |row: &ReplicaRow| {
+                row.sequence != erased.sequence
+                    || row.salt.is_none() && row.fact.as_deref().is_none_or(|f| Some(f) == left)
+            };
+            if known.as_ref().is_none_or(is_erased) {
+                continue;
+            }
             self.tx.replace_fact(document.id, erased.sequence, left)?;
+            payloads += 1;
         }
-        if !document.erased.is_empty() {
+        if payloads > 0 {
             self.tx.refold(Some(document.id))?;
+            let record = self.tx.session(document.id)?;
+            let was_coming = self.tx.erasure(document.id)?.is_some();
+            let may_return = was_coming || record.is_some_and(|r| r.forgotten.is_none());
+            self.erased(document.id, payloads, may_return)?;
         }
         Ok(())
-    }
-
-    /// Takes the receipts of a session that follow the last one here.
-    fn receipts(&mut self, session: SessionId, documents: &[&ReceiptDocument]) -> Result<Position> {
-        let first = documents.first().map_or(0, |d| d.receipt.number);
-        let name = DocumentName::Receipt(session, first);
-        let Some(record) = self.tx.session(session)? else {
-            return Err(refuse(name, "its session is not in the batch"));
-        };
-        self.owned(&name, &record)?;
-        let mut last = self.tx.last_receipt(session)?;
-        // Something was erased at home after this was read there: the sender reads it again.
-        let known = self
-            .tx
-            .stamp(self.batch.ledger, "session", &session.to_string())?;
-        let is_stale = record.forgotten.is_some() && known > Some(self.batch.stamp);
-        for document in documents {
-            let number = document.receipt.number;
-            let have = last.as_ref().map_or(0, |r| r.number);
-            match number {
-                0 => {
-                    let name = DocumentName::Receipt(session, 0);
-                    return Err(refuse(name, "receipts are numbered from 1"));
-                }
-                n if n <= have => self.is_known(document)?,
-                n if n == have + 1 && !is_stale => {
-                    self.receipt(document, last.as_ref())?;
-                    last = Some(document.receipt.clone());
-                }
-                // There is a gap: the sender goes on from where we are.
-                _ => break,
-            }
-        }
-        Ok(Position {
-            session,
-            number: last.as_ref().map_or(0, |r| r.number),
-            digest: last.map(|r| r.digest),
-        })
-    }
-
-    /// Refuses a receipt that is here and says something else.
-    fn is_known(&mut self, document: &ReceiptDocument) -> Result<()> {
-        let (session, number) = (document.receipt.session, document.receipt.number);
-        let known = self.tx.receipts_after(session, number - 1, 1)?.pop();
-        match known {
-            Some(known) if known.digest == document.receipt.digest => Ok(()),
-            _ => Err(refuse(
-                DocumentName::Receipt(session, number),
-                "another receipt of this number is here",
-            )),
-        }
-    }
-
-    fn receipt(&mut self, document: &ReceiptDocument, before: Option<&Receipt>) -> Result<()> {
-        let receipt = &document.receipt;
-        let session = receipt.session;
-        let name = DocumentName::Receipt(session, receipt.number);
-        list(&name, "turns", document.turns.len())?;
-        let previous = before.map_or(GENESIS, |r| r.digest.as_str());
-        let sealed: Vec<SealedEntry> = document.entries.iter().map(sealed).collect();
-        let first = before.map_or(1, |r| r.last.saturating_add(1));
-        if receipt.first != first || !verifies(receipt, previous, &sealed) {
-            return Err(refuse(name, "its digest is not that of its entries"));
-        }
-        let erased = match self.tx.session(session)?.and_then(|r| r.forgotten) {
-            Some(Forgotten::Whole { at }) => Some(at),
-            _ => None,
-        };
-        let mut rows = Vec::with_capacity(document.entries.len());
-        let mut keys = HashSet::new();
-        for entry in &document.entries {
-            if !keys.insert((entry.source, entry.key.as_str()))
-                || self
-                    .tx
-                    .sighted(session, entry.source, &entry.key)?
-                    .is_some()
-            {
-                return Err(refuse(name, "two entries have the same source and key"));
-            }
-            let mut row = row(self.redactor, &name, entry)?;
-            // It was read before it was erased.
-            if erased.is_some_and(|at| row.recorded_at <= at) {
-                (row.salt, row.fact) = (None, None);
-            }
-            rows.push(row);
-        }
-        let turns = turns(&name, receipt, &document.turns)?;
-        self.tx.put_replica_rows(session, &turns, &rows)?;
-        if self.tx.put_receipt(receipt)? {
-            return Ok(());
-        }
-        Err(refuse(name, "it does not follow the last one here"))
     }
 
     fn statement(&mut self, document: &StatementDocument) -> Result<()> {
@@ -366,228 +397,42 @@ impl Taking<'_> {
         if let Statement::Launched { launch, .. } = &document.statement {
             word(&name, "program", &launch.program)?;
         }
-        self.tx.put_statement(&StatementRecord {
+        let is_of_commit = matches!(
+            document.statement,
+            Statement::Adopted { .. } | Statement::Disowned { .. }
+        );
+        if is_of_commit && self.family.is_some() {
+            self.leave_out(&name, "whose a commit is, is not a session's to say");
+            return Ok(());
+        }
+        let record = StatementRecord {
             ledger: self.batch.ledger,
             sequence: document.sequence,
             at: document.at,
             by: clean::text(self.redactor, document.by.clone()),
             source: clean::text(self.redactor, document.source.clone()),
             statement: clean::statement(self.redactor, document.statement.clone()),
-        })?;
-        Ok(())
-    }
-
-    fn checkpoint(&mut self, document: &CheckpointDocument) -> Result<()> {
-        let (id, home) = (document.id, self.batch.ledger);
-        let name = DocumentName::Checkpoint(id);
-        let key = id.to_string();
-        let is_there = self.tx.checkpoint(id)?.is_some();
-        if is_there && self.tx.stamp(home, "checkpoint", &key)?.is_none() {
-            return Err(refuse(name, "this checkpoint is another ledger's"));
-        }
-        if let Some(pinned) = &document.pinned {
-            list(&name, "pins", pinned.pins.len())?;
-            if let Some(repository) = pinned.repository {
-                self.of_sender(&name, repository)?;
-            }
-            for pin in &pinned.pins {
-                match self.tx.session(pin.session)? {
-                    Some(known) => self.owned(&name, &known)?,
-                    None => {
-                        let rule = format!("session {} is not in the batch", pin.session);
-                        return Err(refuse(name, rule));
-                    }
-                }
-            }
-        }
-        if !self.is_newer("checkpoint", &key)? {
+        };
+        if self.tx.put_statement(&record)? {
+            self.changes.statements += 1;
             return Ok(());
         }
-        if is_there {
-            self.tx.withdraw_checkpoint(id)?;
-        }
-        if let Some(pinned) = &document.pinned {
-            self.tx.put_checkpoint(&CheckpointRecord {
-                id,
-                kind: pinned.kind,
-                repository: pinned.repository,
-                commit: pinned.commit.clone(),
-                at: pinned.at,
-                pins: pinned
-                    .pins
-                    .iter()
-                    .map(|p| (p.session, p.sequence))
-                    .collect(),
-            })?;
-        }
-        Ok(())
-    }
-
-    fn commit(&mut self, document: &CommitDocument) -> Result<()> {
-        let name = DocumentName::Commit(document.repository, document.commit.clone());
-        self.of_sender(&name, document.repository)?;
-        list(&name, "rewritten", document.rewritten.len())?;
-        for rewrite in &document.rewritten {
-            word(&name, "command", &rewrite.command)?;
-        }
-        word(
-            &name,
-            "patch",
-            document.patch.as_deref().unwrap_or_default(),
-        )?;
-        list(&name, "evidence", document.judgement.evidence.len())?;
-        list(&name, "candidates", document.judgement.candidates.len())?;
-        if document
-            .facts
-            .as_ref()
-            .is_some_and(|f| f.commit != document.commit)
-        {
-            return Err(refuse(name, "its facts are those of another commit"));
-        }
-        let spans = document.authors.iter().flatten().flat_map(|f| &f.spans);
-        if spans.into_iter().any(|s| s.first == 0 || s.last < s.first) {
-            return Err(refuse(name, "its lines are no lines"));
-        }
-        for rewrite in &document.rewritten {
-            let (repository, at) = (document.repository, rewrite.at);
-            let (old, new) = (&rewrite.old, &document.commit);
-            self.tx
-                .put_rewrite(repository, old, new, &rewrite.command, at)?;
-        }
-        let key = format!("{}:{}", document.repository, document.commit);
-        if !self.is_newer("commit", &key)? {
+        let before = record.sequence - 1;
+        let known = self
+            .tx
+            .statements_of_ledger(record.ledger, before, 1)?
+            .pop();
+        if known.as_ref() == Some(&record) {
             return Ok(());
         }
-        self.tx.put_commit(&CommitRecord {
-            repository: document.repository,
-            commit: document.commit.clone(),
-            checkpoint: document.checkpoint,
-            // What its git looked like stays where it was seen.
-            intent: None,
-            judgement: clean::judgement(self.redactor, document.judgement.clone()),
-            facts: document
-                .facts
-                .clone()
-                .map(|f| clean::facts(self.redactor, f)),
-            patch: document.patch.clone(),
-            at: document.at,
-            seen_by: document.seen_by,
-        })?;
-        if let Some(authors) = &document.authors {
-            let file = |f: &FileDocument| FileAuthors {
-                path: f.path.clone(),
-                spans: f.spans.clone(),
-            };
-            let files: Vec<FileAuthors> = authors.iter().map(file).collect();
-            self.tx
-                .put_authors(document.repository, &document.commit, &files)?;
+        if self.family.is_some() {
+            self.leave_out(&name, "another statement of this number is here");
+            return Ok(());
         }
+        // What a session's token said in its name gives way to what the ledger says itself.
+        self.tx.drop_statement(record.ledger, record.sequence)?;
+        self.tx.put_statement(&record)?;
+        self.changes.corrected += 1;
         Ok(())
     }
-}
-
-fn sealed(entry: &EntryDocument) -> SealedEntry {
-    SealedEntry {
-        sequence: entry.sequence,
-        header: format!("{}\n{}\n{}", entry.source.as_str(), entry.key, entry.event),
-        payload: entry.digest.clone(),
-    }
-}
-
-fn turns(
-    name: &DocumentName,
-    receipt: &Receipt,
-    documents: &[TurnDocument],
-) -> Result<Vec<ReplicaTurn>> {
-    let mut turns = Vec::with_capacity(documents.len());
-    for document in documents {
-        word(name, "turn", &document.native)?;
-        if !receipt.turns.contains(&document.id) {
-            let rule = format!("turn {} is not in the receipt", document.id);
-            return Err(refuse(name.clone(), rule));
-        }
-        turns.push(ReplicaTurn {
-            id: document.id,
-            native: document.native.clone(),
-            opened_at: document.opened_at,
-            prompt: document.prompt.filter(|p| *p <= receipt.last),
-        });
-    }
-    Ok(turns)
-}
-
-/// An entry as it is stored: checked against its digest, and without what the rules of today remove.
-fn row(redactor: &Redactor, name: &DocumentName, entry: &EntryDocument) -> Result<ReplicaRow> {
-    word(name, "key", &entry.key)?;
-    word(name, "event", &entry.event)?;
-    word(name, "kind", &entry.kind)?;
-    word(
-        name,
-        "subagent",
-        entry.subagent.as_deref().unwrap_or_default(),
-    )?;
-    let at = entry.sequence;
-    let broken = |rule: &str| refuse(name.clone(), format!("entry {at}: {rule}"));
-    let mut salt = match &entry.salt {
-        Some(text) => Some(bytes(text).ok_or_else(|| broken("its salt is not 32 bytes in hex"))?),
-        None => None,
-    };
-    let mut kind = entry.kind.clone();
-    let mut fact = None;
-    if let Some(text) = &entry.fact {
-        if text.len() > PAYLOAD_MOST {
-            return Err(broken("its payload is too large"));
-        }
-        if salt.is_some_and(|salt| payload_digest(&salt, text.as_bytes()) != entry.digest) {
-            return Err(broken("its digest is not that of its payload"));
-        }
-        let cleaned = clean::fact(redactor, Kinds::Conversations, text);
-        fact = match cleaned {
-            Cleaned::Same => Some(text.clone()),
-            Cleaned::Changed(ref changed) => Some(changed.clone()),
-            Cleaned::Nothing => None,
-        };
-        if cleaned != Cleaned::Same {
-            salt = None;
-        }
-        let parsed = fact.as_deref().map(serde_json::from_str::<Fact>);
-        if let Some(Ok(fact)) = parsed {
-            fact.kind().clone_into(&mut kind);
-        }
-    } else {
-        salt = None;
-    }
-    Ok(ReplicaRow {
-        sequence: entry.sequence,
-        turn: entry.turn,
-        id: entry.id,
-        source: entry.source,
-        key: entry.key.clone(),
-        event: entry.event.clone(),
-        subagent: entry.subagent.clone(),
-        kind,
-        at: entry.at,
-        recorded_at: entry.recorded_at,
-        salt,
-        digest: entry.digest.clone(),
-        fact,
-    })
-}
-
-/// 32 bytes from hex.
-fn bytes(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    let digits = text.as_bytes();
-    if digits.len() != 64 {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |d: u8| {
-            char::from(d)
-                .to_digit(16)
-                .and_then(|d| u8::try_from(d).ok())
-        };
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(bytes)
 }

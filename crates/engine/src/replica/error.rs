@@ -80,6 +80,14 @@ pub enum ReplicaError {
         /// The rule.
         rule: String,
     },
+    /// Whoever sends it may not say this.
+    #[error("{document}: {rule}")]
+    Forbidden {
+        /// Which document.
+        document: DocumentName,
+        /// Why not.
+        rule: String,
+    },
     /// It is larger than anybody may send at once.
     #[error("a batch has more than {most} bytes")]
     TooLarge {
@@ -100,6 +108,7 @@ impl ReplicaError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Refused { .. } => "replica-refused",
+            Self::Forbidden { .. } => "forbidden",
             Self::TooLarge { .. } => "too-large",
             Self::Malformed(_) => "malformed",
             Self::Ledger(_) => "store",
@@ -110,4 +119,24 @@ impl ReplicaError {
 pub(super) fn refuse(document: DocumentName, rule: impl Into<String>) -> ReplicaError {
     let rule = rule.into();
     ReplicaError::Refused { document, rule }
+}
+
+pub(super) fn forbid(document: DocumentName, rule: impl Into<String>) -> ReplicaError {
+    let rule = rule.into();
+    ReplicaError::Forbidden { document, rule }
+}
+
+/// What the store does not take of a document is the document's fault where it contradicts what is there: names that were
+/// two become one where a secret is removed from both.
+pub(super) fn of_document<T>(
+    name: impl FnOnce() -> DocumentName,
+    done: Result<T, ReplicaError>,
+) -> Result<T, ReplicaError> {
+    match done {
+        Err(ReplicaError::Ledger(error)) if error.is_contradiction() => Err(refuse(
+            name(),
+            "two of its names are the same, or one is another document's already",
+        )),
+        done => done,
+    }
 }

@@ -12,16 +12,24 @@
 //! after that goes as a whole.
 
 mod apply;
+mod changes;
 mod clean;
 mod documents;
+mod entries;
 mod error;
 mod limits;
 mod merge;
 mod outgoing;
 mod passing;
+mod receipts;
+mod recheck;
 mod send;
+mod shared;
+mod speaker;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod twin_names;
 pub mod wire;
 
 pub use apply::apply;
@@ -30,5 +38,6 @@ pub use limits::{BATCH_MOST, decode, encode};
 pub use merge::{elsewhere, judgement_for, known_elsewhere};
 pub use outgoing::{Outgoing, Width, outgoing};
 pub use passing::{Passed, is_settled, pass};
+pub use recheck::{Rechecked, recheck};
 pub use send::{Destined, Due, Fed, Gate, GateError, Sender, Sent, due, due_in, next_try, retry};
-pub use wire::{Batch, Positions};
+pub use wire::{Batch, Positions, SetAside};

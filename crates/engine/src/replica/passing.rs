@@ -108,7 +108,7 @@ pub fn is_settled(
 }
 
 /// A session and all that came from it, the former first.
-fn family(
+pub(super) fn family(
     tx: &mut dyn Transaction,
     home: LedgerId,
     session: SessionId,

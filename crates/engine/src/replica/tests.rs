@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
+use siglum_domain::access::Scope;
 use siglum_domain::link::Link;
 use siglum_domain::receipt::GENESIS;
 use siglum_domain::redact::Redactor;
-use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
+use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, TokenId};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, DESTINATION, Durability, Ledger, SeenBy,
     SessionFilter, Statement, Transaction, read, write,
@@ -16,18 +17,19 @@ use uuid::Uuid;
 use super::outgoing::Width;
 use super::wire::Batch;
 use super::*;
+use crate::access::Caller;
 use crate::project;
 use crate::tests::stage::{Stage, at, native, place, prompt, says, stopped};
 use crate::verify;
 use crate::worker::Slice;
 
 const NAME: &str = "team";
-const TO: Destined<'_> = Destined {
+pub(super) const TO: Destined<'_> = Destined {
     name: NAME,
     host: "laptop",
 };
 
-fn sender() -> Stage {
+pub(super) fn sender() -> Stage {
     let mut stage = Stage::new();
     stage.play(|world, ledger| {
         project::add(
@@ -43,8 +45,18 @@ fn sender() -> Stage {
     stage
 }
 
-fn receiver() -> Stage {
+pub(super) fn receiver() -> Stage {
     Stage::of(2)
+}
+
+/// The token of the ledger that sends.
+pub(super) fn launcher() -> Caller {
+    Caller {
+        token: TokenId::from_uuid(Uuid::from_u128(0x70)),
+        name: "laptop".to_owned(),
+        scope: Scope::Launcher,
+        note_due: false,
+    }
 }
 
 fn oid(n: u8) -> Oid {
@@ -52,7 +64,7 @@ fn oid(n: u8) -> Oid {
 }
 
 /// A turn of a session, sealed.
-fn turn(stage: &mut Stage, name: &str, n: i64) -> SessionId {
+pub(super) fn turn(stage: &mut Stage, name: &str, n: i64) -> SessionId {
     let turn = format!("t{n}");
     let said = vec![prompt(&turn, n * 10), stopped(&turn, n * 10 + 1)];
     let session = stage.hear(says(name, said));
@@ -61,7 +73,7 @@ fn turn(stage: &mut Stage, name: &str, n: i64) -> SessionId {
     session
 }
 
-fn wrote<T>(
+pub(super) fn wrote<T>(
     stage: &mut Stage,
     mut work: impl FnMut(&mut dyn Transaction) -> Result<T, siglum_ledger::LedgerError>,
 ) -> T {
@@ -127,7 +139,7 @@ fn judged(session: SessionId) -> siglum_domain::evidence::Judgement {
 }
 
 /// A gate to another stage, that goes wrong as it is told.
-struct Played<'a> {
+pub(super) struct Played<'a> {
     to: &'a mut Stage,
     /// What happens to the next batches; all others arrive and are answered.
     fate: VecDeque<Fate>,
@@ -147,7 +159,7 @@ enum Fate {
 }
 
 impl<'a> Played<'a> {
-    fn to(to: &'a mut Stage) -> Self {
+    pub(super) fn to(to: &'a mut Stage) -> Self {
         Self {
             to,
             fate: VecDeque::new(),
@@ -158,7 +170,7 @@ impl<'a> Played<'a> {
 
 fn take(to: &mut Stage, bytes: &[u8]) -> Result<Positions, ReplicaError> {
     let batch = decode(bytes)?;
-    to.play(|world, ledger| apply(world, ledger, &batch))
+    to.play(|world, ledger| apply(world, ledger, &launcher(), &batch))
 }
 
 impl Gate for Played<'_> {
@@ -189,7 +201,7 @@ impl Gate for Played<'_> {
 }
 
 /// Sends until nothing is due, however often it fails.
-fn feed(from: &mut Stage, gate: &mut dyn Gate) -> Sent {
+pub(super) fn feed(from: &mut Stage, gate: &mut dyn Gate) -> Sent {
     let mut sender = Sender::default();
     let mut sent = Sent::default();
     for _ in 0..10_000 {
@@ -254,7 +266,7 @@ fn told_by(ledger: &mut dyn Ledger, home: LedgerId) -> Vec<String> {
     lines
 }
 
-fn home() -> LedgerId {
+pub(super) fn home() -> LedgerId {
     LedgerId::from_uuid(Uuid::from_u128(1))
 }
 
@@ -339,8 +351,8 @@ impl Gate for Server {
             redactor: Redactor::shared(),
         };
         // Twice, as after an answer that was lost.
-        apply(&here, &mut self.0, &batch).unwrap();
-        Ok(apply(&here, &mut self.0, &batch).unwrap())
+        apply(&here, &mut self.0, &launcher(), &batch).unwrap();
+        Ok(apply(&here, &mut self.0, &launcher(), &batch).unwrap())
     }
 }
 
@@ -412,7 +424,7 @@ fn a_clock_that_goes_back_loses_nothing() {
     assert_eq!(to.session(session).ended_at, Some(at(50)));
 }
 
-fn batch(from: &mut Stage) -> Batch {
+pub(super) fn batch(from: &mut Stage) -> Batch {
     from.play(|world, ledger| {
         project::take_over(world, ledger, NAME).unwrap();
         let width = Width::Bytes(1 << 20);
@@ -423,7 +435,7 @@ fn batch(from: &mut Stage) -> Batch {
 fn refused(to: &mut Stage, batch: &Batch) -> (DocumentName, String) {
     let before = told(to, home());
     let error = to
-        .play(|world, ledger| apply(world, ledger, batch))
+        .play(|world, ledger| apply(world, ledger, &launcher(), batch))
         .unwrap_err();
     assert_eq!(told(to, home()), before, "something was written");
     match error {
@@ -509,7 +521,7 @@ fn what_breaks_a_rule_is_refused_with_its_name_and_nothing_is_written() {
         assert_eq!(document, name, "{n}: {rule}");
         assert_eq!(document.to_string().parse(), Ok(name));
     }
-    to.play(|world, ledger| apply(world, ledger, &good))
+    to.play(|world, ledger| apply(world, ledger, &launcher(), &good))
         .unwrap();
     // What belongs to one ledger is nobody else's.
     let mut stolen = good.clone();
@@ -556,7 +568,9 @@ fn a_gap_is_told_and_the_sender_goes_on_from_there() {
     turn(&mut from, "a", 2);
     let mut gap = batch(&mut from);
     gap.receipts.remove(0);
-    let answer = to.play(|world, ledger| apply(world, ledger, &gap)).unwrap();
+    let answer = to
+        .play(|world, ledger| apply(world, ledger, &launcher(), &gap))
+        .unwrap();
     assert_eq!(
         (answer.receipts[0].session, answer.receipts[0].number),
         (session, 0)
@@ -656,7 +670,7 @@ fn a_secret_that_the_rules_learned_of_later_stays_behind() {
     let turns = batch.receipts[0].receipt.turns.clone();
     batch.receipts[0].receipt =
         siglum_domain::receipt::seal(session, None, &rows, turns, at(3)).unwrap();
-    to.play(|world, ledger| apply(world, ledger, &batch))
+    to.play(|world, ledger| apply(world, ledger, &launcher(), &batch))
         .unwrap();
     let stored = to.read(|tx| tx.log_rows(session, 0, 9));
     assert!(!format!("{stored:?}").contains(&secret), "{stored:?}");

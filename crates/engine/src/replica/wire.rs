@@ -42,6 +42,9 @@ pub struct Batch {
     /// Commits.
     #[serde(default)]
     pub commits: Vec<CommitDocument>,
+    /// Sessions of which the sender wants to know how far the receiver is with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<SessionId>,
 }
 
 impl Batch {
@@ -58,6 +61,7 @@ impl Batch {
             statements: Vec::new(),
             checkpoints: Vec::new(),
             commits: Vec::new(),
+            asks: Vec::new(),
         }
     }
 }
@@ -289,7 +293,7 @@ pub struct Positions {
     pub version: u32,
     /// The ledger that answers.
     pub ledger: LedgerId,
-    /// The last receipt that it has of each session of the batch.
+    /// The last receipt that it has of each session of the batch, and of those that were asked about.
     pub receipts: Vec<Position>,
     /// The number of the last statement of the sender that it has.
     pub statements: u64,
@@ -297,6 +301,18 @@ pub struct Positions {
     /// back, and what it says next must be newer than that.
     #[serde(default)]
     pub newer: Option<Timestamp>,
+    /// What of the batch was left out, since others are concerned; the rest was taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAside>,
+}
+
+/// A document that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetAside {
+    /// Its name.
+    pub document: String,
+    /// Why.
+    pub rule: String,
 }
 
 /// How far a ledger is with a session.

@@ -52,9 +52,9 @@ async fn send(app: &App, tenant: &Tenant, parcel: &Parcel) -> Result<(), Undeliv
             }
         }
         Target::Webhook(address) => {
-            let address = address.clone();
+            let (address, reach) = (address.clone(), app.heartbeats().reach(address));
             blocking(parcel, move |parcel| {
-                heartbeat::to_webhook(&address, parcel)
+                heartbeat::to_webhook(&address, reach, parcel)
             })
             .await
         }

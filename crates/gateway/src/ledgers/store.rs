@@ -17,6 +17,7 @@ use super::job::Job;
 #[cfg(feature = "postgres")]
 use super::server::Server;
 use crate::settings::Limits;
+use crate::shares::place_to_read;
 
 /// The name of the only tenant of a file.
 const LOCAL: &str = siglum_domain::access::DEFAULT_TENANT;
@@ -186,6 +187,7 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
+        let _place = place_to_read().await;
         let (job, told) = Job::new(tenant, work);
         match self.0.as_ref() {
             Threads::File(file) => file.read(job)?,

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, StatusCode};
 use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
-use siglum_domain::{SessionId, Timestamp, TokenId, TokenName};
-use siglum_engine::access::{self, NewToken};
+use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId, TokenName};
+use siglum_engine::access::{self, NewToken, Standing};
 use siglum_engine::remote;
 use siglum_engine::{Here, turn::TurnError};
 use siglum_ledger::{Ledger, Mode, RequestRecord, Transaction};
@@ -105,6 +105,7 @@ struct Wanted {
     /// What the caller calls the request, and a digest of what it asks for.
     key: Option<(String, String)>,
     token_seconds: u32,
+    credential: access::Caller,
     /// Where the request came from.
     from: String,
 }
@@ -157,6 +158,7 @@ impl Wanted {
             named_by,
             ignored: name.ignored,
             token_seconds,
+            credential: caller.credential().clone(),
             from: caller.from.to_string(),
         })
     }
@@ -180,6 +182,9 @@ impl Wanted {
                 },
                 None => self.new.clone(),
             };
+            let elsewhere = self.new.home.filter(|home| *home != id);
+            let standing = elsewhere.map(|home| speaks_for(here, tx, &self.credential, home));
+            let standing = standing.transpose()?;
             let created = remote::create(here, tx, id, &new)?;
             let session = created.record.id;
             self.note(here, tx, session)?;
@@ -188,6 +193,9 @@ impl Wanted {
             let token = token(here, tx, session, self.token_seconds, digest, &self.new.by)?;
             if !created.already {
                 remote::created(here, tx, &new, session, &self.from)?;
+            }
+            if let Some((home, standing)) = elsewhere.zip(standing) {
+                standing.note(here, tx, &self.credential, home)?;
             }
             Ok((told, created.already, token))
         })
@@ -226,6 +234,16 @@ impl Wanted {
         })?;
         Ok(())
     }
+}
+
+/// Refuses to speak for the ledger that another launcher registered.
+fn speaks_for(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    caller: &access::Caller,
+    home: LedgerId,
+) -> Result<Standing, Problem> {
+    Ok(access::standing(here, tx, caller, home)?)
 }
 
 fn key(
@@ -310,15 +328,28 @@ pub(crate) async fn token_of(
     let session = path.session()?;
     let secret = Secret::mint(&caller.tenant, &clock::secret());
     let (digest, by) = (secret.digest(), caller.by());
+    let credential = caller.credential().clone();
     let made = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        let own = ledger.id();
         refusable(ledger, |tx| {
-            if tx.session(session)?.is_none() {
+            let Some(record) = tx.session(session)? else {
                 return Err(TurnError::NoSession(session).into());
+            };
+            // Whoever has a token of a session speaks for it in the name of its home.
+            let elsewhere = Some(record.home).filter(|home| *home != own);
+            let standing = elsewhere.map(|home| speaks_for(here, tx, &credential, home));
+            let standing = standing.transpose()?;
+            let made = token(here, tx, session, TOKEN_SECONDS, &digest, &by)?;
+            if let Some((home, standing)) = elsewhere.zip(standing) {
+                standing.note(here, tx, &credential, home)?;
             }
-            token(here, tx, session, TOKEN_SECONDS, &digest, &by)
+            Ok(made)
         })
     });
-    let (id, expires_at) = made.await??;
+    let made = made.await?.inspect_err(|problem| {
+        refused(&app, &caller, Action::TokenRefused, problem);
+    });
+    let (id, expires_at) = made?;
     let token = TokenTold {
         id,
         secret: secret.reveal().to_owned(),

@@ -106,6 +106,12 @@ pub(crate) async fn put(
     let name = HeartbeatName::new(new.name).map_err(|e| Problem::invalid("name", e.rule))?;
     let definition = Definition::of(name.clone(), new.definition);
     let definition = definition.map_err(|e| Problem::from(e).within("definition"))?;
+    if let Target::Webhook(address) = &definition.target
+        && app.heartbeats().reach(address).excludes(address)
+    {
+        let rule = "an address of this machine or its network is for the operator to name: `siglum serve --webhook HOST`";
+        return Err(Problem::invalid("definition.webhook", rule));
+    }
     if definition.target == Target::Command {
         let rule = "a command is named in the configuration of the gateway alone";
         return Err(Problem::invalid("definition.target", rule));

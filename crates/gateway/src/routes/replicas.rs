@@ -5,21 +5,21 @@ use axum::body::Body as Raw;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::Serialize;
-use siglum_domain::{LedgerId, SessionId};
-use siglum_engine::replica::{self, BATCH_MOST, Batch, Positions, ReplicaError};
-use siglum_ledger::{Ledger, read};
+use siglum_domain::audit::Action;
+use siglum_engine::replica::{self, BATCH_MOST, Positions, ReplicaError};
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::{is_json, whole};
-use crate::caller::Caller;
+use crate::caller::{Caller, refused};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 
 /// How far this ledger is after a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Taken {
-    /// The last receipt of each session of the batch, and the last statement of the sender.
+    /// The last receipt of each session of the batch and of those that it asks about, the last statement of the sender,
+    /// and what of the batch was left out, since others are concerned.
     #[schema(value_type = Object)]
     positions: Positions,
 }
@@ -29,6 +29,9 @@ impl From<ReplicaError> for Problem {
         match error {
             ReplicaError::Refused { document, rule } => {
                 Self::unprocessable(&document.to_string(), &rule)
+            }
+            ReplicaError::Forbidden { document, rule } => {
+                Self::forbidden_document(&document.to_string(), &rule)
             }
             ReplicaError::TooLarge { most } => Self::too_large(most),
             ReplicaError::Malformed(why) => Self::body(why),
@@ -40,8 +43,9 @@ impl From<ReplicaError> for Problem {
 /// Takes a batch of another ledger: sessions, sealed turns, statements, commits as their home judged them
 ///
 /// All of it is taken, or nothing. The same batch again changes nothing. What is here already is told by the positions of the
-/// answer, and the sender goes on from there. A session's token hands over what the ledger that its session is at home in
-/// has; it is how `siglum sync` and `siglum run --gateway` send.
+/// answer, and the sender goes on from there. A ledger belongs to the launcher's token that registered it first. A session's
+/// token hands over that session and what came from it: a row of another one is refused, and what sessions share is left as
+/// it is where others are concerned (`set_aside` names it). It is how `siglum sync` and `siglum run --gateway` send.
 #[utoipa::path(post, path = "/v1/replicas", tag = "replicas", operation_id = "take_replicas",
     security(("launcher" = []), ("session" = [])),
     request_body(content = Object, content_type = "application/json", description = "A batch, as it is or in a zstd frame with `content-encoding: zstd`; `siglum sync` makes it"),
@@ -62,25 +66,16 @@ pub(crate) async fn take(
     // Unpacking and reading a large batch takes a while.
     let batch = tokio::task::spawn_blocking(move || replica::decode(&bytes)).await;
     let batch = batch.map_err(|_| Problem::internal())??;
-    let own = caller.own();
+    let credential = caller.credential().clone();
     let taken = app.ledgers().write(&caller.tenant, move |here, ledger| {
-        if let Some(session) = own {
-            at_home(ledger, session, &batch)?;
-        }
-        Ok::<_, Problem>(replica::apply(here, ledger, &batch)?)
+        Ok::<_, Problem>(replica::apply(here, ledger, &credential, &batch)?)
     });
-    let positions = taken.await??;
+    let positions = taken.await?.inspect_err(|problem| {
+        // What the store could not do is no refusal.
+        if problem.field().is_some() {
+            refused(&app, &caller, Action::ReplicaRefused, problem);
+        }
+    })?;
     app.sealed();
     Ok(Json(Taken { positions }))
-}
-
-/// Refuses a batch of another ledger than the one that the session is at home in.
-fn at_home(ledger: &mut dyn Ledger, session: SessionId, batch: &Batch) -> Result<(), Problem> {
-    let home: Option<LedgerId> = read(ledger, |tx| Ok(tx.session(session)?.map(|s| s.home)))?;
-    match home == Some(batch.ledger) {
-        true => Ok(()),
-        false => Err(Problem::forbidden(
-            "a session's token hands over what the home of that session has",
-        )),
-    }
 }

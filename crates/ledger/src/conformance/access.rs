@@ -1,7 +1,7 @@
 //! Credentials: kept by their digest, and worth nothing once somebody said so.
 
-use siglum_domain::TokenId;
 use siglum_domain::access::Scope;
+use siglum_domain::{LedgerId, TokenId};
 
 use super::check::{Check, Desk, Outcome, Shelf, Wrong, holds, same};
 use super::sample::*;
@@ -21,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
         replaced,
     ),
     Check::new("the use of a token is noted, and the last one counts", used),
+    Check::new("a ledger is registered once", registered),
 ];
 
 fn found(desk: &mut Desk, n: u128) -> Outcome<TokenRecord> {
@@ -241,5 +242,26 @@ fn used(shelf: &dyn Shelf) -> Outcome {
         same!(told, Some(at(wanted)), "when a token was last used");
     }
     same!(found(&mut later, 2)?, token(2), "another token");
+    Ok(())
+}
+
+fn registered(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let ledger = |n| LedgerId::from_uuid(uuid::Uuid::from_u128(n));
+    let of = |n| -> Outcome<Option<TokenId>> {
+        Desk::open(shelf)?.read(|tx| tx.registration(ledger(n)))
+    };
+    same!(of(1)?, None, "a ledger that nobody registered");
+    desk.write(|tx| {
+        tx.register(ledger(1), token_id(1), at(1))?;
+        tx.register(ledger(2), token_id(2), at(1))?;
+        tx.register(ledger(1), token_id(3), at(2))
+    })?;
+    same!(of(1)?, Some(token_id(1)), "who registered a ledger");
+    desk.write(|tx| tx.unregister(ledger(1)))?;
+    same!(of(1)?, None, "a ledger that may be registered anew");
+    same!(of(2)?, Some(token_id(2)), "another ledger");
+    desk.write(|tx| tx.register(ledger(1), token_id(3), at(3)))?;
+    same!(of(1)?, Some(token_id(3)), "who registered it anew");
     Ok(())
 }

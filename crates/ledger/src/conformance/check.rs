@@ -5,8 +5,8 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 use super::{
     access, audit, checkpoints, claims, commits, contexts, deliveries, driven, dropping, entries,
     folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places, projections, queue,
-    receipts, replicas, requests, runs, scopes, sessions, statements, telemetry, transactions,
-    turns, usage, waits,
+    receipts, replicas, requests, restoring, runs, scopes, sessions, statements, telemetry,
+    transactions, turns, usage, waits,
 };
 
 /// The place of one store, which can be opened several times, also at once.
@@ -83,6 +83,7 @@ pub fn checks() -> Vec<Check> {
         contexts::CHECKS,
         telemetry::CHECKS,
         replicas::CHECKS,
+        restoring::CHECKS,
         scopes::CHECKS,
         usage::CHECKS,
         heartbeats::CHECKS,

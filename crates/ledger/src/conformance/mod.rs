@@ -28,6 +28,7 @@ mod queue;
 mod receipts;
 mod replicas;
 mod requests;
+mod restoring;
 mod runs;
 mod sample;
 mod scopes;

@@ -2,7 +2,7 @@
 
 use postgres::Row;
 use siglum_domain::access::Scope;
-use siglum_domain::{SessionId, Timestamp, TokenId};
+use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId};
 
 use super::columns::{Col, get, int, opt, raw};
 use super::tx::Tx;
@@ -112,5 +112,21 @@ impl Access for Tx<'_> {
         let sql = "UPDATE tokens SET last_used_at = greatest(last_used_at, $3) WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(id), &Col(at)])?;
         Ok(())
+    }
+
+    fn registration(&mut self, ledger: LedgerId) -> Result<Option<TokenId>> {
+        let sql = "SELECT token FROM registrations WHERE tenant = $1 AND ledger = $2";
+        self.row(sql, &[&Col(ledger)], |row| get(row, 0))
+    }
+
+    fn register(&mut self, ledger: LedgerId, token: TokenId, at: Timestamp) -> Result<()> {
+        let sql = "INSERT INTO registrations (tenant, ledger, token, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
+        self.run(sql, &[&Col(ledger), &Col(token), &Col(at)])
+            .map(drop)
+    }
+
+    fn unregister(&mut self, ledger: LedgerId) -> Result<()> {
+        let sql = "DELETE FROM registrations WHERE tenant = $1 AND ledger = $2";
+        self.run(sql, &[&Col(ledger)]).map(drop)
     }
 }

@@ -77,6 +77,13 @@ fn of_code(code: &SqlState, error: postgres::Error) -> LedgerError {
     }
 }
 
+/// Whether a constraint of the tables was broken: those errors are class 23.
+pub(crate) fn is_contradiction(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    let error = error.downcast_ref::<postgres::Error>();
+    let code = error.and_then(postgres::Error::code);
+    code.is_some_and(|code| code.code().starts_with("23"))
+}
+
 /// The error of making a connection. The server's words name the role and never its password.
 pub(super) fn unreachable(error: postgres::Error) -> LedgerError {
     LedgerError::Unreachable(Box::new(error))

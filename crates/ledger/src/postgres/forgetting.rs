@@ -80,6 +80,7 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
             "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
             "DELETE FROM usages WHERE tenant = $1 AND session = $2",
+            "DELETE FROM erasures WHERE tenant = $1 AND session = $2",
             "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE runs SET error = NULL WHERE tenant = $1 AND session = $2",
@@ -96,6 +97,7 @@ impl Forgetting for Tx<'_> {
             &[
                 "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
                 "DELETE FROM usages WHERE tenant = $1 AND session = $2",
+                "DELETE FROM erasures WHERE tenant = $1 AND session = $2",
             ],
             session,
         )?;

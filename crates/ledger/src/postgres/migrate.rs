@@ -25,8 +25,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0010_names_and_runs.sql"),
     include_str!("../../migrations/postgres/0011_session_repositories.sql"),
     include_str!("../../migrations/postgres/0012_scope.sql"),
-    include_str!("../../migrations/postgres/0015_tries.sql"),
-    include_str!("../../migrations/postgres/0016_sums.sql"),
+    include_str!("../../migrations/postgres/0013_registrations.sql"),
+    include_str!("../../migrations/postgres/0014_tries.sql"),
+    include_str!("../../migrations/postgres/0015_sums.sql"),
 ];
 
 /// The schema that this program writes.

@@ -39,6 +39,7 @@ mod turns;
 mod tx;
 mod usage;
 
+pub(crate) use error::is_contradiction;
 pub use hints::PostgresHints;
 pub use migrate::SCHEMA;
 #[cfg(any(test, feature = "conformance"))]

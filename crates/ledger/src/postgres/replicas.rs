@@ -307,7 +307,8 @@ impl Replicas for Tx<'_> {
     fn put_replica_repository(&mut self, r: &ReplicaRepository, at: Timestamp) -> Result<()> {
         let sql = "INSERT INTO repositories (tenant, id, common_dir, first_at) VALUES ($1, $2, $3, $4) \
              ON CONFLICT (tenant, id) DO UPDATE SET common_dir = excluded.common_dir";
-        let dir = format!("{}:{}", r.home, r.common_dir);
+        // Its place is nobody's here, and another one may be called the same: each has a name of its own among ours.
+        let dir = format!("replica:{}", r.id.uuid().simple());
         self.run(sql, &[&Col(r.id), &dir, &Col(at)])?;
         let sql = "INSERT INTO replica_repositories (tenant, repository, home, host, common_dir) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (tenant, repository) DO UPDATE SET home = excluded.home, host = excluded.host, \
@@ -389,6 +390,41 @@ impl Replicas for Tx<'_> {
             .map(drop)
     }
 
+    fn erasure(&mut self, session: SessionId) -> Result<Option<u64>> {
+        let sql = "SELECT restored FROM erasures WHERE tenant = $1 AND session = $2";
+        self.row(sql, &[&Col(session)], |row| count(row, 0))
+    }
+
+    fn put_erasure(&mut self, session: SessionId, restored: Option<u64>) -> Result<()> {
+        let Some(restored) = restored else {
+            let sql = "DELETE FROM erasures WHERE tenant = $1 AND session = $2";
+            return self.run(sql, &[&Col(session)]).map(drop);
+        };
+        let sql = "INSERT INTO erasures (tenant, session, restored) VALUES ($1, $2, $3) \
+             ON CONFLICT (tenant, session) DO UPDATE SET restored = excluded.restored";
+        self.run(sql, &[&Col(session), &int(restored)]).map(drop)
+    }
+
+    fn restore_rows(&mut self, session: SessionId, rows: &[ReplicaRow]) -> Result<()> {
+        let sql = "UPDATE observations SET payload = $4, salt = $5, kind = $6 \
+             WHERE tenant = $1 AND session = $2 AND sequence = $3 AND salt = ''";
+        for row in rows {
+            let Some(fact) = &row.fact else { continue };
+            let salt = row.salt.as_ref().map_or(&[][..], |s| &s[..]);
+            let values: [Value<'_>; 5] = [
+                &Col(session),
+                &int(row.sequence),
+                &pack(fact),
+                &salt,
+                &row.kind,
+            ];
+            self.run(sql, &values)?;
+        }
+        let sql = "UPDATE sessions SET forgotten_at = NULL, forgotten_whole = false, folded = 0 WHERE tenant = $1 AND id = $2";
+        self.run(sql, &[&Col(session)])?;
+        self.session_changed(session)
+    }
+
     fn put_statement(&mut self, s: &StatementRecord) -> Result<bool> {
         let of = Subjects::of(&s.statement)?;
         let sql = "INSERT INTO statements (tenant, ledger, sequence, at, by, source, kind, body, session, repository, \"commit\") \
@@ -410,6 +446,35 @@ impl Replicas for Tx<'_> {
             self.fold_link(&s.statement)?;
         }
         Ok(added)
+    }
+
+    fn drop_statement(&mut self, ledger: LedgerId, sequence: u64) -> Result<()> {
+        let before = sequence.saturating_sub(1);
+        let found = self.statements_of_ledger(ledger, before, 1)?;
+        let sql = "DELETE FROM statements WHERE tenant = $1 AND ledger = $2 AND sequence = $3";
+        self.run(sql, &[&Col(ledger), &int(sequence)])?;
+        for record in found.iter().filter(|r| r.sequence == sequence) {
+            self.fold_link(&record.statement)?;
+        }
+        Ok(())
+    }
+
+    fn delivered(
+        &mut self,
+        name: &str,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionId>> {
+        let sql = "SELECT d.session FROM deliveries d JOIN sessions s ON s.tenant = $1 AND s.id = d.session \
+             WHERE d.tenant = $1 AND d.projection = $2 AND d.taken > 0 AND s.home = $3 \
+             AND ($4::uuid IS NULL OR d.session > $4) ORDER BY d.session LIMIT $5";
+        let values: [Value<'_>; 4] = [
+            &name,
+            &Col(self.ledger),
+            &after.map(Col),
+            &int(limit as u64),
+        ];
+        self.rows(sql, &values, |row| get(row, 0))
     }
 
     fn commits_named(&mut self, commit: &Oid) -> Result<Vec<CommitRecord>> {

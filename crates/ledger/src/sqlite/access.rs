@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::access::Scope;
-use siglum_domain::{SessionId, Timestamp, TokenId};
+use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId};
 
 use super::columns::{Col, get, int, opt};
 use super::open::Tx;
@@ -120,6 +120,27 @@ impl Access for Tx<'_> {
         let sql =
             "UPDATE tokens SET last_used_at = max(coalesce(last_used_at, ?2), ?2) WHERE id = ?1";
         self.db.prepare_cached(sql)?.execute((Col(id), Col(at)))?;
+        Ok(())
+    }
+
+    fn registration(&mut self, ledger: LedgerId) -> Result<Option<TokenId>> {
+        let sql = "SELECT token FROM registrations WHERE ledger = ?1";
+        let mut query = self.db.prepare_cached(sql)?;
+        Ok(query
+            .query_row([Col(ledger)], |row| get(row, 0))
+            .optional()?)
+    }
+
+    fn register(&mut self, ledger: LedgerId, token: TokenId, at: Timestamp) -> Result<()> {
+        let sql = "INSERT OR IGNORE INTO registrations (ledger, token, at) VALUES (?1, ?2, ?3)";
+        let values = (Col(ledger), Col(token), Col(at));
+        self.db.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+
+    fn unregister(&mut self, ledger: LedgerId) -> Result<()> {
+        let sql = "DELETE FROM registrations WHERE ledger = ?1";
+        self.db.prepare_cached(sql)?.execute([Col(ledger)])?;
         Ok(())
     }
 }

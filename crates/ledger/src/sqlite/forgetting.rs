@@ -89,6 +89,7 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM segments WHERE stream IN (SELECT stream FROM transcripts WHERE session = ?1)",
             "DELETE FROM summaries WHERE session = ?1",
             "DELETE FROM usages WHERE session = ?1",
+            "DELETE FROM erasures WHERE session = ?1",
             "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE session = ?1",
             "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
             "UPDATE runs SET error = NULL WHERE session = ?1",
@@ -108,6 +109,7 @@ impl Forgetting for Tx<'_> {
         for sql in [
             "DELETE FROM summaries WHERE session = ?1",
             "DELETE FROM usages WHERE session = ?1",
+            "DELETE FROM erasures WHERE session = ?1",
         ] {
             self.db.prepare_cached(sql)?.execute([&id])?;
         }

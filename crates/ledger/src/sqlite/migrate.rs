@@ -23,8 +23,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0010_names_and_runs.sql"),
     include_str!("../../migrations/sqlite/0011_session_repositories.sql"),
     include_str!("../../migrations/sqlite/0012_scope.sql"),
-    include_str!("../../migrations/sqlite/0015_tries.sql"),
-    include_str!("../../migrations/sqlite/0016_sums.sql"),
+    include_str!("../../migrations/sqlite/0013_registrations.sql"),
+    include_str!("../../migrations/sqlite/0014_tries.sql"),
+    include_str!("../../migrations/sqlite/0015_sums.sql"),
 ];
 
 /// The schema that this program writes.

@@ -76,6 +76,7 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM transcripts WHERE session = ?1",
     "DELETE FROM summaries WHERE session = ?1",
     "DELETE FROM usages WHERE session = ?1",
+    "DELETE FROM erasures WHERE session = ?1",
     "DELETE FROM running_calls WHERE session = ?1",
     "DELETE FROM receipts WHERE session = ?1",
     "DELETE FROM pending WHERE session = ?1",

@@ -250,7 +250,8 @@ impl Replicas for Tx<'_> {
 
     fn put_replica_repository(&mut self, r: &ReplicaRepository, at: Timestamp) -> Result<()> {
         let sql = "INSERT INTO repositories (id, common_dir, first_at) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET common_dir = excluded.common_dir";
-        let dir = format!("{}:{}", r.home, r.common_dir);
+        // Its place is nobody's here, and another one may be called the same: each has a name of its own among ours.
+        let dir = format!("replica:{}", r.id.uuid().simple());
         self.db
             .prepare_cached(sql)?
             .execute((Col(r.id), dir, Col(at)))?;
@@ -338,6 +339,40 @@ impl Replicas for Tx<'_> {
         Ok(())
     }
 
+    fn erasure(&mut self, session: SessionId) -> Result<Option<u64>> {
+        let sql = "SELECT restored FROM erasures WHERE session = ?1";
+        let mut query = self.db.prepare_cached(sql)?;
+        Ok(query
+            .query_row([Col(session)], |row| count(row, 0))
+            .optional()?)
+    }
+
+    fn put_erasure(&mut self, session: SessionId, restored: Option<u64>) -> Result<()> {
+        let Some(restored) = restored else {
+            let sql = "DELETE FROM erasures WHERE session = ?1";
+            self.db.prepare_cached(sql)?.execute([Col(session)])?;
+            return Ok(());
+        };
+        let sql = "INSERT OR REPLACE INTO erasures (session, restored) VALUES (?1, ?2)";
+        let values = (Col(session), int(restored));
+        self.db.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+
+    fn restore_rows(&mut self, session: SessionId, rows: &[ReplicaRow]) -> Result<()> {
+        let sql = "UPDATE observations SET payload = ?3, salt = ?4, kind = ?5 \
+             WHERE session = ?1 AND sequence = ?2 AND salt = x''";
+        for row in rows {
+            let Some(fact) = &row.fact else { continue };
+            let salt = row.salt.as_ref().map_or(&[][..], |s| &s[..]);
+            let values = (Col(session), int(row.sequence), pack(fact), salt, &row.kind);
+            self.db.prepare_cached(sql)?.execute(values)?;
+        }
+        let sql = "UPDATE sessions SET forgotten_at = NULL, forgotten_whole = 0, folded = 0 WHERE id = ?1";
+        self.db.prepare_cached(sql)?.execute([Col(session)])?;
+        Ok(())
+    }
+
     fn put_statement(&mut self, s: &StatementRecord) -> Result<bool> {
         let of = Subjects::of(&s.statement)?;
         let sql = "INSERT OR IGNORE INTO statements (ledger, sequence, at, by, source, kind, body, session, repository, \"commit\") \
@@ -361,6 +396,37 @@ impl Replicas for Tx<'_> {
             self.fold_link(*session, link)?;
         }
         Ok(added > 0)
+    }
+
+    fn drop_statement(&mut self, ledger: LedgerId, sequence: u64) -> Result<()> {
+        let before = sequence.saturating_sub(1);
+        let found = self.statements_of_ledger(ledger, before, 1)?;
+        let sql = "DELETE FROM statements WHERE ledger = ?1 AND sequence = ?2";
+        let values = (Col(ledger), int(sequence));
+        self.db.prepare_cached(sql)?.execute(values)?;
+        for record in found.iter().filter(|r| r.sequence == sequence) {
+            if let Statement::LinkAttached { session, link }
+            | Statement::LinkDetached { session, link } = &record.statement
+            {
+                self.fold_link(*session, link)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn delivered(
+        &mut self,
+        name: &str,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionId>> {
+        let sql = "SELECT d.session FROM deliveries d JOIN sessions s ON s.id = d.session \
+             WHERE d.projection = ?1 AND d.taken > 0 AND s.home = ?2 AND (?3 IS NULL OR d.session > ?3) \
+             ORDER BY d.session LIMIT ?4";
+        let mut query = self.db.prepare_cached(sql)?;
+        let values = (name, Col(self.ledger), after.map(Col), int(limit as u64));
+        let rows = query.query_map(values, |row| get(row, 0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     fn commits_named(&mut self, commit: &Oid) -> Result<Vec<CommitRecord>> {

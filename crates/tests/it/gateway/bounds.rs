@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::client::{id, said, secret};
-use super::raw::{ask, ask_from, connect};
-use super::server::{Gateway, base, each_store, on_a_file, stored, tenant};
-use crate::harness::until;
+use super::raw::{Raw, ask, ask_from, connect};
+use super::server::{Gateway, base, each_store, on_a_file, stored, tenant, token};
+use crate::harness::{until, until_within};
 
 /// Kilobytes that the gateway may have in use, whatever is sent to it.
 const MEMORY: u64 = 300 * 1024;
@@ -211,6 +211,124 @@ fn too_large_a_head_or_body_is_told_and_not_kept() {
     });
 }
 
+/// Whoever sends a body is told what is wrong with it, and not cut off in the middle.
+#[test]
+fn who_sends_a_body_that_nobody_wants_gets_the_answer() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let body = vec![b' '; 3 * BODY];
+        let large = with_body(&gateway, &body);
+        let stranger = String::from_utf8_lossy(&large).replace(&gateway.token, "letmein");
+        let nowhere = String::from_utf8_lossy(&large).replace("/v1/sessions", "/v1/nowhere");
+        for (bytes, status) in [
+            (large, 413),
+            (stranger.into_bytes(), 401),
+            (nowhere.into_bytes(), 404),
+        ] {
+            let mut raw = connect(&gateway);
+            assert!(raw.say(&bytes), "it is cut off before the answer: {status}");
+            assert_eq!(raw.answer().expect("there is no answer").status, status);
+        }
+        // Whoever asks first sends nothing, and is told at once.
+        let expects = format!("content-length: {}\r\nexpect: 100-continue\r\n", 3 * BODY);
+        let told = ask(&gateway, head(&gateway, &expects).as_bytes());
+        told.problem(413, "body-too-large");
+        assert!(gateway.memory() < MEMORY, "{} kB", gateway.memory());
+    });
+}
+
+/// A request with this many bytes of head.
+fn of_size(bytes: usize) -> String {
+    let begin = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
+    let mut left = bytes - begin.len() - 2;
+    let mut head = begin.to_owned();
+    while left > 0 {
+        let line = if left < 2_000 { left } else { 1_000 };
+        head.push_str(&format!("x: {}\r\n", "a".repeat(line - 5)));
+        left -= line;
+    }
+    head + "\r\n"
+}
+
+#[test]
+fn a_head_is_bounded_as_it_is_documented() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        for (bytes, status) in [
+            (60_000, 200),
+            (65_000, 200),
+            (66_000, 431),
+            (80_000, 431),
+            (100_000, 431),
+        ] {
+            let head = of_size(bytes);
+            assert_eq!(head.len(), bytes);
+            assert_eq!(ask(&gateway, head.as_bytes()).status, status, "{bytes}");
+        }
+    });
+}
+
+#[test]
+fn a_request_names_one_host() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        for (head, status) in [
+            ("GET /healthz HTTP/1.1\r\nhost: x\r\n", 200),
+            ("GET /healthz HTTP/1.0\r\n", 200),
+            ("GET /healthz HTTP/1.1\r\n", 400),
+            ("GET /healthz HTTP/1.1\r\nhost: x\r\nhost: x\r\n", 400),
+            ("GET /healthz HTTP/1.1\r\nhost: x\r\nHost: y\r\n", 400),
+            ("GET /healthz HTTP/1.0\r\nhost: x\r\nhost: y\r\n", 400),
+        ] {
+            let bytes = format!("{head}connection: close\r\n\r\n");
+            assert_eq!(ask(&gateway, bytes.as_bytes()).status, status, "{head}");
+        }
+    });
+}
+
+#[test]
+fn who_reads_slowly_takes_from_nobody_else() {
+    const READERS: usize = 300;
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("S1"));
+        let (session, own) = (id(&created), gateway.of(&secret(&created)));
+        let (epoch, mut head) = own.lease(&session, "n");
+        for n in 0..3 {
+            let key = format!("t{n}");
+            let mut turn = said(epoch, head, &key);
+            turn["events"][1]["text"] = json!("lorem ipsum ".repeat(250_000));
+            let done = own.turn(&session, &key, &turn).unwrap().is(200);
+            head = done["receipt"]["last"].as_u64().unwrap();
+        }
+        let (slow, _) = token(store, tenant(store), Some(&session), None);
+        let wanted = format!(
+            "GET /v1/sessions/{session}/events?limit=1000 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {slow}\r\n\r\n"
+        );
+        let mut readers: Vec<_> = (0..READERS).map(|_| connect(&gateway)).collect();
+        for reader in &mut readers {
+            reader.say(wanted.as_bytes());
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(20) {
+            serves(&gateway);
+            let memory = gateway.memory();
+            assert!(memory < MEMORY, "{memory} kB");
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        // Those who take nothing are let go.
+        until_within(Duration::from_secs(60), "nobody waits any more", || {
+            connections(&gateway) <= 5
+        });
+        // The others were told that it is too much, or that their turn did not come.
+        let answers = readers.iter_mut().filter_map(Raw::answer);
+        let refused = answers.filter(|told| [408, 429].contains(&told.status));
+        let refused = refused.count();
+        assert!(refused > READERS / 2, "{refused}");
+        serves(&gateway);
+    });
+}
+
 #[test]
 fn large_bodies_at_once_are_bounded() {
     on_a_file(|store| {
@@ -358,22 +476,25 @@ fn ten_thousand_that_say_nothing_are_in_nobodys_way() {
 fn who_comes_with_wrong_tokens_too_often_is_told_to_wait() {
     each_store(|store| {
         let gateway = Gateway::start(store);
-        let token = format!("siglum_{}_{}", tenant(store), "0".repeat(64));
-        let wrong = format!(
-            "GET /v1/sessions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
-        );
-        let from = Ipv4Addr::new(127, 2, 0, 1);
-        let ask = || ask_from(&gateway, from, wrong.as_bytes());
-        for _ in 0..60 {
-            ask().problem(401, "token_unknown");
+        // A tenant that is there and one that nobody has, so that neither is told by it.
+        for (n, tenant) in [(1, tenant(store)), (2, "nobodys")] {
+            let token = format!("siglum_{tenant}_{}", "0".repeat(64));
+            let wrong = format!(
+                "GET /v1/sessions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
+            );
+            let from = Ipv4Addr::new(127, 2, 0, n);
+            let ask = || ask_from(&gateway, from, wrong.as_bytes());
+            for _ in 0..60 {
+                ask().problem(401, "token_unknown");
+            }
+            // One more is allowed each second.
+            let mut more = (0..200)
+                .map(|_| ask())
+                .skip_while(|told| told.status == 401);
+            let told = more.next().expect(tenant);
+            told.problem(429, "rate-limited");
+            assert!(told.header("retry-after").is_some());
         }
-        // One more is allowed each second.
-        let mut more = (0..200)
-            .map(|_| ask())
-            .skip_while(|told| told.status == 401);
-        let told = more.next().unwrap();
-        told.problem(429, "rate-limited");
-        assert!(told.header("retry-after").is_some());
         serves(&gateway);
     });
 }

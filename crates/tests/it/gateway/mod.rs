@@ -30,6 +30,7 @@ mod refusals;
 mod repositories;
 mod schemathesis;
 pub(crate) mod server;
+mod speaking;
 mod stops;
 mod streams;
 mod turns;

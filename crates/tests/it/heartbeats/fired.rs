@@ -107,6 +107,23 @@ fn what_breaks_a_rule_is_refused_and_nothing_is_written() {
                 json!({ "target": "webhook", "webhook": "http://team.example/x" }),
                 "definition.webhook",
             ),
+            // An address of this machine or its network is the operator's to name.
+            (
+                json!({ "target": "webhook", "webhook": "http://127.0.0.2:9/x" }),
+                "definition.webhook",
+            ),
+            (
+                json!({ "target": "webhook", "webhook": "https://localhost/x" }),
+                "definition.webhook",
+            ),
+            (
+                json!({ "target": "webhook", "webhook": "https://169.254.169.254/x" }),
+                "definition.webhook",
+            ),
+            (
+                json!({ "target": "webhook", "webhook": "https://[fd00::1]/x" }),
+                "definition.webhook",
+            ),
             (json!({ "route": "a b" }), "definition.route"),
             (json!({ "schema": {} }), "definition.schema"),
             (

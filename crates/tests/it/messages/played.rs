@@ -26,6 +26,8 @@ pub(crate) fn arguments(store: &Store) -> Vec<String> {
 pub(crate) fn serve(store: &Store, more: &[&str]) -> Gateway {
     let arguments = arguments(store);
     let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // Webhooks of the tests are on this machine.
+    all.extend(["--webhook", "127.0.0.1"]);
     all.extend(more);
     Gateway::with(store, &all, &[])
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use siglum_domain::access::Scope;
-use siglum_domain::{TokenId, TokenName};
+use siglum_domain::{LedgerId, TokenId, TokenName};
 use siglum_engine::access::{self, NewToken};
 use siglum_engine::find;
 
@@ -39,6 +39,9 @@ pub struct Args {
     /// To hand over telemetry alone: for settings of agents and collectors
     #[arg(long, conflicts_with = "session")]
     telemetry: bool,
+    /// Hand this ledger, which sends here, over to the new token: where the one that registered it is lost
+    #[arg(long, value_name = "LEDGER", conflicts_with_all = ["session", "telemetry"])]
+    for_ledger: Vec<LedgerId>,
 }
 
 /// The JSON form of the answer.
@@ -80,7 +83,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         by: cx.person(),
         expires_at: args.expires.unwrap_or(default).from(now),
     };
-    let token = access::issue(&*cx.world()?, ledger.as_mut(), &new)?;
+    let world = cx.world()?;
+    let token = access::issue(&world.here, ledger.as_mut(), &new)?;
+    for of in &args.for_ledger {
+        access::hand_over(&world.here, ledger.as_mut(), *of, token.id, &new.by)?;
+    }
     if cx.ui.json {
         let token = TokenJson::of(&token, now);
         return cx.ui.json(SCHEMA, Json::of(secret.reveal(), token));

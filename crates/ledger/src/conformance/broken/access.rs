@@ -1,6 +1,6 @@
 //! Credentials that go wrong.
 
-use siglum_domain::{SessionId, Timestamp, TokenId};
+use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId};
 
 use super::own::LATE;
 use super::verbs::broken;
@@ -40,6 +40,9 @@ broken! { Access, ACCESS, LIMITED;
     Own revoke_tokens_of(session: SessionId, at: Timestamp) -> u64;
     Own replace_token(old: TokenId, new: TokenId, until: Timestamp) -> bool;
     Write note_token_use(id: TokenId, at: Timestamp) -> ();
+    Find registration(ledger: LedgerId) -> Option<TokenId>;
+    WriteOnce register(ledger: LedgerId, token: TokenId, at: Timestamp) -> ();
+    WriteOnce unregister(ledger: LedgerId) -> ();
 }
 
 impl BrokenTx<'_> {

@@ -64,6 +64,11 @@ broken! { Replicas, REPLICAS, LIMITED;
     Write put_replica_session(record: &SessionRecord, natives: &[NativeId]) -> ();
     Write put_replica_rows(session: SessionId, turns: &[ReplicaTurn], rows: &[ReplicaRow]) -> ();
     Write replace_fact(session: SessionId, sequence: u64, fact: Option<&str>) -> ();
+    Find erasure(session: SessionId) -> Option<u64>;
+    Write put_erasure(session: SessionId, restored: Option<u64>) -> ();
+    Write restore_rows(session: SessionId, rows: &[ReplicaRow]) -> ();
     Own put_statement(statement: &StatementRecord) -> bool;
+    WriteOnce drop_statement(ledger: LedgerId, sequence: u64) -> ();
+    List delivered(name: &str, after: Option<SessionId>; limit) -> Vec<SessionId>;
     List commits_named(commit: &Oid) -> Vec<CommitRecord>;
 }

@@ -1,0 +1,201 @@
+//! Taking what several sessions may share: checkpoints and commits.
+
+use siglum_domain::SessionId;
+use siglum_domain::evidence::Committer;
+use siglum_domain::provenance::Origin;
+use siglum_ledger::{CheckpointRecord, CommitRecord, FileAuthors};
+
+use super::apply::Taking;
+use super::error::refuse;
+use super::limits::{list, word};
+use super::wire::{CheckpointDocument, CommitDocument, FileDocument};
+use super::{DocumentName, ReplicaError, clean, speaker};
+
+type Result<T, E = ReplicaError> = std::result::Result<T, E>;
+
+impl Taking<'_> {
+    pub(super) fn checkpoint(&mut self, document: &CheckpointDocument) -> Result<()> {
+        let (id, home) = (document.id, self.batch.ledger);
+        let name = DocumentName::Checkpoint(id);
+        let key = id.to_string();
+        let known = self.tx.checkpoint(id)?;
+        let is_there = known.is_some();
+        if is_there && self.tx.stamp(home, "checkpoint", &key)?.is_none() {
+            return Err(refuse(name, "this checkpoint is another ledger's"));
+        }
+        if let Some(pinned) = &document.pinned {
+            list(&name, "pins", pinned.pins.len())?;
+            if let Some(repository) = pinned.repository {
+                self.of_sender(&name, repository)?;
+            }
+            for pin in &pinned.pins {
+                match self.tx.session(pin.session)? {
+                    Some(known) => self.owned(&name, &known)?,
+                    None => {
+                        let rule = format!("session {} is not in the batch", pin.session);
+                        return Err(refuse(name, rule));
+                    }
+                }
+            }
+        }
+        if let Some(known) = known {
+            let pinned: Vec<SessionId> = known.pins.iter().map(|(session, _)| *session).collect();
+            if !self.may_change(&pinned) {
+                if !is_part_of(document, &known) {
+                    self.leave_out(&name, "it pins other sessions, too: it stays as it is");
+                }
+                return Ok(());
+            }
+        }
+        if self.family.is_some() && !is_there && pins_nothing(document) {
+            // It is nobody's yet, and would be nobody's then.
+            return Ok(());
+        }
+        if !self.is_newer("checkpoint", &key)? {
+            return Ok(());
+        }
+        self.changes.checkpoints += 1;
+        if is_there {
+            self.tx.withdraw_checkpoint(id)?;
+        }
+        if let Some(pinned) = &document.pinned {
+            self.tx.put_checkpoint(&CheckpointRecord {
+                id,
+                kind: pinned.kind,
+                repository: pinned.repository,
+                commit: pinned.commit.clone(),
+                at: pinned.at,
+                pins: pinned
+                    .pins
+                    .iter()
+                    .map(|p| (p.session, p.sequence))
+                    .collect(),
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn commit(&mut self, document: &CommitDocument) -> Result<()> {
+        let name = DocumentName::Commit(document.repository, document.commit.clone());
+        self.of_sender(&name, document.repository)?;
+        keeps_rules(&name, document)?;
+        if self.is_others_commit(&name, document)? {
+            return Ok(());
+        }
+        let own_part;
+        let document = match &self.family {
+            Some(family) => {
+                own_part = speaker::own_part(document, family);
+                &own_part
+            }
+            None => document,
+        };
+        for rewrite in &document.rewritten {
+            let (repository, at) = (document.repository, rewrite.at);
+            let (old, new) = (&rewrite.old, &document.commit);
+            self.tx
+                .put_rewrite(repository, old, new, &rewrite.command, at)?;
+        }
+        let key = format!("{}:{}", document.repository, document.commit);
+        if !self.is_newer("commit", &key)? {
+            return Ok(());
+        }
+        self.changes.commits += 1;
+        self.tx.put_commit(&CommitRecord {
+            repository: document.repository,
+            commit: document.commit.clone(),
+            checkpoint: document.checkpoint,
+            // What its git looked like stays where it was seen.
+            intent: None,
+            judgement: clean::judgement(self.redactor, document.judgement.clone()),
+            facts: document
+                .facts
+                .clone()
+                .map(|f| clean::facts(self.redactor, f)),
+            patch: document.patch.clone(),
+            at: document.at,
+            seen_by: document.seen_by,
+        })?;
+        if let Some(authors) = &document.authors {
+            let file = |f: &FileDocument| FileAuthors {
+                path: f.path.clone(),
+                spans: f.spans.clone(),
+            };
+            let files: Vec<FileAuthors> = authors.iter().map(file).collect();
+            self.tx
+                .put_authors(document.repository, &document.commit, &files)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a commit is here as one that others made or wrote lines of: it is not a session's to change then.
+    fn is_others_commit(&mut self, name: &DocumentName, document: &CommitDocument) -> Result<bool> {
+        if self.family.is_none() {
+            return Ok(false);
+        }
+        let (repository, commit) = (document.repository, &document.commit);
+        let Some(known) = self.tx.commit(repository, commit)? else {
+            return Ok(false);
+        };
+        // Of one that is nobody's here nobody is concerned, and no session may make it its own.
+        let mut concerned = Vec::new();
+        if let Committer::Session { session } = known.judgement.committer {
+            let authors = self.tx.authors(repository, commit)?.unwrap_or_default();
+            let spans = authors.iter().flat_map(|file| &file.spans);
+            concerned.extend(spans.filter_map(|span| match span.origin {
+                Origin::Session(session) => Some(session),
+                Origin::Parent | Origin::Unknown => None,
+            }));
+            concerned.push(session);
+        }
+        if self.may_change(&concerned) {
+            return Ok(false);
+        }
+        let said = clean::judgement(self.redactor, document.judgement.clone());
+        if said != known.judgement {
+            self.leave_out(name, "it is here, and not as this session's alone");
+        }
+        Ok(true)
+    }
+}
+
+/// Refuses a commit that breaks a rule by itself.
+fn keeps_rules(name: &DocumentName, document: &CommitDocument) -> Result<()> {
+    list(name, "rewritten", document.rewritten.len())?;
+    for rewrite in &document.rewritten {
+        word(name, "command", &rewrite.command)?;
+    }
+    word(name, "patch", document.patch.as_deref().unwrap_or_default())?;
+    list(name, "evidence", document.judgement.evidence.len())?;
+    list(name, "candidates", document.judgement.candidates.len())?;
+    if document
+        .facts
+        .as_ref()
+        .is_some_and(|f| f.commit != document.commit)
+    {
+        return Err(refuse(
+            name.clone(),
+            "its facts are those of another commit",
+        ));
+    }
+    let spans = document.authors.iter().flatten().flat_map(|f| &f.spans);
+    if spans.into_iter().any(|s| s.first == 0 || s.last < s.first) {
+        return Err(refuse(name.clone(), "its lines are no lines"));
+    }
+    Ok(())
+}
+
+/// Whether a checkpoint pins no session.
+fn pins_nothing(document: &CheckpointDocument) -> bool {
+    let pinned = document.pinned.as_ref();
+    pinned.is_none_or(|pinned| pinned.pins.is_empty())
+}
+
+/// Whether a checkpoint that is here says all that a document says of it.
+fn is_part_of(document: &CheckpointDocument, known: &CheckpointRecord) -> bool {
+    document.pinned.as_ref().is_some_and(|said| {
+        let mut pins = said.pins.iter().map(|p| (p.session, p.sequence));
+        (said.repository, &said.commit) == (known.repository, &known.commit)
+            && pins.all(|pin| known.pins.contains(&pin))
+    })
+}

@@ -1,0 +1,574 @@
+//! Who may say what through `POST /v1/replicas`: every kind of credential, and every row that a body can carry.
+
+use serde_json::{Value, json};
+use siglum_domain::access::Scope;
+use siglum_domain::evidence::Committer;
+use siglum_domain::{LedgerId, Oid, SessionId, Timestamp};
+use siglum_engine::replica::wire::ParentDocument;
+use siglum_engine::replica::{self, Batch};
+use siglum_ledger::{Relation, Statement};
+use uuid::Uuid;
+
+use super::client::{Client, Reply};
+use super::server::{
+    Gateway, Store, audited, each_store, on_a_file, stored, tenant, token, token_for,
+};
+use crate::harness::{self, Agent, Repo, World, until};
+
+/// A machine on which two sessions made a commit each, and what it sends.
+struct Laptop {
+    world: World,
+    batch: Batch,
+    one: SessionId,
+    two: SessionId,
+}
+
+/// A session that writes a file, commits it, and has a link.
+fn work(repo: &Repo<'_>, name: &str, issue: u32) {
+    let mut agent = Agent::start(repo, name);
+    agent.prompt(&format!("do {name}"));
+    agent.write(&format!("{name}.txt"), "one\ntwo\n");
+    agent.sh(&format!("git add . && git commit -q -m {name}"));
+    agent.stop();
+    agent.end("exit");
+    agent.quit();
+    repo.siglum(&["link", "add", name, &format!("issue_number={issue}")])
+        .ok();
+}
+
+impl Laptop {
+    fn new() -> Self {
+        let world = World::new();
+        let repo = world.repo();
+        work(&repo, "one", 41);
+        work(&repo, "two", 42);
+        until("the worker has left", || world.processes().is_empty());
+        repo.siglum(&["worker", "--once"]).ok();
+        let played = harness::Gateway::start(&world);
+        repo.siglum(&["sync", "--to", &played.url, "--once"]).ok();
+        let sent = played.asked();
+        let mut sent = sent
+            .iter()
+            .map(|asked| replica::decode(&asked.body).unwrap());
+        let mut batch = sent.next().unwrap();
+        for more in sent {
+            batch.receipts.extend(more.receipts);
+            batch.statements.extend(more.statements);
+        }
+        let named = |name: &str| {
+            let mut sessions = batch.sessions.iter();
+            let found = sessions.find(|s| s.natives.iter().any(|n| n.as_str() == name));
+            found.unwrap().id
+        };
+        let (one, two) = (named("one"), named("two"));
+        assert_eq!((batch.commits.len(), batch.repositories.len()), (2, 1));
+        Self {
+            one,
+            two,
+            batch,
+            world,
+        }
+    }
+
+    fn repo(&self) -> Repo<'_> {
+        self.world.at(&self.world.root.join("repo"))
+    }
+
+    /// An empty batch that is newer than what was sent.
+    fn newer(&self) -> Batch {
+        Batch::new(self.batch.ledger, self.batch.stamp.plus_millis(1_000))
+    }
+
+    fn commit_of(&self, session: SessionId) -> replica::wire::CommitDocument {
+        let by = Committer::Session { session };
+        let mut commits = self.batch.commits.iter();
+        commits
+            .find(|c| c.judgement.committer == by)
+            .unwrap()
+            .clone()
+    }
+
+    fn checkpoint_of(&self, session: SessionId) -> replica::wire::CheckpointDocument {
+        let pins = |c: &&replica::wire::CheckpointDocument| {
+            let pinned = c.pinned.as_ref().unwrap();
+            pinned.commit.is_some() && pinned.pins.iter().all(|p| p.session == session)
+        };
+        self.batch.checkpoints.iter().find(pins).unwrap().clone()
+    }
+
+    fn session(&self, session: SessionId) -> replica::wire::SessionDocument {
+        let mut sessions = self.batch.sessions.iter();
+        sessions.find(|s| s.id == session).unwrap().clone()
+    }
+
+    /// Everything of one session, each kind of row by itself.
+    fn rows(&self, session: SessionId) -> Vec<(&'static str, Batch)> {
+        let with = |fill: &dyn Fn(&mut Batch)| {
+            let mut batch = self.newer();
+            fill(&mut batch);
+            batch
+        };
+        let receipts = self.batch.receipts.iter();
+        let receipts: Vec<_> = receipts.filter(|r| r.receipt.session == session).collect();
+        let link = Statement::LinkAttached {
+            session,
+            link: siglum_domain::link::Link::Phase("stolen".to_owned()),
+        };
+        vec![
+            (
+                "its record",
+                with(&|b| b.sessions.push(self.session(session))),
+            ),
+            (
+                "that it is erased",
+                with(&|b| {
+                    let mut erased = self.session(session);
+                    erased.forgotten_at = Some(Timestamp::from_seconds(4_000_000_000));
+                    b.sessions.push(erased);
+                }),
+            ),
+            (
+                "that entries of it are erased",
+                with(&|b| {
+                    let mut erased = self.session(session);
+                    let entries = (1..=9).map(|sequence| replica::wire::ErasedDocument {
+                        sequence,
+                        fact: None,
+                    });
+                    erased.erased = entries.collect();
+                    b.sessions.push(erased);
+                }),
+            ),
+            (
+                "where it works",
+                with(&|b| {
+                    let mut moved = self.session(session);
+                    moved.cwd = Some("/stolen".to_owned());
+                    b.sessions.push(moved);
+                }),
+            ),
+            (
+                "its receipts",
+                with(&|b| b.receipts = receipts.iter().map(|r| (*r).clone()).collect()),
+            ),
+            (
+                "a statement",
+                with(&|b| {
+                    b.statements.push(replica::wire::StatementDocument {
+                        sequence: 900,
+                        at: b.stamp,
+                        by: "Ann".to_owned(),
+                        source: "cli".to_owned(),
+                        statement: link.clone(),
+                    });
+                }),
+            ),
+            (
+                "its checkpoint",
+                with(&|b| b.checkpoints.push(self.checkpoint_of(session))),
+            ),
+            (
+                "its commit",
+                with(&|b| b.commits.push(self.commit_of(session))),
+            ),
+        ]
+    }
+}
+
+fn send(client: &Client, batch: &Batch) -> Reply {
+    client.post("/v1/replicas", &serde_json::to_value(batch).unwrap())
+}
+
+/// What is here of the laptop, as far as others must not change it.
+fn told(store: &Store, gateway: &Gateway, laptop: &Laptop) -> Vec<String> {
+    let whose = if store.is_file() {
+        "1 = 1"
+    } else {
+        "tenant = 'tests'"
+    };
+    let count = |of: &str| store.sql(&format!("SELECT count(*) FROM {of} AND {whose}"));
+    let mut told = vec![
+        format!("{:?}", stored(store, gateway)),
+        count("observations WHERE payload IS NOT NULL"),
+        count("sessions WHERE forgotten_at IS NOT NULL"),
+        store.sql(&format!(
+            "SELECT common_dir FROM replica_repositories WHERE {whose}"
+        )),
+    ];
+    for session in [laptop.one, laptop.two] {
+        told.push(
+            gateway
+                .launcher()
+                .get(&format!("/v1/sessions/{session}/events"))
+                .text,
+        );
+        let commit = laptop.commit_of(session).commit;
+        told.push(
+            gateway
+                .launcher()
+                .get(&format!("/v1/commits/{commit}"))
+                .text,
+        );
+        let checkpoint = laptop.checkpoint_of(session).id;
+        told.push(
+            gateway
+                .launcher()
+                .get(&format!("/v1/checkpoints/{checkpoint}"))
+                .text,
+        );
+    }
+    told
+}
+
+#[test]
+fn no_credential_says_a_row_that_is_not_its_own() {
+    let laptop = Laptop::new();
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let ours = tenant(store);
+        let (one, two) = (laptop.one.to_string(), laptop.two.to_string());
+        let (other, _) = token(store, ours, None, None);
+        let (first, _) = token(store, ours, Some(&one), None);
+        let (second, _) = token(store, ours, Some(&two), None);
+        let (telemetry, _) = token_for(store, ours, Scope::Telemetry, None);
+        let before = told(store, &gateway, &laptop);
+        for (who, token) in [
+            ("another launcher", &other),
+            ("another session", &second),
+            ("a token for telemetry", &telemetry),
+        ] {
+            for (what, batch) in laptop.rows(laptop.one) {
+                let answer = send(&gateway.of(token), &batch);
+                assert_eq!(answer.status, 403, "{who} says {what}: {}", answer.text);
+                assert_eq!(told(store, &gateway, &laptop), before, "{who} says {what}");
+            }
+        }
+        // By its own row a session's token is refused, and named is what it says of the other one.
+        for (what, mut batch) in laptop.rows(laptop.two) {
+            batch.sessions.push(laptop.session(laptop.one));
+            let told = send(&gateway.of(&first), &batch).problem(403, "forbidden");
+            let field = told["field"].as_str().unwrap();
+            let is_named = [
+                "sessions/",
+                "receipts/",
+                "statements/",
+                "checkpoints/",
+                "commits/",
+            ];
+            assert!(
+                is_named.iter().any(|n| field.starts_with(n)),
+                "{what}: {told}"
+            );
+            assert!(
+                told["detail"].as_str().unwrap().contains("came from it"),
+                "{told}"
+            );
+        }
+        assert_eq!(told(store, &gateway, &laptop), before);
+        until("refusals are in the audit", || {
+            audited(&gateway, "replica.refused").len() >= 24
+        });
+        let refused = audited(&gateway, "replica.refused");
+        assert!(
+            refused[0]["actor"].as_str().unwrap().starts_with("token "),
+            "{refused:?}"
+        );
+        if !store.is_file() {
+            // Another tenant has a ledger of its own: what is sent there is there.
+            let (theirs, _) = token(store, "others", None, None);
+            send(&gateway.of(&theirs), &laptop.batch).is(200);
+            assert_eq!(told(store, &gateway, &laptop), before);
+        }
+    });
+}
+
+#[test]
+fn what_sessions_share_stays_as_it_is_and_is_named() {
+    let laptop = Laptop::new();
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
+        let first = gateway.of(&first);
+        let before = told(store, &gateway, &laptop);
+        let mut batch = laptop.newer();
+        let mut place = laptop.batch.repositories[0].clone();
+        place.common_dir = "/stolen/.git".to_owned();
+        batch.repositories.push(place);
+        let mut stolen = laptop.commit_of(laptop.two);
+        stolen.judgement.committer = Committer::Session {
+            session: laptop.one,
+        };
+        batch.commits.push(stolen);
+        let mut withdrawn = laptop.checkpoint_of(laptop.two);
+        withdrawn.pinned = None;
+        batch.checkpoints.push(withdrawn);
+        batch.statements.push(replica::wire::StatementDocument {
+            sequence: 901,
+            at: batch.stamp,
+            by: "Ann".to_owned(),
+            source: "cli".to_owned(),
+            statement: Statement::Adopted {
+                repository: laptop.batch.repositories[0].id,
+                commit: laptop.commit_of(laptop.two).commit,
+                session: laptop.one,
+            },
+        });
+        let answer = send(&first, &batch).is(200);
+        let aside = answer["positions"]["set_aside"].as_array().unwrap();
+        let named: Vec<&str> = aside
+            .iter()
+            .map(|s| s["document"].as_str().unwrap())
+            .collect();
+        assert_eq!(named.len(), 4, "{answer}");
+        for kind in [
+            "repositories/",
+            "commits/",
+            "checkpoints/",
+            "statements/901",
+        ] {
+            assert!(
+                named.iter().any(|n| n.starts_with(kind)),
+                "{kind}: {named:?}"
+            );
+        }
+        assert_eq!(told(store, &gateway, &laptop), before);
+        let refused = audited(&gateway, "replica.refused");
+        assert_eq!(refused[0]["body"]["documents"], 4, "{refused:?}");
+        // What it sends of itself is taken again and again, and changes nothing of others'.
+        let mut own = laptop.newer();
+        for (_, batch) in laptop.rows(laptop.one).into_iter().take(1) {
+            own.sessions = batch.sessions;
+        }
+        own.repositories.clone_from(&laptop.batch.repositories);
+        own.commits.push(laptop.commit_of(laptop.one));
+        own.checkpoints.push(laptop.checkpoint_of(laptop.one));
+        let answer = send(&first, &own).is(200);
+        assert_eq!(answer["positions"].get("set_aside"), None, "{answer}");
+        assert_eq!(told(store, &gateway, &laptop), before);
+    });
+}
+
+#[test]
+fn a_session_says_what_came_from_it_and_reads_nobody_elses_history() {
+    let laptop = Laptop::new();
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
+        let first = gateway.of(&first);
+        let came_from = |session, relation| Some(ParentDocument { session, relation });
+        // As a fork of the other one it would read what that one said.
+        let mut fork = laptop.newer();
+        let mut record = laptop.session(laptop.one);
+        record.parent = came_from(laptop.two, Relation::Fork);
+        record.parent_at = Some(1_000);
+        fork.sessions.push(record);
+        let told = send(&first, &fork).problem(403, "forbidden");
+        assert_eq!(told["field"], format!("sessions/{}", laptop.one));
+        let child = |n: u128, parent: SessionId| {
+            let mut record = laptop.session(laptop.one);
+            record.id = SessionId::from_uuid(Uuid::from_u128(n));
+            record.parent = came_from(parent, Relation::Nested);
+            record.natives.clear();
+            record
+        };
+        let mut grandchild = laptop.newer();
+        let below = child(0x11, laptop.one);
+        grandchild.sessions = vec![child(0x12, below.id), below];
+        grandchild
+            .repositories
+            .clone_from(&laptop.batch.repositories);
+        send(&first, &grandchild).is(200);
+        let mut strange = laptop.newer();
+        strange.sessions.push(child(0x13, laptop.two));
+        send(&first, &strange).problem(403, "forbidden");
+        // The other one does not come from it because it says so.
+        let mut taken = laptop.newer();
+        let mut record = laptop.session(laptop.two);
+        record.parent = came_from(laptop.one, Relation::Nested);
+        taken.sessions.push(record);
+        send(&first, &taken).problem(403, "forbidden");
+    });
+}
+
+#[test]
+fn a_ledger_belongs_to_the_launcher_that_registered_it() {
+    let laptop = Laptop::new();
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let ours = tenant(store);
+        let ledger = laptop.batch.ledger.to_string();
+        let mut body = super::server::base("launched");
+        body["mode"] = json!("observed");
+        body["home"] = json!(ledger);
+        let created = gateway.launcher().create(&body);
+        let session = super::client::id(&created);
+        let registered = audited(&gateway, "ledger.registered");
+        assert_eq!(registered[0]["body"]["ledger"], ledger, "{registered:?}");
+        let (other, _) = token(store, ours, None, None);
+        let other = gateway.of(&other);
+        let told = send(&other, &laptop.batch).problem(403, "forbidden");
+        assert_eq!(told["field"], "batch", "{told}");
+        assert!(told["detail"].as_str().unwrap().contains(&ledger), "{told}");
+        let mut theirs = body.clone();
+        theirs["conversation_id"] = json!("stolen");
+        other
+            .post("/v1/sessions", &theirs)
+            .problem(403, "forbidden");
+        // A token of the session would speak for it.
+        let path = format!("/v1/sessions/{session}/token");
+        other.poke(&path).problem(403, "forbidden");
+        assert_eq!(gateway.launcher().poke(&path).status, 201);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        // Another ledger is anybody's, once.
+        let mut own = Batch::new(LedgerId::from_uuid(Uuid::from_u128(7)), laptop.batch.stamp);
+        send(&other, &own).is(200);
+        send(&gateway.launcher(), &own).problem(403, "forbidden");
+        own.stamp = Timestamp::from_seconds(8_000_000_000);
+        send(&other, &own).problem(422, "replica-refused");
+    });
+}
+
+#[test]
+fn the_operator_hands_a_ledger_over_and_a_rotated_token_keeps_it() {
+    let laptop = Laptop::new();
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let said = |args: &[&str]| -> Value {
+            let ran = store
+                .world
+                .siglum(&store.world.root, &[args, &["--json"]].concat());
+            serde_json::from_str(&ran.ok()).unwrap()
+        };
+        let secret = |told: &Value| told["data"]["secret"].as_str().unwrap().to_owned();
+        let tokens = said(&["token", "list"]);
+        let id = tokens["data"]["tokens"][0]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let rotated = secret(&said(&["token", "rotate", &id]));
+        send(&gateway.of(&rotated), &laptop.newer()).is(200);
+        let ledger = laptop.batch.ledger.to_string();
+        let given = secret(&said(&["token", "create", "--for-ledger", &ledger]));
+        send(&gateway.of(&given), &laptop.newer()).is(200);
+        send(&gateway.of(&rotated), &laptop.newer()).problem(403, "forbidden");
+    });
+}
+
+/// How many payloads the gateway has.
+fn payloads(store: &Store) -> String {
+    store.sql("SELECT count(*) FROM observations WHERE payload IS NOT NULL AND length(salt) > 0")
+}
+
+/// Sends everything from the laptop itself.
+fn sync(laptop: &Laptop, gateway: &Gateway) -> harness::Ran {
+    let file = laptop.world.root.join("launcher.token");
+    std::fs::write(&file, &gateway.token).unwrap();
+    let file = file.to_str().unwrap();
+    let to = [
+        "sync",
+        "--to",
+        &gateway.address,
+        "--name",
+        "team",
+        "--token-file",
+        file,
+    ];
+    laptop.repo().siglum(&to)
+}
+
+#[test]
+fn what_was_erased_elsewhere_is_sent_again_by_its_home_and_only_by_it() {
+    each_store(|store| {
+        let laptop = Laptop::new();
+        let gateway = Gateway::start(store);
+        sync(&laptop, &gateway).ok();
+        let all = payloads(store);
+        assert_ne!(all, "0");
+        let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
+        let rows = laptop.rows(laptop.one);
+        for what in ["that entries of it are erased", "that it is erased"] {
+            let (_, mut batch) = rows.iter().find(|(name, _)| *name == what).unwrap().clone();
+            batch.stamp = siglum_platform::clock::now();
+            batch.repositories.clone_from(&laptop.batch.repositories);
+            send(&gateway.of(&first), &batch).is(200);
+            let less = payloads(store);
+            assert_ne!(less, all, "{what}");
+            let erased = audited(&gateway, "session.forgotten");
+            assert_eq!(erased[0]["session"], laptop.one.to_string(), "{erased:?}");
+            assert!(erased[0]["actor"].as_str().unwrap().starts_with("token "));
+            let told = sync(&laptop, &gateway);
+            assert!(told.stderr.contains("sent again"), "{what}: {told:?}");
+            assert_eq!(payloads(store), all, "{what}");
+            let back = audited(&gateway, "session.restored");
+            assert_eq!(back[0]["session"], laptop.one.to_string(), "{back:?}");
+            let again = sync(&laptop, &gateway);
+            assert!(!again.stderr.contains("sent again"), "{again:?}");
+        }
+    });
+}
+
+#[test]
+fn what_a_session_says_in_its_ledgers_name_gives_way() {
+    each_store(|store| {
+        let laptop = Laptop::new();
+        let gateway = Gateway::start(store);
+        sync(&laptop, &gateway).ok();
+        let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
+        let rows = laptop.rows(laptop.one);
+        let (_, statement) = rows
+            .iter()
+            .find(|(name, _)| *name == "a statement")
+            .unwrap();
+        let last = laptop
+            .batch
+            .statements
+            .iter()
+            .map(|s| s.sequence)
+            .max()
+            .unwrap();
+        for sequence in last + 1..last + 9 {
+            let mut batch = statement.clone();
+            batch.statements[0].sequence = sequence;
+            send(&gateway.of(&first), &batch).is(200);
+        }
+        laptop
+            .repo()
+            .siglum(&["link", "add", "two", "issue_number=77"])
+            .ok();
+        sync(&laptop, &gateway).ok();
+        let path = format!("/v1/sessions/{}", laptop.two);
+        let told = gateway.launcher().get(&path).is(200);
+        assert!(told.to_string().contains("77"), "{told}");
+        let taken = audited(&gateway, "replica.taken");
+        assert!(
+            taken.iter().any(|e| e["body"]["corrected"] == 1),
+            "{taken:?}"
+        );
+    });
+}
+
+/// A commit that nobody judged here belongs to nobody.
+#[test]
+fn a_commit_is_not_made_somebody_elses() {
+    let laptop = Laptop::new();
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let mut batch = laptop.batch.clone();
+        batch.commits.clear();
+        send(&gateway.launcher(), &batch).is(200);
+        let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
+        let mut forged = laptop.newer();
+        let mut commit = laptop.commit_of(laptop.one);
+        commit.commit = Oid::new("a".repeat(40)).unwrap();
+        commit.facts = None;
+        commit.judgement.committer = Committer::Session {
+            session: laptop.two,
+        };
+        forged.commits.push(commit);
+        send(&gateway.of(&first), &forged).problem(403, "forbidden");
+    });
+}
