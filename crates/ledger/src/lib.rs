@@ -34,6 +34,7 @@ pub mod sqlite;
 mod statement;
 mod stored;
 mod telemetry;
+mod texts;
 mod transaction;
 mod turns;
 mod usage;
@@ -62,7 +63,11 @@ pub use row::LogRow;
 pub use runs::{InteractionOption, InteractionRecord, RunEnd, RunRecord, Runs, Settlement};
 pub use spool::{Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
-pub use telemetry::{Depth, ForwardRecord, Telemetry, TelemetryBatch, UnassignedRecord};
+pub use telemetry::{
+    Depth, ForwardRecord, KeptTelemetry, Telemetry, TelemetryBatch, TelemetryStore,
+    UnassignedRecord,
+};
+pub use texts::{TextColumn, TextForm};
 pub use transaction::{
     Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Sessions, Transaction,
     read, write,
