@@ -441,7 +441,7 @@ fn a_forgotten_text_goes_from_every_place_or_is_told_to_stay() {
         });
         assert!(held == 0 || told, "{column} of {table}: {held}");
     }
-    assert_eq!(repo.why("HEAD").committer().contains("certain"), true);
+    assert!(repo.why("HEAD").committer().contains("certain"));
     receipts_verify(&repo);
     let text = repo.siglum(&["forget", "--pattern", "(?i)persimmon", "--yes"]);
     assert!(

@@ -451,7 +451,7 @@ fn notes(shelf: &dyn Shelf) -> Outcome {
         tx.replace_text(DETAIL, "b", Some("z"))
     })?;
     same!(
-        texts(&mut desk, "", 9)?,
+        texts(&mut Desk::open(shelf)?, "", 9)?,
         ["c", "y", "z"],
         "texts that were replaced"
     );
@@ -478,7 +478,12 @@ fn columns(shelf: &dyn Shelf) -> Outcome {
             desk.read(|tx| tx.texts(column, "", 1))?;
         }
     }
-    holds!(stored.len() > 100, "columns are found");
+    holds!(
+        stored.is_sorted_by(|a, b| a < b),
+        "columns are in order, each once"
+    );
+    let last = stored.last().map(|(t, c)| (t.as_str(), c.as_str()));
+    same!(last, Some(("worktrees", "swept_head")), "the last column");
     Ok(())
 }
 
@@ -510,6 +515,12 @@ fn kept(shelf: &dyn Shelf) -> Outcome {
         "what comes behind"
     );
     desk.write(|tx| tx.drop_telemetry(inbox, all[0].sequence))?;
-    same!(kept(&mut desk, 0, 9)?, all[1..], "what is left");
+    same!(
+        kept(&mut Desk::open(shelf)?, 0, 9)?,
+        all[1..],
+        "what is left"
+    );
+    desk.write(|tx| tx.drop_telemetry(inbox, all[1].sequence))?;
+    same!(kept(&mut desk, 0, 9)?.len(), 0, "nothing is left");
     Ok(())
 }
