@@ -98,7 +98,7 @@ pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
+            ui::report_usage(&error);
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
@@ -114,7 +114,12 @@ pub fn run() -> ExitCode {
 }
 
 fn start(cli: Cli) -> Result<ExitCode, CommandError> {
-    log_to_stderr(cli.verbose || env::text("SIGLUM_VERBOSE").is_some());
+    let is_verbose = cli.verbose || env::text("SIGLUM_VERBOSE").is_some();
+    ui::log_to_stderr(if is_verbose {
+        tracing::Level::DEBUG
+    } else {
+        tracing::Level::ERROR
+    });
     let dir = match cli.dir {
         Some(dir) => dir,
         None => PathBuf::from("."),
@@ -180,17 +185,4 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Worker(args) => commands::worker::run(&args, cx),
     };
     done.map(|()| ExitCode::SUCCESS)
-}
-
-fn log_to_stderr(verbose: bool) {
-    let level = if verbose {
-        tracing::Level::DEBUG
-    } else {
-        tracing::Level::ERROR
-    };
-    let _ = tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(std::io::stderr)
-        .with_target(false)
-        .try_init();
 }

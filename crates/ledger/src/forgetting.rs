@@ -7,6 +7,8 @@ use siglum_domain::{SessionId, Timestamp};
 
 use crate::LedgerError;
 use crate::record::{Holdings, Payload, Segment};
+use crate::telemetry::{KeptTelemetry, TelemetryStore};
+use crate::texts::TextColumn;
 
 type Result<T, E = LedgerError> = std::result::Result<T, E>;
 
@@ -19,7 +21,8 @@ pub trait Forgetting {
     /// How much of a session could be forgotten; nothing if there is no such session.
     fn holdings(&mut self, session: SessionId) -> Result<Option<Holdings>>;
     /// Erases all payloads of a session, the lines of its transcripts, its summary, what its messages cost, what it
-    /// said of pipelines and the addresses of the file versions that it saw. What was seen up to `at` and comes late keeps no payload.
+    /// said of pipelines, telemetry that is kept for it, and the addresses of the file versions that it saw. What was
+    /// seen up to `at` and comes late keeps no payload.
     fn forget_session(&mut self, session: SessionId, at: Timestamp) -> Result<()>;
     /// Notes that parts of a session were erased: what was seen up to `at` and comes late keeps no payload. Its
     /// summary and what its messages cost are to be folded again.
@@ -41,8 +44,20 @@ pub trait Forgetting {
     /// Takes a file version out of all edits, with the hashes of the lines that they added.
     fn drop_object(&mut self, address: &str) -> Result<()>;
 
-    /// Texts beside the logs: what was declined, why items were set aside, and what was said of pipelines; each text once, in order.
-    fn notes(&mut self) -> Result<Vec<String>>;
-    /// Replaces such a text wherever it stands.
-    fn replace_note(&mut self, old: &str, new: &str) -> Result<()>;
+    /// The different texts of a column behind `after`, in the order of their bytes.
+    fn texts(&mut self, column: TextColumn, after: &str, limit: usize) -> Result<Vec<String>>;
+    /// Replaces a text wherever it stands in a column; nothing: what it is a part of goes, as far as it may.
+    fn replace_text(&mut self, column: TextColumn, old: &str, new: Option<&str>) -> Result<()>;
+    /// The columns of all tables that hold text, as table and column, in order.
+    fn text_columns(&mut self) -> Result<Vec<(String, String)>>;
+
+    /// Telemetry that is kept behind a place, in order.
+    fn kept_telemetry(
+        &mut self,
+        store: TelemetryStore,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<KeptTelemetry>>;
+    /// Erases what is kept at a place.
+    fn drop_telemetry(&mut self, store: TelemetryStore, sequence: u64) -> Result<()>;
 }

@@ -35,6 +35,7 @@ mod statement;
 mod stored;
 mod sums;
 mod telemetry;
+mod texts;
 mod transaction;
 mod turns;
 mod usage;
@@ -64,7 +65,11 @@ pub use runs::{InteractionOption, InteractionRecord, RunEnd, RunRecord, Runs, Se
 pub use spool::{Aside, Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
 pub use sums::Unlike;
-pub use telemetry::{Depth, ForwardRecord, Telemetry, TelemetryBatch, UnassignedRecord};
+pub use telemetry::{
+    Depth, ForwardRecord, KeptTelemetry, Telemetry, TelemetryBatch, TelemetryStore,
+    UnassignedRecord,
+};
+pub use texts::{TextColumn, TextForm};
 pub use transaction::{
     Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Sessions, Transaction,
     read, write,

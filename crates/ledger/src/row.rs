@@ -4,9 +4,11 @@ use std::cell::RefCell;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use siglum_domain::commit::CommitFacts;
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{Observation, Source};
 use siglum_domain::receipt::{SealedEntry, payload_digest};
+use siglum_domain::redact::Redactor;
 use siglum_domain::{ObservationId, Timestamp, TurnId};
 use zstd::bulk::Compressor;
 
@@ -156,6 +158,16 @@ pub(crate) fn header(source: &str, key: &str, event: &str) -> String {
 /// A record as JSON.
 pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).expect("because stored forms have text keys and no failing parts")
+}
+
+/// What git says of a commit as JSON. People chose the names and the subject in it, so secrets go.
+pub(crate) fn facts_json(facts: &CommitFacts) -> String {
+    let clean = |text: &str| Redactor::shared().redact_cow(text).into_owned();
+    json(&CommitFacts {
+        author: clean(&facts.author),
+        subject: clean(&facts.subject),
+        ..facts.clone()
+    })
 }
 
 /// A record from JSON.

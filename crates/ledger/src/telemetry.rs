@@ -29,6 +29,41 @@ pub struct TelemetryBatch {
     pub payload: Vec<u8>,
 }
 
+/// Where telemetry is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TelemetryStore {
+    /// Taken, and not looked at yet.
+    Inbox,
+    /// Without a session.
+    Unassigned,
+    /// To be sent on.
+    Forwards,
+}
+
+impl TelemetryStore {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Inbox, Self::Unassigned, Self::Forwards];
+
+    pub(crate) const fn table(self) -> &'static str {
+        match self {
+            Self::Inbox => "telemetry_inbox",
+            Self::Unassigned => "unassigned",
+            Self::Forwards => "forwards",
+        }
+    }
+}
+
+/// Telemetry that is kept, as whoever looks through it needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptTelemetry {
+    /// Its place in the order.
+    pub sequence: u64,
+    /// Whether it has spans, logs or metrics.
+    pub signal: String,
+    /// What is in it.
+    pub payload: Vec<u8>,
+}
+
 /// Records of one batch that no session was found for, all for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnassignedRecord {

@@ -367,3 +367,99 @@ fn environments_leave_no_trace() {
     );
     assert!(holds(&bytes, unnamed));
 }
+
+/// What people choose in git is redacted like everything else; git itself keeps it.
+#[test]
+fn what_git_says_of_a_commit_is_stored_without_secrets() {
+    let world = World::new();
+    let repo = world.repo();
+    let token = format!("{}{}", "ghp_", "q7RzW2mLx0Tb9KpVd3Yc5NfHs8JgAe1Uo4Zi");
+    let mut one = Agent::start(&repo, "one");
+    one.write("a.txt", "a\n");
+    one.sh(&format!(
+        "git add -A && GIT_AUTHOR_NAME='Ada {token}' git commit -q -m 'Use {token} here'"
+    ));
+    one.stop();
+    repo.sh(&format!(
+        "GIT_AUTHOR_NAME='Bob {token}' git commit -q --allow-empty -m 'By hand: {token}'"
+    ))
+    .ok();
+    for commit in ["HEAD", "HEAD~1"] {
+        repo.siglum(&["why", commit]).ok();
+    }
+    assert!(repo.git(&["log"]).contains(&token));
+    assert!(!holds(&kept(&repo), &token), "the token is stored");
+    assert!(holds(&kept(&repo), "Use [redacted:github-token] here"));
+}
+
+/// Not only what was said: names, paths, subjects, links and whatever else somebody chose.
+#[test]
+fn a_forgotten_text_goes_from_every_place_or_is_told_to_stay() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "persimmon-1");
+    one.prompt("Plant a persimmon.");
+    one.write("persimmon.txt", "a tree\n");
+    one.sh("git add -A && GIT_AUTHOR_NAME='Ada Persimmon' git commit -q -m 'Add persimmon'");
+    said(&repo, &mut one, &["persimmon is planted"]);
+    repo.siglum(&["link", "add", "persimmon-1", "--label", "tree=persimmon"]);
+    repo.siglum(&["why", "HEAD"]).ok();
+    let store = world.store();
+    let sql = "INSERT INTO parked (queue, item, at, reason) VALUES ('transcripts', '/persimmon', 1, 'persimmon is damaged')";
+    until("the ledger is free", || store.execute(sql, []).is_ok());
+    drop(store);
+
+    let shown = forget(&repo, &["--pattern", "(?i)persimmon", "--dry-run"]);
+    let (count, staying) = (
+        shown["count"].as_u64().unwrap(),
+        shown["staying"].as_u64().unwrap(),
+    );
+    assert!(count > 10 && staying < count, "{shown}");
+    forget(&repo, &["--pattern", "(?i)persimmon", "--yes"]);
+    let left = forget(&repo, &["--pattern", "(?i)persimmon", "--dry-run"]);
+    assert_eq!(left["count"], left["staying"], "{left}");
+    // What is said to stay is all that is there.
+    let store = world.store();
+    let mut columns = store
+        .prepare("SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' AND c.type = 'TEXT'")
+        .unwrap();
+    let columns: Vec<(String, String)> = columns
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    for (table, column) in columns {
+        let held = world.count(&format!(
+            "SELECT count(*) FROM \"{table}\" WHERE \"{column}\" LIKE '%persimmon%'"
+        ));
+        let told = left["found"].as_array().unwrap().iter().any(|found| {
+            found["stays"] == true
+                && found["place"]
+                    .as_str()
+                    .unwrap()
+                    .starts_with(&format!("{column} of {table}"))
+        });
+        assert!(held == 0 || told, "{column} of {table}: {held}");
+    }
+    assert!(repo.why("HEAD").committer().contains("certain"));
+    receipts_verify(&repo);
+    let text = repo.siglum(&["forget", "--pattern", "(?i)persimmon", "--yes"]);
+    assert!(
+        !text.stderr.contains("Nothing of that is stored") || left["count"] == 0,
+        "{text:?}"
+    );
+}
+
+#[test]
+fn a_forgotten_text_goes_from_telemetry_without_a_session() {
+    let world = World::new();
+    let repo = world.repo();
+    repo.siglum(&["status"]).ok();
+    let store = world.store();
+    let sql = "INSERT INTO unassigned (at, signal, name, records, reason, bytes, payload) VALUES (1, 'logs', 'durian', 1, 'no_session', 3, x'010203')";
+    until("the ledger is free", || store.execute(sql, []).is_ok());
+    drop(store);
+    forget(&repo, &["--pattern", "durian", "--yes"]);
+    assert_eq!(world.count("SELECT count(*) FROM unassigned"), 0);
+    assert!(!holds(&kept(&repo), "durian"));
+}

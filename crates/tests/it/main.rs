@@ -32,6 +32,7 @@ mod harness;
 mod heartbeats;
 mod histories;
 mod history_forms;
+mod hostile_text;
 mod integrity;
 mod kills;
 mod launching;

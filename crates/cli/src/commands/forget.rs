@@ -9,7 +9,7 @@ use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_engine::forget::{self, Holding, Needle, NeedleError, Place, Report};
 use siglum_engine::{EngineError, World, find, worker};
-use siglum_ledger::{Ledger as _, SqliteLedger, read};
+use siglum_ledger::{Ledger as _, SqliteLedger, TelemetryStore, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -57,6 +57,8 @@ pub struct Json {
     found: Vec<FoundJson>,
     /// In how many places it was found.
     count: u64,
+    /// In how many of them it stays, since receipts, the audit or settings rest on them.
+    staying: u64,
 }
 
 /// A session that goes as a whole.
@@ -80,6 +82,8 @@ pub struct FoundJson {
     place: String,
     /// The rules that matched; none for a pattern.
     rules: Vec<String>,
+    /// Whether it stays there, since receipts, the audit or settings rest on it.
+    stays: bool,
 }
 
 impl FoundJson {
@@ -88,6 +92,7 @@ impl FoundJson {
             session: found.session.map(|s| s.to_string()),
             place: place(&found.place),
             rules: found.rules.iter().map(|r| (*r).to_owned()).collect(),
+            stays: matches!(found.place, Place::Column { stays: true, .. }),
         }
     }
 }
@@ -99,7 +104,13 @@ pub fn place(place: &Place) -> String {
         Place::Line { stream, offset } => format!("transcript {stream} at byte {offset}"),
         Place::Version(address) => format!("file version {}", &address.to_string()[..12]),
         Place::OpenTurn { key } => format!("turn {key}, which is not committed"),
-        Place::Note => "a note of what was declined or set aside".to_owned(),
+        Place::Column { column, stays } => {
+            let stays = if *stays { ", which stays" } else { "" };
+            format!("{} of {}{stays}", column.column, column.table)
+        }
+        Place::Telemetry(TelemetryStore::Inbox) => "telemetry that waits".to_owned(),
+        Place::Telemetry(TelemetryStore::Unassigned) => "telemetry without a session".to_owned(),
+        Place::Telemetry(TelemetryStore::Forwards) => "telemetry to be sent on".to_owned(),
         Place::File(path) => format!("file {}", path.display()),
     }
 }
@@ -114,7 +125,7 @@ impl Going {
     fn is_nothing(&self) -> bool {
         match self {
             Self::Sessions(sessions) => sessions.is_empty(),
-            Self::Found(_, report) => report.count == 0,
+            Self::Found(_, report) => report.count == report.staying,
         }
     }
 }
@@ -135,7 +146,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         tell::present(cx, &going)?;
     }
     let is_wanted = !going.is_nothing() && !args.dry_run;
-    if is_wanted && !args.yes && !super::init::agreed()? {
+    if is_wanted && !args.yes && !crate::ui::agreed()? {
         return Err(CommandError::failed("nothing was erased")
             .hint("Run the same command with `--yes` to erase it without being asked."));
     }

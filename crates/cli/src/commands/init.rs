@@ -1,7 +1,7 @@
 //! `siglum init`: switches Siglum on for a repository.
 
 use std::fs;
-use std::io::{IsTerminal, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -146,7 +146,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return Ok(());
     }
     let changes = settings.len() + plan.changes.len();
-    if changes > 0 && !args.yes && !agreed()? {
+    if changes > 0 && !args.yes && !ui::agreed()? {
         return Err(CommandError::failed("nothing was changed")
             .hint("Run `siglum init --yes` to change it without being asked."));
     }
@@ -245,18 +245,6 @@ pub fn show(
     }
     plan.notes.iter().for_each(|note| cx.ui.warning(note));
     Ok(())
-}
-
-/// Asks the person whether to go on. Without a terminal the answer is no.
-pub fn agreed() -> Result<bool, CommandError> {
-    if !std::io::stdin().is_terminal() {
-        return Ok(false);
-    }
-    write!(std::io::stderr(), "Make these changes? [y/N] ")?;
-    std::io::stderr().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Points the stable name that hooks call at this program.

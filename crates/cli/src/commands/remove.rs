@@ -12,7 +12,7 @@ use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_ledger::read;
 
-use super::init::{SettingsChange, agreed, refused, show};
+use super::init::{SettingsChange, refused, show};
 use crate::clock::Ids;
 use crate::cx::Cx;
 use crate::env;
@@ -89,7 +89,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let nothing = going.is_nothing();
     let done = !nothing && !args.dry_run;
-    if done && !args.yes && !agreed()? {
+    if done && !args.yes && !ui::agreed()? {
         return Err(CommandError::failed("nothing was changed")
             .hint("Run `siglum remove --yes` to change it without being asked."));
     }

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use siglum_domain::intake::{Decline, Intake, Matter, Place, VERSION};
+use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, NativeId, Timestamp};
 use siglum_engine::deliver::{Delivered, deliver};
 use siglum_gitstore::Repo;
@@ -13,6 +14,7 @@ use siglum_ledger::{Ledger, LedgerError, SqliteLedger, read};
 use crate::clock::{self, Ids};
 use crate::home::{Home, repository_spool};
 use crate::platform;
+use crate::ui::log_line;
 
 /// Above this size of its log the ledger is left to the worker, and the hook spools.
 const LOG_MOST: u64 = 16 << 20;
@@ -130,14 +132,15 @@ impl Delivery {
     /// Records that something was refused or lost.
     pub fn decline(&mut self, reason: &str, detail: &str, repo: Option<&Repo>) {
         let place: Option<Place> = repo.map(|r| r.place.clone());
+        let detail = Redactor::shared().redact(detail).into_string();
+        self.log(&format!("{reason}: {detail}"));
         let decline = Decline {
             edge: self.edge.clone(),
             reason: reason.to_owned(),
-            detail: detail.to_owned(),
+            detail,
             place,
         };
         let key = format!("{}:{}:{}", self.edge, std::process::id(), self.now.nanos());
-        self.log(&format!("{reason}: {detail}"));
         self.send(key, Matter::Decline(decline), repo);
     }
 
@@ -149,7 +152,7 @@ impl Delivery {
             .mode(0o600)
             .open(self.home.log());
         if let Ok(mut file) = file {
-            let _ = writeln!(file, "{} {} {line}", self.now, self.edge);
+            let _ = writeln!(file, "{} {} {}", self.now, self.edge, log_line(line));
         }
     }
 }

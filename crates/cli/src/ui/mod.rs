@@ -1,11 +1,15 @@
 //! Output: the answer on standard output, everything else on standard error.
 
+mod screen;
+mod shown;
 mod style;
 mod table;
 mod text;
 
 use std::io::{self, IsTerminal, Write};
 
+pub use screen::Screen;
+pub use shown::{log_line, visible};
 pub use style::Style;
 pub use table::{Cell, Table};
 pub use text::{age, ago, bytes, count, counted, day, one_line, plural, tokens, when, wrap};
@@ -13,6 +17,7 @@ pub use text::{age, ago, bytes, count, counted, day, one_line, plural, tokens, w
 use serde::Serialize;
 
 use crate::error::CommandError;
+use shown::Shown;
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -79,13 +84,24 @@ impl Ui {
     /// Writes a line of the answer.
     pub fn line(&self, line: impl AsRef<str>) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
-        writeln!(out, "{}", line.as_ref())?;
+        writeln!(out, "{}", Shown(line.as_ref()))?;
+        Ok(())
+    }
+
+    /// Writes lines that another process of this program wrote, and made safe.
+    pub fn relay(&self, lines: &str) -> Result<(), CommandError> {
+        io::stdout().lock().write_all(lines.as_bytes())?;
         Ok(())
     }
 
     /// Writes an answer as JSON, one object on one line.
     pub fn json<T: Serialize>(&self, schema: &str, data: T) -> Result<(), CommandError> {
-        self.line(serde_json::to_string(&Envelope { schema, data })?)
+        self.json_line(&Envelope { schema, data })
+    }
+
+    /// Writes a value as JSON on a line of its own, for a program that knows what it is.
+    pub fn json_line<T: Serialize>(&self, value: &T) -> Result<(), CommandError> {
+        self.line(shown::json(&serde_json::to_string(value)?))
     }
 
     /// Writes a table.
@@ -100,8 +116,7 @@ impl Ui {
     pub fn paint(&self, style: Style, text: impl AsRef<str>) -> String {
         let text = text.as_ref();
         if self.color && !text.is_empty() {
-            let style = style.ansi();
-            format!("{style}{text}{style:#}")
+            shown::styled(style, text)
         } else {
             text.to_owned()
         }
@@ -110,20 +125,20 @@ impl Ui {
     /// Says on standard error what was done.
     pub fn status(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "{}", text.as_ref());
+            complain("", text.as_ref());
         }
     }
 
     /// Says on standard error what to do next.
     pub fn hint(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "hint: {}", text.as_ref());
+            complain("hint: ", text.as_ref());
         }
     }
 
     /// Says on standard error that something is not as it should be.
     pub fn warning(&self, text: impl AsRef<str>) {
-        let _ = writeln!(io::stderr(), "warning: {}", text.as_ref());
+        complain("warning: ", text.as_ref());
     }
 
     /// A progress bar over bytes: only on a terminal, on standard error.
@@ -154,9 +169,60 @@ impl Ui {
 
 /// Prints an error with its causes and hints.
 pub fn report(error: &CommandError) {
-    let mut err = io::stderr().lock();
-    let _ = writeln!(err, "error: {:#}", error.source);
+    complain("error: ", &format!("{:#}", error.source));
     for hint in &error.hints {
-        let _ = writeln!(err, "hint: {hint}");
+        complain("hint: ", hint);
+    }
+}
+
+/// Prints what is wrong with a command line, or the help that was asked for.
+pub fn report_usage(error: &clap::Error) {
+    if error.use_stderr() {
+        complain("", error.render().to_string().trim_end());
+    } else {
+        // Nothing of it comes from outside.
+        let _ = error.print();
+    }
+}
+
+/// Asks the person whether to go on. Without a terminal the answer is no.
+pub fn agreed() -> Result<bool, CommandError> {
+    if !io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    write!(io::stderr(), "Make these changes? [y/N] ")?;
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Logs to standard error.
+pub fn log_to_stderr(level: tracing::Level) {
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(|| LogWriter)
+        .with_ansi(false)
+        .with_target(false)
+        .try_init();
+}
+
+/// Writes a line to standard error.
+fn complain(before: &str, text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{before}{}", Shown(text));
+}
+
+/// Standard error for whoever hands over bytes.
+struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        write!(io::stderr().lock(), "{}", Shown(&text))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
     }
 }

@@ -25,6 +25,18 @@ pub enum Style {
 }
 
 impl Style {
+    /// All of them, in their order.
+    pub(super) const ALL: [Self; 8] = [
+        Self::Id,
+        Self::Agent,
+        Self::Time,
+        Self::Added,
+        Self::Removed,
+        Self::Warning,
+        Self::Heading,
+        Self::Dim,
+    ];
+
     /// How a verdict looks.
     pub const fn of(verdict: Verdict) -> Self {
         match verdict {

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Style, Ui, one_line};
+use super::{Style, Ui, one_line, visible};
 
 /// One cell.
 #[derive(Debug, Clone)]
@@ -13,20 +13,16 @@ pub struct Cell {
 }
 
 impl Cell {
-    pub fn plain(text: impl Into<String>) -> Self {
+    pub fn plain(text: impl AsRef<str>) -> Self {
         Self {
-            text: text.into(),
+            text: visible(text.as_ref()).into_owned(),
             style: None,
             right: false,
         }
     }
 
-    pub fn styled(style: Style, text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            style: Some(style),
-            right: false,
-        }
+    pub fn styled(style: Style, text: impl AsRef<str>) -> Self {
+        Self::plain(text).with(style)
     }
 
     /// The same text in this style.
@@ -39,11 +35,10 @@ impl Cell {
     }
 
     /// A number, aligned to the right.
-    pub fn number(text: impl Into<String>) -> Self {
+    pub fn number(text: impl AsRef<str>) -> Self {
         Self {
-            text: text.into(),
-            style: None,
             right: true,
+            ..Self::plain(text)
         }
     }
 }

@@ -5,12 +5,15 @@ use siglum_domain::Timestamp;
 use siglum_domain::observation::Tokens;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::visible;
+
 /// A text on one line, without control characters, cut to a width with `…`.
 pub fn one_line(text: &str, width: usize) -> String {
     let clean: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
+    let clean = visible(&clean);
     let clean = clean.trim();
     if clean.width() <= width {
         return clean.to_owned();
@@ -29,6 +32,9 @@ pub fn one_line(text: &str, width: usize) -> String {
 
 /// A text in lines of a width, broken at blanks; lines of the text stay lines.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let is_text = |c: &char| c.is_whitespace() || !c.is_control();
+    let text: String = text.chars().filter(is_text).collect();
+    let text = visible(&text);
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         let mut line = String::new();
@@ -39,7 +45,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.extend(word.chars().filter(|c| !c.is_control()));
+            line.push_str(word);
         }
         lines.push(line);
     }

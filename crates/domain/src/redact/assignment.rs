@@ -8,6 +8,13 @@ use super::boundary;
 use super::name::{self, Named};
 use super::value::{self, Written};
 
+/// What stands between a name and its value.
+struct Head {
+    len: usize,
+    /// How the value is written, where the head says so.
+    written: Option<Written>,
+}
+
 /// Returns the value assigned to the name around the keyword at `hit`, if it looks like a secret.
 ///
 /// `head` is the regex for what stands between a name and its value; it is asked for only when needed.
@@ -19,7 +26,7 @@ pub(super) fn find<'r>(
     let bytes = text.as_bytes();
     let name = name_around(bytes, hit);
     let next = *bytes.get(name.end)?;
-    if !b":=\"'`\\] \t|?>".contains(&next) {
+    if !b":=\"'`\\] \t|?>[,".contains(&next) {
         return None;
     }
     let text_name = text.get(name.clone())?;
@@ -32,29 +39,106 @@ pub(super) fn find<'r>(
         return Some(range);
     }
     let window = &text[name.end..boundary::floor(text, name.end + 96)];
-    let is_flag = text_name.starts_with("--");
-    let head_len = match head().find(window) {
-        Some(found) => found.end(),
-        None if is_flag && next == b' ' => 1,
-        None => return None,
-    };
-    judge(text, name, head_len, named)
+    let found = head().find(window).map(|found| Head {
+        len: without_first_letters(window, found.end()),
+        written: None,
+    });
+    let head = found
+        .or_else(|| word_before(text, &name))
+        .or_else(|| listed(window, is_constant(&text[..name.start])))?;
+    judge(text, name, &head, named)
 }
 
-fn judge(text: &str, name: Range<usize>, head_len: usize, named: Named) -> Option<Range<usize>> {
-    let head = &text[name.end..name.end + head_len];
-    let (start, end, quoted) = value::extent(text, name.end + head_len);
-    let written =
-        quoted.unwrap_or_else(|| how_written(text.as_bytes(), &name, head, &text[name.clone()]));
+fn judge(text: &str, name: Range<usize>, head: &Head, named: Named) -> Option<Range<usize>> {
+    let between = &text[name.end..name.end + head.len];
+    let at = name.end + head.len;
+    let (start, end, quoted) = value::extent(text, at);
+    let written = head
+        .written
+        .or(quoted)
+        .unwrap_or_else(|| how_written(text.as_bytes(), &name, between, &text[name.clone()]));
     let content = &text[start..end];
     let is_json_number = written != Written::Quoted
         && content
             .bytes()
             .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-    if (is_json_number && head != "=") || !value::looks_secret(content, written, named) {
+    if (is_json_number && between != "=") || !value::looks_secret(content, written, named) {
         return None;
     }
-    Some(start..value::whole_extent(text, name.end + head_len).max(end))
+    Some(start..value::whole_extent(text, at).max(end))
+}
+
+/// The letters of `b"…"` belong to the head only where a quote follows them.
+fn without_first_letters(window: &str, end: usize) -> usize {
+    let bytes = window.as_bytes();
+    let slashes = bytes[end..].iter().take_while(|b| **b == b'\\').count();
+    if bytes
+        .get(end + slashes)
+        .is_some_and(|b| b"\"'`".contains(b))
+    {
+        return end;
+    }
+    let letters = bytes[..end]
+        .iter()
+        .rev()
+        .take_while(|b| b"brfu".contains(b))
+        .count();
+    end - letters.min(2)
+}
+
+/// `--name value`, `-name value`, `#define NAME "value"`, `ENV NAME value`: a blank, after a word that says so.
+fn word_before(text: &str, name: &Range<usize>) -> Option<Head> {
+    const ASSIGNING: [&str; 5] = ["#define ", "ENV ", "setenv ", "SetEnv ", "set -gx "];
+    let blanks = |at: usize| {
+        let rest = text.as_bytes()[at..].iter();
+        rest.take_while(|b| **b == b' ' || **b == b'\t').count()
+    };
+    let len = blanks(name.end);
+    if len == 0 {
+        return None;
+    }
+    let (before, text_name) = (&text[..name.start], &text[name.clone()]);
+    let head = |written| Some(Head { len, written });
+    if text_name.starts_with("--") && len == 1 {
+        return head(None);
+    }
+    if ASSIGNING.iter().any(|word| before.ends_with(word)) {
+        let is_literal = matches!(value::extent(text, name.end + len).2, Some(Written::Quoted));
+        return head((!is_literal).then_some(Written::Shell));
+    }
+    let is_option = text_name.starts_with('-') && before.ends_with([' ', '\t', '"', '\'']);
+    if is_option && len == 1 {
+        head(Some(Written::Bare))
+    } else {
+        None
+    }
+}
+
+/// Tells whether PHP's `define(` and a quote stand before a name.
+fn is_constant(before: &str) -> bool {
+    let before = before.trim_end_matches(['\\', '"', '\'']);
+    before.trim_end_matches(' ').ends_with("define(")
+}
+
+/// `f("NAME", "value")`: the value must be quoted, and look like no other name in a list; that of a constant may.
+fn listed(window: &str, is_constant: bool) -> Option<Head> {
+    let bytes = window.as_bytes();
+    let run =
+        |from: usize, of: &[u8]| from + bytes[from..].iter().take_while(|b| of.contains(b)).count();
+    let quote = run(0, b"\\\"'`");
+    let comma = run(quote, b",");
+    let len = run(comma, b" \t");
+    let opens = run(len, b"\\");
+    let is_quoted = bytes.get(opens).is_some_and(|b| b"\"'`".contains(b));
+    let written = if is_constant {
+        Written::Quoted
+    } else {
+        Written::Bare
+    };
+    (comma == quote + 1 && is_quoted).then_some(Head {
+        len,
+        written: Some(written),
+    })
 }
 
 /// Tells how likely a value without quotes is a literal: as likely as the place looks like a shell or a query.

@@ -33,7 +33,8 @@ pub(super) fn ends_escape(text: &[u8], at: usize) -> bool {
         && text[at - 3..=at].iter().all(u8::is_ascii_hexdigit)
 }
 
-fn ends_url_escape(text: &[u8], at: usize) -> bool {
+/// Tells whether the byte at `at` is the last one of `%3D` and the like.
+pub(super) fn ends_url_escape(text: &[u8], at: usize) -> bool {
     at >= 2
         && text[at - 2] == b'%'
         && text[at - 1].is_ascii_hexdigit()

@@ -12,8 +12,11 @@
 
 mod assignment;
 mod boundary;
+mod cookies;
 mod entropy;
+mod examples;
 mod keywords;
+mod kubernetes;
 mod name;
 mod pem;
 mod redacted;

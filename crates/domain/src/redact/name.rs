@@ -16,6 +16,8 @@ pub(super) enum Kind {
 pub(super) enum Strength {
     /// The name ends as names of secrets do.
     Strong,
+    /// The name is short or says little else; a value that may be a plain word does not count.
+    Terse,
     /// Something unknown follows the telling part; only a random-looking value counts.
     Weak,
 }
@@ -44,6 +46,8 @@ const STEMS: &[(&str, Kind)] = &[
     ("encryptionkey", Kind::Machine),
     ("signingkey", Kind::Machine),
     ("masterkey", Kind::Machine),
+    ("sharedkey", Kind::Machine),
+    ("subscriptionkey", Kind::Machine),
     ("credential", Kind::Machine),
     ("authorization", Kind::Authorization),
 ];
@@ -190,6 +194,78 @@ const NO_SECRET_BEFORE: &[&str] = &[
     "total",
 ];
 
+/// Beginnings of names whose keys find something and open nothing.
+const NO_SECRET_KEY_BEFORE: &[&str] = &[
+    "alt",
+    "any",
+    "arrow",
+    "backspace",
+    "bucket",
+    "cache",
+    "category",
+    "column",
+    "composite",
+    "config",
+    "context",
+    "dedup",
+    "delete",
+    "down",
+    "enter",
+    "env",
+    "escape",
+    "event",
+    "field",
+    "foreign",
+    "group",
+    "hash",
+    "hot",
+    "i18n",
+    "idempotency",
+    "index",
+    "item",
+    "json",
+    "label",
+    "left",
+    "lookup",
+    "map",
+    "menu",
+    "message",
+    "modifier",
+    "name",
+    "natural",
+    "object",
+    "parent",
+    "partition",
+    "primary",
+    "public",
+    "publishable",
+    "query",
+    "range",
+    "react",
+    "registry",
+    "restore",
+    "right",
+    "root",
+    "route",
+    "routing",
+    "row",
+    "s3",
+    "shift",
+    "site",
+    "sort",
+    "space",
+    "state",
+    "storage",
+    "surrogate",
+    "tab",
+    "translation",
+    "tree",
+    "unique",
+    "up",
+    "websocket",
+    "widget",
+];
+
 /// Tells what a name says about its value; `None` if nothing.
 pub(super) fn classify(name: &str) -> Option<Named> {
     let mut buffer = [0_u8; LONGEST];
@@ -197,12 +273,19 @@ pub(super) fn classify(name: &str) -> Option<Named> {
     if compact.ends_with("tokens") {
         return None;
     }
-    if let Some(named) = short_form(name) {
-        return Some(named);
+    if let Some(strength) = short_password(name, compact) {
+        return Some(Named {
+            kind: Kind::Password,
+            strength,
+        });
     }
-    let (start, end, kind) = last_stem(compact)?;
-    let before = &compact[..start];
-    if kind == Kind::Machine && NO_SECRET_BEFORE.iter().any(|word| before.ends_with(word)) {
+    let Some((start, end, kind)) = last_stem(compact) else {
+        return is_key(name).then_some(Named {
+            kind: Kind::Machine,
+            strength: Strength::Weak,
+        });
+    };
+    if kind == Kind::Machine && is_no_secret(name, &compact[..start], &compact[start..end]) {
         return None;
     }
     let ending = &compact[end..];
@@ -247,21 +330,71 @@ fn compact<'a>(name: &str, buffer: &'a mut [u8; LONGEST]) -> Option<&'a str> {
     std::str::from_utf8(&buffer[..len]).ok()
 }
 
-/// `DB_PASS`, `smtp-pwd`: too short to be looked for inside words.
-fn short_form(name: &str) -> Option<Named> {
-    let short = |ending: &str| {
-        name.len()
-            .checked_sub(ending.len())
-            .and_then(|at| name.get(at..))
-            .is_some_and(|tail| tail.eq_ignore_ascii_case(ending))
-    };
-    ["_pass", "_pwd", "-pass", "-pwd"]
+/// Tells whether the word before the telling part says that it is no secret: `page` of `nextPageToken`.
+fn is_no_secret(name: &str, before: &str, stem: &str) -> bool {
+    // A cursor is a token that may be written together with its word.
+    if stem == "token" && !name.contains(['_', '-']) {
+        return NO_SECRET_BEFORE.iter().any(|word| before.ends_with(word));
+    }
+    let signs = name.bytes().enumerate();
+    let end = signs
+        .filter(|(_, byte)| byte.is_ascii_alphanumeric())
+        .nth(before.len().saturating_sub(1))
+        .map_or(0, |(at, _)| at + 1);
+    let parts = if before.is_empty() { "" } else { &name[..end] };
+    let word = parts
+        .rsplit(|c: char| !c.is_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    let capital = word
+        .bytes()
+        .zip(word.bytes().skip(1))
+        .rposition(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    let word = capital.map_or(word, |at| &word[at + 1..]);
+    NO_SECRET_BEFORE
         .iter()
-        .any(|ending| name.len() > ending.len() && short(ending))
-        .then_some(Named {
-            kind: Kind::Password,
-            strength: Strength::Strong,
-        })
+        .any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// `DB_PASS`, `smtp-pwd`, `SSHPASS`, `userPw`: too short to be looked for inside words.
+fn short_password(name: &str, compact: &str) -> Option<Strength> {
+    const SHORT: [&str; 3] = ["pass", "pwd", "pw"];
+    /// Programs and things that are written together with it.
+    const TOGETHER: [&str; 10] = [
+        "ssh", "ldap", "db", "smtp", "store", "key", "user", "root", "admin", "mysql",
+    ];
+    let ending = SHORT.iter().find(|ending| compact.ends_with(**ending))?;
+    let (before, tail) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
+    let bytes = before.as_bytes();
+    let is_apart = matches!(bytes.last(), Some(b'_' | b'-'));
+    if is_apart && bytes.len() > 1 && !bytes.iter().all(|byte| *byte == b'-') {
+        return Some(Strength::Strong);
+    }
+    let is_capital = bytes.last().is_some_and(u8::is_ascii_lowercase)
+        && tail.as_bytes().first().is_some_and(u8::is_ascii_uppercase);
+    let lead = &compact[..compact.len() - ending.len()];
+    if is_capital || TOGETHER.iter().any(|word| lead.ends_with(word)) {
+        return Some(Strength::Strong);
+    }
+    lead.is_empty().then_some(Strength::Terse)
+}
+
+/// `STRIPE_KEY`, `Fastly-Key`: a variable, or the name of a header.
+fn is_key(name: &str) -> bool {
+    let is_variable = name.ends_with("_KEY") && is_shouted(name);
+    let tail = name
+        .len()
+        .checked_sub(4)
+        .filter(|at| name.is_char_boundary(*at));
+    let Some((before, tail)) = tail.map(|at| name.split_at(at)) else {
+        return false;
+    };
+    let word = before.rsplit(['_', '-']).next().unwrap_or_default();
+    (is_variable || tail.eq_ignore_ascii_case("-key"))
+        && !word.is_empty()
+        && !NO_SECRET_KEY_BEFORE
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(word))
 }
 
 fn last_stem(compact: &str) -> Option<(usize, usize, Kind)> {
@@ -292,6 +425,10 @@ mod tests {
             "SMTP_PASS",
             "db_pwd",
             "passwordHash",
+            "SSHPASS",
+            "ADMIN_PW",
+            "dbPass",
+            "-storepass",
         ] {
             check(name, Some((Kind::Password, Strength::Strong)));
         }
@@ -303,6 +440,9 @@ mod tests {
             "client_secret",
             "SECRET_KEY_BASE64",
             "accessKey2",
+            "VIRUSTOTAL_API_KEY",
+            "copper_token",
+            "statuspageSecret",
         ] {
             check(name, Some((Kind::Machine, Strength::Strong)));
         }
@@ -310,6 +450,17 @@ mod tests {
             "Proxy-Authorization",
             Some((Kind::Authorization, Strength::Strong)),
         );
+        for name in ["pass", "pwd", "-pass"] {
+            check(name, Some((Kind::Password, Strength::Terse)));
+        }
+        for name in [
+            "STRIPE_KEY",
+            "Fastly-Key",
+            "Ocp-Apim-Service-Key",
+            "token_for_ci",
+        ] {
+            check(name, Some((Kind::Machine, Strength::Weak)));
+        }
         check("token_for_ci", Some((Kind::Machine, Strength::Weak)));
     }
 
@@ -321,8 +472,16 @@ mod tests {
             "TOKEN_URL",
             "passwordField",
             "next_page_token",
+            "nextPageToken",
+            "pagetoken",
+            "has_api_key",
             "tokenizer",
             "secretName",
+            "PRIMARY_KEY",
+            "cache-key",
+            "stripe_key",
+            "bypass",
+            "compass",
         ] {
             check(name, None);
         }

@@ -10,6 +10,8 @@ use super::boundary;
 const LONGEST: usize = 16 * 1024;
 /// A line of a body that was cut off has at least this many base64 signs.
 const FULL_LINE: usize = 40;
+/// The `BEGIN` line of a key is shorter than this.
+const HEAD: usize = 64;
 /// A body has at least one run of this length.
 const SHORTEST: usize = 16;
 
@@ -54,6 +56,41 @@ pub(super) fn body_runs(text: &str, start: usize) -> Vec<Range<usize>> {
         }
     }
     found
+}
+
+/// Returns the base64 runs before an `END` line at `end` whose `BEGIN` line is not in the text.
+pub(super) fn tail_runs(text: &str, end: usize) -> Vec<Range<usize>> {
+    let limit = boundary::floor(text, end.saturating_sub(LONGEST));
+    let border = text[limit..end]
+        .rfind("-----")
+        .map_or(limit, |at| limit + at);
+    let head = boundary::floor(text, border.saturating_sub(HEAD));
+    if text[head..border].contains("-----BEGIN") {
+        return Vec::new();
+    }
+    let runs = Runs {
+        bytes: &text.as_bytes()[..end],
+        at: border,
+    };
+    let mut runs: Vec<_> = runs.collect();
+    let is_full = |run: &Range<usize>| run.len() >= FULL_LINE;
+    // The last line is short, and so is a checksum behind it.
+    let has_checksum = runs
+        .last()
+        .is_some_and(|run| text[run.clone()].starts_with('='));
+    let short = 1 + usize::from(has_checksum);
+    let lines = runs
+        .iter()
+        .rev()
+        .skip(short)
+        .take_while(|run| is_full(run))
+        .count();
+    let tail = runs.split_off(runs.len().saturating_sub(lines + short));
+    if tail.iter().any(|run| run.len() >= SHORTEST) {
+        tail
+    } else {
+        Vec::new()
+    }
 }
 
 impl Runs<'_> {

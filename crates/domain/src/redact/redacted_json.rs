@@ -1,10 +1,12 @@
 //! JSON from whose values secrets were removed.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::name::{self, Kind};
 use super::value::{self, Written};
-use super::{Redacted, Redactor};
+use super::{Redacted, Redactor, boundary, cookies};
 
 /// A JSON value of the same structure as the original, without the secrets in its strings.
 ///
@@ -35,11 +37,39 @@ impl Redactor {
         redacted.sort_all_objects();
         RedactedJson(redacted)
     }
+
+    /// Redacts a text that stands under a key: as a whole where the key names a secret.
+    #[must_use]
+    pub fn redact_named<'a>(&self, key: &str, text: &'a str) -> Cow<'a, str> {
+        let redacted = self.redact_cow(text);
+        // What a path of keys says, its end says.
+        let last = &key[boundary::floor(key, key.len().saturating_sub(name::LONGEST))..];
+        let marked = |rule| {
+            let lines = "\n".repeat(text.matches('\n').count());
+            Cow::Owned(format!("[redacted:{rule}]{lines}"))
+        };
+        match name::classify(last) {
+            Some(named) if value::looks_secret(&redacted, Written::Quoted, named) => {
+                marked(match named.kind {
+                    Kind::Authorization => "authorization",
+                    Kind::Password | Kind::Machine => "secret-assignment",
+                })
+            }
+            _ if cookies::are_under(last) && !cookies::values(&redacted, 0).is_empty() => {
+                marked("cookie")
+            }
+            _ => redacted,
+        }
+    }
 }
 
 fn redact_value(redactor: &Redactor, json: &Value, key: Option<&str>) -> Value {
     match json {
-        Value::String(text) => Value::String(redact_string(redactor, text, key)),
+        Value::String(text) => Value::String(
+            redactor
+                .redact_named(key.unwrap_or_default(), text)
+                .into_owned(),
+        ),
         Value::Array(items) => items
             .iter()
             .map(|item| redact_value(redactor, item, key))
@@ -51,26 +81,6 @@ fn redact_value(redactor: &Redactor, json: &Value, key: Option<&str>) -> Value {
                 .collect::<Map<_, _>>(),
         ),
         other => other.clone(),
-    }
-}
-
-fn redact_string(redactor: &Redactor, text: &str, key: Option<&str>) -> String {
-    let redacted = redactor.redact_cow(text);
-    let rule = key.and_then(name::classify).and_then(|named| {
-        let judged = value::looks_secret(&redacted, Written::Quoted, named);
-        let rule = if named.kind == Kind::Authorization {
-            "authorization"
-        } else {
-            "secret-assignment"
-        };
-        judged.then_some(rule)
-    });
-    match rule {
-        Some(rule) => format!(
-            "[redacted:{rule}]{}",
-            "\n".repeat(text.matches('\n').count())
-        ),
-        None => redacted.into_owned(),
     }
 }
 
@@ -104,6 +114,15 @@ mod tests {
     fn placeholders_under_secret_names_stay() {
         let input = json!({"password": "${PASSWORD}", "token": "<your token>", "secret": "", "api_key": "None"});
         check(&input, &input);
+    }
+
+    #[test]
+    fn a_key_at_the_end_of_a_path_counts() {
+        let path = "http.request.header.of.a.rather.long.and.winding.path.to.what.is.x-api-key";
+        check(
+            &json!({path: ["aabbccddeeff0011"], "http.request.header.cookie": "theme=dark; sid=q7RzW2mLx0Tb9KpV"}),
+            &json!({path: ["[redacted:secret-assignment]"], "http.request.header.cookie": "[redacted:cookie]"}),
+        );
     }
 
     #[test]

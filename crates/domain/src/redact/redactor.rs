@@ -9,7 +9,7 @@ use regex::Regex;
 use super::boundary::{self, MARKER_START};
 use super::keywords::Keywords;
 use super::rules::{RULES, Rule, Shape};
-use super::{Redacted, assignment, entropy, pem, value};
+use super::{Redacted, assignment, cookies, entropy, examples, kubernetes, pem, value};
 
 /// How far behind a keyword a match may begin to end; a match that reaches this far is followed to its end.
 const WINDOW: usize = 1024;
@@ -138,15 +138,28 @@ impl Redactor {
             Shape::Assignment => {
                 cuts.extend(assignment::find(text, hit.start, || self.regex(index)).map(cut));
             }
-            Shape::PrivateKey => {
+            Shape::Parameter if !is_parameter(text.as_bytes(), hit.start) => {}
+            Shape::Parameter => {
+                let found = self.search(text, index, hit.start, hit.start);
+                cuts.extend(found.map(cut));
+            }
+            Shape::PrivateKey
+            | Shape::PrivateKeyTail
+            | Shape::Cookies
+            | Shape::KubernetesSecret => {
                 let Some(head) = self.search(text, index, hit.start, hit.start) else {
                     return;
                 };
-                let runs = pem::body_runs(text, head.end).into_iter().enumerate();
-                cuts.extend(runs.map(|(i, range)| Cut {
+                let (ranges, parts_of_one) = match rule.shape {
+                    Shape::PrivateKey => (pem::body_runs(text, head.end), true),
+                    Shape::PrivateKeyTail => (pem::tail_runs(text, head.start), true),
+                    Shape::Cookies => (cookies::values(text, head.end), false),
+                    _ => (kubernetes::values(text, head), false),
+                };
+                cuts.extend(ranges.into_iter().enumerate().map(|(i, range)| Cut {
                     range,
                     rule: index,
-                    has_marker: i == 0,
+                    has_marker: i == 0 || !parts_of_one,
                 }));
             }
         }
@@ -221,19 +234,36 @@ fn has_login(rest: &[u8]) -> bool {
         .any(|byte| *byte == b'@')
 }
 
+/// Tells whether a parameter of an address begins at `at`.
+fn is_parameter(text: &[u8], at: usize) -> bool {
+    at.checked_sub(1).is_some_and(|before| {
+        b"?&;".contains(&text[before])
+            || boundary::ends_escape(text, before)
+            || boundary::ends_url_escape(text, before)
+    })
+}
+
 /// Judges what a pattern matched.
 fn is_accepted(secret: &str, rule: &Rule) -> bool {
-    if rule
+    let is_too_plain = rule
         .min_entropy
-        .is_some_and(|least| entropy::bits_per_byte(secret) < least)
-    {
+        .is_some_and(|least| entropy::bits_per_byte(secret) < least);
+    if is_too_plain || secret.contains(MARKER_START) || examples::is_documented(secret) {
         return false;
     }
     match rule.shape {
-        Shape::Start | Shape::Login => !value::stands_for_something(secret),
+        Shape::Start => !value::stands_for_something(secret) && !value::is_vocabulary(secret),
+        Shape::Login => !value::stands_for_something(secret),
+        Shape::Parameter => value::is_mixed(secret) && !is_uuid(secret),
         Shape::Random => entropy::looks_random(secret) && !is_id(secret),
         _ => true,
     }
+}
+
+/// Ids stay readable, also as parameters.
+fn is_uuid(text: &str) -> bool {
+    let groups = text.split('-').map(str::len);
+    groups.eq([8, 4, 4, 4, 12]) && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
 }
 
 /// Ids of model providers and ours: a short lower-case word, an underscore, letters and digits.

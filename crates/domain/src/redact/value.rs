@@ -1,8 +1,8 @@
 //! Where an assigned value ends, and whether it is a secret or only stands for one.
 
 use super::boundary::{self, MARKER_START};
-use super::entropy;
 use super::name::{Kind, Named, Strength};
+use super::{entropy, examples};
 
 /// How a value is written, which says how likely it is a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) enum Written {
     Quoted,
     /// As in an `.env` file or on a command line: most likely a literal.
     Shell,
-    /// Without quotes in something that may be code or prose.
+    /// Without quotes in something that may be code or prose, or between quotes in a list of things.
     Bare,
 }
 
@@ -123,14 +123,14 @@ pub(super) fn looks_secret(value: &str, written: Written, named: Named) -> bool 
     if value.contains(char::is_whitespace) {
         return looks_like_passphrase(value, named);
     }
+    if named.strength == Strength::Terse && !has_letters_and_digits(value) {
+        return false;
+    }
     if is_path(value) || is_vocabulary(value) {
         return false;
     }
     if named.strength == Strength::Weak {
-        return value.len() >= 16
-            && has_letters_and_digits(value)
-            && entropy::bits_per_byte(value) >= 3.0
-            && !is_words(value);
+        return value.len() >= 16 && is_mixed(value);
     }
     match written {
         Written::Quoted => {
@@ -165,6 +165,7 @@ pub(super) fn stands_for_something(value: &str) -> bool {
     ];
     let first = value.bytes().next();
     value.contains(MARKER_START)
+        || examples::is_documented(value)
         || (STARTS.iter().any(|start| value.starts_with(start)) && !is_strong_password(value))
         || value.bytes().all(|b| Some(b) == first)
         || value
@@ -307,6 +308,9 @@ const VOCABULARY: &[&str] = &[
     "string",
     "stripe",
     "temp",
+    "test",
+    "testing",
+    "tests",
     "text",
     "the",
     "to",
@@ -404,13 +408,22 @@ fn is_code(value: &str) -> bool {
             .is_some_and(|at| is_words(&value[..at]))
 }
 
+/// Tells whether a value mixes letters and digits as keys do that a machine made, and stands for nothing else.
+pub(super) fn is_mixed(value: &str) -> bool {
+    has_letters_and_digits(value)
+        && entropy::bits_per_byte(value) >= 3.0
+        && !is_words(value)
+        && !is_path(value)
+        && !stands_for_something(value)
+}
+
 fn has_letters_and_digits(value: &str) -> bool {
     value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// A few plain words under the name of a password, unless they are a label or a sentence about passwords.
 fn looks_like_passphrase(value: &str, named: Named) -> bool {
-    if named.strength == Strength::Weak {
+    if named.strength != Strength::Strong {
         return false;
     }
     let about = words(value).any(|word| {
@@ -479,6 +492,9 @@ mod tests {
         check("s3cr3t-pa55", Written::Bare, "password", true);
         check("whitespace", Written::Quoted, "token", false);
         check("aabbccddeeff0011", Written::Quoted, "token", true);
+        check("test", Written::Quoted, "password", false);
+        check("hunter2", Written::Quoted, "pass", true);
+        check("all green", Written::Quoted, "pass", false);
         check("$2b$12$abc", Written::Quoted, "password", false);
         check("/run/secrets/db", Written::Quoted, "password", false);
     }

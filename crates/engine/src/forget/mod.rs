@@ -3,6 +3,7 @@
 //! What is erased leaves tombstones, so that receipts verify and nothing comes back when a transcript is read or
 //! imported once more. Looking, for `siglum doctor`, is the same walk without a hand on anything.
 
+mod columns;
 mod needle;
 mod session;
 mod walk;

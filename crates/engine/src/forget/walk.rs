@@ -9,8 +9,11 @@ use siglum_domain::audit::Action;
 use siglum_domain::observation::Fact;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_gitstore::{ObjectAddress, ObjectStore};
-use siglum_ledger::{Durability, Ledger, LedgerError, Payload, Segment, read, write};
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, Payload, Segment, TelemetryStore, TextColumn, read, write,
+};
 
+use super::columns;
 use super::needle::Needle;
 use crate::audit::{self, Entry};
 use crate::{EngineError, World};
@@ -48,8 +51,15 @@ pub enum Place {
         /// What its driver calls it.
         key: String,
     },
-    /// In what was noted of a decline or of an item that was set aside.
-    Note,
+    /// In a column beside the log.
+    Column {
+        /// Which.
+        column: TextColumn,
+        /// Whether it has to stay.
+        stays: bool,
+    },
+    /// In telemetry that waits or has no session: it goes as a whole.
+    Telemetry(TelemetryStore),
     /// In a file beside the ledger.
     File(PathBuf),
 }
@@ -72,11 +82,19 @@ pub struct Report {
     pub found: Vec<Found>,
     /// How much was found.
     pub count: u64,
+    /// How much of that has to stay, since something else rests on it.
+    pub staying: u64,
 }
 
 impl Report {
-    fn add(&mut self, session: Option<SessionId>, place: Place, rules: Vec<&'static str>) {
+    pub(super) fn add(
+        &mut self,
+        session: Option<SessionId>,
+        place: Place,
+        rules: Vec<&'static str>,
+    ) {
         self.count += 1;
+        self.staying += u64::from(matches!(place, Place::Column { stays: true, .. }));
         if self.found.len() < TOLD {
             self.found.push(Found {
                 session,
@@ -133,7 +151,8 @@ fn walk(
     payloads(ledger, needle, erase, &mut report)?;
     open_turns(ledger, needle, erase, &mut report)?;
     lines(ledger, needle, erase, &mut report)?;
-    notes(ledger, needle, erase, &mut report)?;
+    columns::walk(ledger, needle, erase, &mut report)?;
+    columns::telemetry(ledger, needle, erase, &mut report)?;
     versions(&world.objects, ledger, needle, erase, &mut report)?;
     for file in files {
         beside(file, needle, erase, &mut report)?;
@@ -275,26 +294,6 @@ fn cleared(
         lines,
         ..segment.clone()
     })
-}
-
-fn notes(
-    ledger: &mut dyn Ledger,
-    needle: &Needle,
-    erase: Option<Timestamp>,
-    report: &mut Report,
-) -> Result<(), LedgerError> {
-    for note in read(ledger, |tx| tx.notes())? {
-        let Some(replaced) = needle.in_text(&note) else {
-            continue;
-        };
-        report.add(None, Place::Note, replaced.rules);
-        if erase.is_some() {
-            write(ledger, Durability::Disk, |tx| {
-                tx.replace_note(&note, &replaced.text)
-            })?;
-        }
-    }
-    Ok(())
 }
 
 fn versions(

@@ -22,6 +22,7 @@ pub use assign::{Assignment, assign};
 pub use end::end_silent;
 pub use join::{CONFLICTS, Tally, join};
 pub use parcel::Parcel;
+pub(crate) use parcel::kept_json;
 pub use send::Forwarder;
 pub(crate) use settle::note_trace;
 pub use take::{Taken, take};

@@ -59,3 +59,9 @@ pub(super) fn open(signal: &str, payload: &[u8]) -> Result<Batch, String> {
     let read = wire::decode(signal, Encoding::Protobuf, &plain, &Limits::default());
     read.map_err(|error| error.to_string())
 }
+
+/// What is in a stored payload, as JSON; nothing where it cannot be read.
+pub(crate) fn kept_json(signal: &str, payload: &[u8]) -> Option<String> {
+    let batch = open(signal, payload).ok()?;
+    String::from_utf8(batch.encode(Encoding::Json)).ok()
+}

@@ -7,7 +7,7 @@ use siglum_domain::receipt::{GENESIS, seal, verifies};
 use super::check::{Check, Desk, Outcome, Shelf, Wrong, holds, same};
 use super::sample::*;
 use crate::record::*;
-use crate::{LedgerError, Transaction};
+use crate::{LedgerError, TelemetryBatch, TelemetryStore, TextColumn, TextForm, Transaction};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
@@ -22,6 +22,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("file versions are told by session", objects),
     Check::new("a file version is dropped from all edits", dropped),
     Check::new("texts beside the logs are replaced", notes),
+    Check::new("every column that holds text is known", columns),
+    Check::new("telemetry that is kept can be looked through", kept),
 ];
 
 fn seen(event: &str, side: Side, version: u8) -> Observation {
@@ -413,6 +415,11 @@ fn dropped(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
+pub(super) const DETAIL: TextColumn = TextColumn {
+    table: "declines",
+    column: "detail",
+};
+
 fn notes(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let decline = |detail: &str| Decline {
@@ -424,21 +431,96 @@ fn notes(shelf: &dyn Shelf) -> Outcome {
     desk.write(|tx| {
         tx.decline("1", at(1), &decline("b"))?;
         tx.decline("2", at(1), &decline("b"))?;
-        tx.park("queue", "item", at(1), "a")
+        tx.decline("3", at(1), &decline("c"))?;
+        tx.decline("4", at(1), &decline("a"))
     })?;
+    let texts =
+        |desk: &mut Desk, after: &str, limit| desk.read(|tx| tx.texts(DETAIL, after, limit));
     same!(
-        desk.read(|tx| tx.notes())?,
-        ["a", "b"],
-        "texts beside the logs"
+        texts(&mut desk, "", 9)?,
+        ["a", "b", "c"],
+        "texts of a column"
+    );
+    same!(
+        texts(&mut desk, "a", 1)?,
+        ["b"],
+        "the next text of a column"
     );
     desk.write(|tx| {
-        tx.replace_note("a", "y")?;
-        tx.replace_note("b", "z")
+        tx.replace_text(DETAIL, "a", Some("y"))?;
+        tx.replace_text(DETAIL, "b", Some("z"))
     })?;
     same!(
-        desk.read(|tx| tx.notes())?,
-        ["y", "z"],
+        texts(&mut Desk::open(shelf)?, "", 9)?,
+        ["c", "y", "z"],
         "texts that were replaced"
     );
+    Ok(())
+}
+
+/// Every column of the schema is in the list, and in one form only; those to be looked through can be.
+fn columns(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let listed = TextColumn::all();
+    let stored = desk.read(|tx| tx.text_columns())?;
+    let known = |(table, column): &&(String, String)| {
+        let of = |(c, _): &&(TextColumn, TextForm)| c.table == table && c.column == column;
+        listed.iter().filter(of).count() == 1
+    };
+    let unknown: Vec<_> = stored.iter().filter(|stored| !known(stored)).collect();
+    same!(
+        unknown,
+        Vec::<&(String, String)>::new(),
+        "columns that no list has"
+    );
+    for (column, form) in listed {
+        if form != TextForm::Own {
+            desk.read(|tx| tx.texts(column, "", 1))?;
+        }
+    }
+    holds!(
+        stored.is_sorted_by(|a, b| a < b),
+        "columns are in order, each once"
+    );
+    let last = stored.last().map(|(t, c)| (t.as_str(), c.as_str()));
+    same!(last, Some(("worktrees", "swept_head")), "the last column");
+    Ok(())
+}
+
+fn kept(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let batch = |payload: &[u8]| TelemetryBatch {
+        sequence: 0,
+        at: at(1),
+        signal: "logs".to_owned(),
+        session: None,
+        records: 1,
+        forwarded: false,
+        payload: payload.to_vec(),
+    };
+    desk.write(|tx| {
+        tx.put_batch(&batch(b"one"))?;
+        tx.put_batch(&batch(b"two"))
+    })?;
+    let inbox = TelemetryStore::Inbox;
+    let kept =
+        |desk: &mut Desk, after, limit| desk.read(|tx| tx.kept_telemetry(inbox, after, limit));
+    let all = kept(&mut desk, 0, 9)?;
+    let payloads: Vec<&[u8]> = all.iter().map(|k| k.payload.as_slice()).collect();
+    same!(payloads, [b"one", b"two"], "telemetry that is kept");
+    same!(kept(&mut desk, 0, 1)?.len(), 1, "as much as was asked for");
+    same!(
+        kept(&mut desk, all[0].sequence, 9)?,
+        all[1..],
+        "what comes behind"
+    );
+    desk.write(|tx| tx.drop_telemetry(inbox, all[0].sequence))?;
+    same!(
+        kept(&mut Desk::open(shelf)?, 0, 9)?,
+        all[1..],
+        "what is left"
+    );
+    desk.write(|tx| tx.drop_telemetry(inbox, all[1].sequence))?;
+    same!(kept(&mut desk, 0, 9)?.len(), 0, "nothing is left");
     Ok(())
 }

@@ -7,7 +7,7 @@ use siglum_domain::redact::Redactor;
 use super::check::{Check, Desk, Outcome, Shelf, holds, same};
 use super::sample::*;
 use crate::record::*;
-use crate::{NewPipelineEvent, PipelineRecord, Transaction};
+use crate::{NewPipelineEvent, PipelineRecord, TextColumn, Transaction};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new("events of pipelines come back whole, by number", whole),
@@ -253,12 +253,16 @@ fn forgotten(shelf: &dyn Shelf) -> Outcome {
         put(tx, "p", 1, &of[0])?;
         put(tx, "p", 2, &of[1])
     })?;
+    let column = TextColumn {
+        table: "pipeline_events",
+        column: "text",
+    };
     same!(
-        desk.read(|tx| tx.notes())?,
+        desk.read(|tx| tx.texts(column, "", 9))?,
         ["to forget"],
-        "texts beside the logs"
+        "texts of pipelines"
     );
-    desk.write(|tx| tx.replace_note("to forget", "gone"))?;
+    desk.write(|tx| tx.replace_text(column, "to forget", Some("gone")))?;
     let texts = |desk: &mut Desk| -> Outcome<Vec<Option<String>>> {
         let events = desk.read(|tx| tx.pipeline_events("p", 0, 0))?;
         let text = |e: Event| e.text.map(siglum_domain::Redacted::into_string);

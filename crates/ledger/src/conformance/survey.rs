@@ -4,9 +4,10 @@ use siglum_domain::link::Link;
 use siglum_domain::observation::Source;
 
 use super::check::{Desk, Outcome};
+use super::forgetting::DETAIL;
 use super::sample::*;
 use crate::record::*;
-use crate::{LedgerError, Transaction};
+use crate::{LedgerError, TelemetryStore, Transaction};
 
 /// Writes at least one row through every verb that writes.
 pub(super) fn fill(desk: &mut Desk) -> Outcome {
@@ -176,7 +177,7 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         segments("", 0, 9);
         objects_of(one);
         objects_of_others(one);
-        notes();
+        texts(DETAIL, "", 9); text_columns(); kept_telemetry(TelemetryStore::Unassigned, 0, 9);
         last_of_kind(session_id(2), "prompt", 9);
         entry(one, Source::Hook, "k1");
         sighted(one, Source::Hook, "k1");

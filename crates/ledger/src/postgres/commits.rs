@@ -12,7 +12,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use super::columns::{Col, clean, count, get, int, opt, raw};
 use super::tx::{Tx, Value};
 use crate::record::*;
-use crate::row::{from_json, from_word, json, word};
+use crate::row::{facts_json, from_json, from_word, json, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
 use crate::{Commits, LedgerError};
 
@@ -157,7 +157,7 @@ impl Commits for Tx<'_> {
                 &kind,
                 &word(&r.judgement.verdict),
                 &json(&r.judgement),
-                &r.facts.as_ref().map(json),
+                &r.facts.as_ref().map(facts_json),
                 &r.patch,
                 &Col(r.at),
                 &word(&r.seen_by),
@@ -222,7 +222,10 @@ impl Commits for Tx<'_> {
     fn finish(&mut self, repository: RepositoryId, facts: &CommitFacts, patch: &str) -> Result<()> {
         let sql = "UPDATE commits SET facts = $4, patch = $5 WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3";
         let commit = facts.commit.as_str();
-        self.run(sql, &[&Col(repository), &commit, &json(facts), &patch])?;
+        self.run(
+            sql,
+            &[&Col(repository), &commit, &facts_json(facts), &patch],
+        )?;
         self.commit_changed(repository, &facts.commit)
     }
 

@@ -12,14 +12,19 @@ use crate::record::*;
 use crate::row::{from_json, pack, unpack};
 use crate::stored::fact_objects;
 use crate::stored::pack_lines;
-use crate::{Forgetting, LedgerError};
+use crate::telemetry::{KeptTelemetry, TelemetryStore};
+use crate::{Forgetting, LedgerError, TextColumn};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-const NOTES: [(&str, &str); 3] = [
-    ("declines", "detail"),
-    ("parked", "reason"),
-    ("pipeline_events", "text"),
+/// Where other ledgers are to be told of a replaced text, and the kind of document that it is a part of.
+const SHARED: [(&str, &str); 6] = [
+    ("aliases", "session"),
+    ("authors", "commit"),
+    ("commits", "commit"),
+    ("repositories", "repository"),
+    ("sessions", "session"),
+    ("worktrees", "repository"),
 ];
 
 impl Tx<'_> {
@@ -85,6 +90,10 @@ impl Forgetting for Tx<'_> {
             "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE runs SET error = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE interactions SET title = '', options = '[]' WHERE tenant = $1 AND session = $2",
+            "UPDATE ticks SET owed = NULL WHERE tenant = $1 AND session = $2",
+            "DELETE FROM telemetry_inbox WHERE tenant = $1 AND session = $2",
+            "DELETE FROM unassigned WHERE tenant = $1 AND session = $2",
+            "DELETE FROM forwards WHERE tenant = $1 AND session = $2",
         ];
         self.run_all(&statements, session)?;
         self.session_changed(session)
@@ -165,21 +174,66 @@ impl Forgetting for Tx<'_> {
         Ok(())
     }
 
-    fn notes(&mut self) -> Result<Vec<String>> {
-        let [(a, x), (b, y), (c, z)] = NOTES;
+    fn texts(&mut self, at: TextColumn, after: &str, limit: usize) -> Result<Vec<String>> {
+        let TextColumn { table, column } = at;
         let sql = format!(
-            "SELECT {x} FROM {a} WHERE tenant = $1 UNION SELECT {y} FROM {b} WHERE tenant = $1 \
-             UNION SELECT {z} FROM {c} WHERE tenant = $1 AND {z} IS NOT NULL ORDER BY 1"
+            "SELECT DISTINCT \"{column}\" COLLATE \"C\" AS text FROM {table} \
+             WHERE tenant = $1 AND \"{column}\" COLLATE \"C\" > $2 ORDER BY text LIMIT $3"
         );
-        self.rows(&sql, &[], |row| raw(row, 0))
+        self.rows(&sql, &[&after, &int(limit as u64)], |row| raw(row, 0))
     }
 
-    fn replace_note(&mut self, old: &str, new: &str) -> Result<()> {
-        for (table, column) in NOTES {
-            let sql =
-                format!("UPDATE {table} SET {column} = $3 WHERE tenant = $1 AND {column} = $2");
-            self.run(&sql, &[&old, &new])?;
+    fn replace_text(&mut self, at: TextColumn, old: &str, new: Option<&str>) -> Result<()> {
+        let TextColumn { table, column } = at;
+        let sql = match new {
+            Some(_) => format!(
+                "UPDATE {table} SET \"{column}\" = $3 WHERE tenant = $1 AND \"{column}\" = $2"
+            ),
+            // The digest of what was said stays, and no salt to guess it with.
+            None => format!(
+                "UPDATE {table} SET \"{column}\" = $3, salt = NULL WHERE tenant = $1 AND \"{column}\" = $2"
+            ),
+        };
+        self.run(&sql, &[&old, &new])?;
+        if let Some((_, kind)) = SHARED.iter().find(|(shared, _)| *shared == table) {
+            let sql = "UPDATE documents SET due = due + 1 WHERE tenant = $1 AND kind = $2";
+            self.run(sql, &[kind])?;
         }
+        Ok(())
+    }
+
+    fn text_columns(&mut self) -> Result<Vec<(String, String)>> {
+        let sql = "SELECT table_name::text COLLATE \"C\" AS t, column_name::text COLLATE \"C\" AS c FROM information_schema.columns \
+             WHERE table_schema = current_schema() AND data_type = 'text' AND column_name <> 'tenant' AND $1::text IS NOT NULL \
+             ORDER BY t, c";
+        self.rows(sql, &[], |row| Ok((raw(row, 0)?, raw(row, 1)?)))
+    }
+
+    fn kept_telemetry(
+        &mut self,
+        store: TelemetryStore,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<KeptTelemetry>> {
+        let sql = format!(
+            "SELECT sequence, signal, payload FROM {} WHERE tenant = $1 AND sequence > $2 ORDER BY sequence LIMIT $3",
+            store.table()
+        );
+        self.rows(&sql, &[&int(after), &int(limit as u64)], |row| {
+            Ok(KeptTelemetry {
+                sequence: count(row, 0)?,
+                signal: raw(row, 1)?,
+                payload: raw(row, 2)?,
+            })
+        })
+    }
+
+    fn drop_telemetry(&mut self, store: TelemetryStore, sequence: u64) -> Result<()> {
+        let sql = format!(
+            "DELETE FROM {} WHERE tenant = $1 AND sequence = $2",
+            store.table()
+        );
+        self.run(&sql, &[&int(sequence)])?;
         Ok(())
     }
 }

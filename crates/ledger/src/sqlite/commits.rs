@@ -10,7 +10,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
 use crate::record::*;
-use crate::row::{from_json, from_word, json, word};
+use crate::row::{facts_json, from_json, from_word, json, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
 use crate::{Commits, LedgerError};
 
@@ -165,7 +165,7 @@ impl Commits for Tx<'_> {
             kind,
             word(&r.judgement.verdict),
             json(&r.judgement),
-            r.facts.as_ref().map(json),
+            r.facts.as_ref().map(facts_json),
             r.patch,
             Col(r.at),
             word(&r.seen_by),
@@ -240,7 +240,7 @@ impl Commits for Tx<'_> {
         self.db.prepare_cached(sql)?.execute((
             Col(repository),
             facts.commit.as_str(),
-            json(facts),
+            facts_json(facts),
             patch,
         ))?;
         Ok(())

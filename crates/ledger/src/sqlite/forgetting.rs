@@ -9,15 +9,10 @@ use crate::record::*;
 use crate::row::{from_json, pack, unpack};
 use crate::stored::fact_objects;
 use crate::stored::{pack_lines, unpack_lines};
-use crate::{Forgetting, LedgerError};
+use crate::telemetry::{KeptTelemetry, TelemetryStore};
+use crate::{Forgetting, LedgerError, TextColumn};
 
 type Result<T> = std::result::Result<T, LedgerError>;
-
-const NOTES: [(&str, &str); 3] = [
-    ("declines", "detail"),
-    ("parked", "reason"),
-    ("pipeline_events", "text"),
-];
 
 impl Tx<'_> {
     /// The addresses in the sightings of files, and in the edits folded from them.
@@ -94,6 +89,10 @@ impl Forgetting for Tx<'_> {
             "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
             "UPDATE runs SET error = NULL WHERE session = ?1",
             "UPDATE interactions SET title = '', options = '[]' WHERE session = ?1",
+            "UPDATE ticks SET owed = NULL WHERE session = ?1",
+            "DELETE FROM telemetry_inbox WHERE session = ?1",
+            "DELETE FROM unassigned WHERE session = ?1",
+            "DELETE FROM forwards WHERE session = ?1",
         ] {
             self.db.prepare_cached(sql)?.execute([&id])?;
         }
@@ -197,23 +196,63 @@ impl Forgetting for Tx<'_> {
         Ok(())
     }
 
-    fn notes(&mut self) -> Result<Vec<String>> {
-        let [(a, x), (b, y), (c, z)] = NOTES;
+    fn texts(&mut self, at: TextColumn, after: &str, limit: usize) -> Result<Vec<String>> {
+        let TextColumn { table, column } = at;
         let sql = format!(
-            "SELECT {x} FROM {a} UNION SELECT {y} FROM {b} UNION SELECT {z} FROM {c} WHERE {z} IS NOT NULL ORDER BY 1"
+            "SELECT DISTINCT \"{column}\" FROM {table} WHERE \"{column}\" > ?1 ORDER BY 1 LIMIT ?2"
         );
         let mut query = self.db.prepare_cached(&sql)?;
-        Ok(query
-            .query_map([], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?)
+        let rows = query.query_map((after, int(limit as u64)), |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn replace_note(&mut self, old: &str, new: &str) -> Result<()> {
+    fn replace_text(&mut self, at: TextColumn, old: &str, new: Option<&str>) -> Result<()> {
         self.erase_securely()?;
-        for (table, column) in NOTES {
-            let sql = format!("UPDATE {table} SET {column} = ?2 WHERE {column} = ?1");
-            self.db.prepare_cached(&sql)?.execute((old, new))?;
-        }
+        let TextColumn { table, column } = at;
+        let sql = match new {
+            Some(_) => format!("UPDATE {table} SET \"{column}\" = ?2 WHERE \"{column}\" = ?1"),
+            // The digest of what was said stays, and no salt to guess it with.
+            None => {
+                format!("UPDATE {table} SET \"{column}\" = ?2, salt = NULL WHERE \"{column}\" = ?1")
+            }
+        };
+        self.db.prepare_cached(&sql)?.execute((old, new))?;
+        Ok(())
+    }
+
+    fn text_columns(&mut self) -> Result<Vec<(String, String)>> {
+        let sql = "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c \
+             WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND c.type = 'TEXT' ORDER BY 1, 2";
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn kept_telemetry(
+        &mut self,
+        store: TelemetryStore,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<KeptTelemetry>> {
+        let sql = format!(
+            "SELECT sequence, signal, payload FROM {} WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
+            store.table()
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        let rows = query.query_map((int(after), int(limit as u64)), |row| {
+            Ok(KeptTelemetry {
+                sequence: count(row, 0)?,
+                signal: row.get(1)?,
+                payload: row.get(2)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn drop_telemetry(&mut self, store: TelemetryStore, sequence: u64) -> Result<()> {
+        self.erase_securely()?;
+        let sql = format!("DELETE FROM {} WHERE sequence = ?1", store.table());
+        self.db.prepare_cached(&sql)?.execute([int(sequence)])?;
         Ok(())
     }
 }

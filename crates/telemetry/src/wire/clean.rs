@@ -4,7 +4,7 @@ use opentelemetry_proto::tonic::common::v1::{
     AnyValue, InstrumentationScope, KeyValue, any_value::Value,
 };
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use opentelemetry_proto::tonic::metrics::v1::Exemplar;
+use opentelemetry_proto::tonic::metrics::v1::{Exemplar, Metric};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use siglum_domain::trace::{SpanId, TraceId};
@@ -52,8 +52,20 @@ impl Change for Cleaning<'_> {
 
     fn scope(&mut self, scope: &mut InstrumentationScope) {
         self.text(&mut scope.name);
+        self.text(&mut scope.version);
         let dropped = self.shared(&mut scope.attributes);
         scope.dropped_attributes_count = scope.dropped_attributes_count.saturating_add(dropped);
+    }
+
+    fn schema(&mut self, address: &mut String) {
+        self.text(address);
+    }
+
+    fn metric(&mut self, metric: &mut Metric) {
+        self.text(&mut metric.name);
+        self.text(&mut metric.description);
+        self.text(&mut metric.unit);
+        self.shared(&mut metric.metadata);
     }
 
     fn record(&mut self, index: RecordIndex, record: RecordMut<'_>) -> bool {

@@ -375,3 +375,61 @@ fn no_secret_survives_wherever_it_stands() {
     batch.redact(Redactor::shared());
     assert!(!format!("{batch:?}").contains("abcdefghijklmnop"));
 }
+
+/// Every place for a text or for bytes in each signal, filled with a secret.
+#[test]
+fn no_text_of_a_batch_keeps_a_secret() {
+    let secret = concat!("gh", "p_q7RzW2mLx0Tb9KpVd3Yc5NfHs8JgAe1Uo4Zi");
+    let bytes = "Z2hwX3E3UnpXMm1MeDBUYjlLcFZkM1ljNU5mSHM4SmdBZTFVbzRaaQ==";
+    let attributes = json!([
+        text(secret, secret),
+        { "key": "b", "value": { "bytesValue": bytes } },
+        text("db.password", "swordfish"),
+        { "key": "http.request.header.x-api-key", "value": { "arrayValue": { "values": [{ "stringValue": "swordfish12" }] } } },
+        { "key": "m", "value": { "kvlistValue": { "values": [text(secret, "v"), text("password", "swordfish")] } } },
+    ]);
+    let scope = json!({ "name": secret, "version": secret, "attributes": attributes });
+    let resource = json!({ "attributes": attributes });
+    let span = with(span(1), "attributes", attributes.clone());
+    let link = json!({ "traceId": span["traceId"], "spanId": span["spanId"], "traceState": secret, "attributes": attributes });
+    let span = with(span, "links", json!([link]));
+    let span = with(
+        span,
+        "events",
+        json!([{ "name": secret, "attributes": attributes }]),
+    );
+    let span = with(span, "status", json!({ "message": secret }));
+    let span = with(
+        with(span, "name", json!(secret)),
+        "traceState",
+        json!(secret),
+    );
+    let log = json!({ "body": { "bytesValue": bytes }, "eventName": secret, "severityText": secret, "attributes": attributes });
+    let exemplar = json!({ "filteredAttributes": attributes, "asInt": "1", "timeUnixNano": "5" });
+    let point = json!({ "attributes": attributes, "asInt": "1", "timeUnixNano": "5", "exemplars": [exemplar] });
+    let metric = json!({ "name": secret, "description": secret, "unit": secret, "metadata": attributes,
+        "gauge": { "dataPoints": [point] } });
+    let group = |of: &str, records: &str, record: &Value| {
+        json!({ format!("resource{of}"): [{ "resource": resource, "schemaUrl": secret,
+            format!("scope{of}"): [{ "scope": scope, "schemaUrl": secret, records: [record] }] }] })
+    };
+    for (signal, body) in [
+        (Signal::Traces, group("Spans", "spans", &span)),
+        (Signal::Logs, group("Logs", "logRecords", &log)),
+        (Signal::Metrics, group("Metrics", "metrics", &metric)),
+    ] {
+        let mut batch = read(signal, &body);
+        assert_eq!(batch.records(), 1, "{:?}", batch.problem);
+        batch.redact(Redactor::shared());
+        let stored = String::from_utf8_lossy(&batch.to_protobuf()).into_owned();
+        for part in ["q7RzW2mL", "swordfish"] {
+            assert!(!stored.contains(part), "{signal:?}: {stored}");
+        }
+        let again = {
+            let mut again = batch.clone();
+            again.redact(Redactor::shared());
+            again
+        };
+        assert_eq!(again, batch);
+    }
+}

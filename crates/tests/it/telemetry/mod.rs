@@ -6,4 +6,5 @@ mod forms;
 mod forwarding;
 mod joining;
 mod kills;
+mod secrets;
 mod sending;

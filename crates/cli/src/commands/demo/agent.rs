@@ -28,7 +28,7 @@ pub fn run(cx: &Cx, root: PathBuf) -> Result<(), CommandError> {
             Ok(()) => Reply::Done,
             Err(error) => Reply::Failed(format!("{:#}", error.source)),
         };
-        cx.ui.line(serde_json::to_string(&reply)?)?;
+        cx.ui.json_line(&reply)?;
     }
     let end = agent.session.end();
     agent.hook("SessionEnd", None, &end)

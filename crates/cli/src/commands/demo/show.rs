@@ -38,9 +38,7 @@ pub fn print(
         says("")?;
         let asked = format!("$ siglum why {}", short(&row.commit));
         says(&ui.paint(Style::Heading, asked))?;
-        for line in why.lines() {
-            says(line)?;
-        }
+        ui.relay(why)?;
     }
     go_on(cx, sandbox, shown)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use siglum_engine::forget::{Holding, Report};
+use siglum_engine::forget::{Holding, Place, Report};
 
 use super::{FoundJson, Going, Json, SessionJson, place};
 use crate::cx::Cx;
@@ -35,12 +35,18 @@ fn found(cx: &Cx, report: &Report) -> Result<(), CommandError> {
     for found in report.found.iter().take(SHOWN) {
         let session = found.session.map(|s| format!("session {}  ", s.short()));
         let rules = found.rules.join(", ");
+        let stays = matches!(found.place, Place::Column { stays: true, .. });
+        let (sign, style) = if stays {
+            (' ', Style::Warning)
+        } else {
+            ('-', Style::Removed)
+        };
         let text = format!(
-            "-{}{}  {rules}",
+            "{sign}{}{}  {rules}",
             session.unwrap_or_default(),
             place(&found.place)
         );
-        cx.ui.line(cx.ui.paint(Style::Removed, text.trim_end()))?;
+        cx.ui.line(cx.ui.paint(style, text.trim_end()))?;
     }
     let more = report.count.saturating_sub(SHOWN as u64);
     if more > 0 {
@@ -54,6 +60,9 @@ pub(super) fn told(cx: &Cx, going: &Going, done: bool) {
         (Going::Found(_, report), _) if report.count == 0 => {
             "Nothing of that is stored.".to_owned()
         }
+        (Going::Found(_, report), _) if report.count == report.staying => {
+            "Nothing of that can be erased.".to_owned()
+        }
         (_, false) => "Nothing was erased.".to_owned(),
         (Going::Sessions(sessions), true) => {
             format!(
@@ -62,9 +71,18 @@ pub(super) fn told(cx: &Cx, going: &Going, done: bool) {
             )
         }
         (Going::Found(_, report), true) => {
-            format!("Forgot it in {}.", ui::plural(report.count, "place"))
+            let gone = report.count - report.staying;
+            format!("Forgot it in {}.", ui::plural(gone, "place"))
         }
     });
+    if let Going::Found(_, report) = going
+        && report.staying > 0
+    {
+        cx.ui.warning(format!(
+            "It stays in {}: names that receipts, the audit or settings rest on.",
+            ui::plural(report.staying, "place")
+        ));
+    }
     if !done {
         return;
     }
@@ -105,12 +123,14 @@ pub(super) fn json(going: &Going, done: bool) -> Json {
             sessions: sessions.iter().map(session).collect(),
             found: Vec::new(),
             count: 0,
+            staying: 0,
         },
         Going::Found(_, report) => Json {
             done,
             sessions: Vec::new(),
             found: report.found.iter().map(FoundJson::of).collect(),
             count: report.count,
+            staying: report.staying,
         },
     }
 }

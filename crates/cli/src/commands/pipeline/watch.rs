@@ -1,6 +1,5 @@
 //! A pipeline that is drawn again when something changed.
 
-use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +11,8 @@ use siglum_engine::pipeline::GraphJson;
 use signal_hook::consts::signal;
 
 use super::show::Look;
-use crate::env;
 use crate::error::CommandError;
+use crate::ui::Screen;
 
 /// How often the ledger is asked.
 const POLL: Duration = Duration::from_millis(500);
@@ -33,8 +32,7 @@ pub fn watch(
     for one in [signal::SIGINT, signal::SIGTERM, signal::SIGHUP] {
         signal_hook::flag::register(one, Arc::clone(&stop))?;
     }
-    let is_dumb = env::text("TERM").is_some_and(|term| term == "dumb");
-    let is_screen = io::stdout().is_terminal() && !is_dumb && !look.cx.ui.json;
+    let is_screen = Screen::is_there() && !look.cx.ui.json;
     let last = if is_screen {
         on_screen(look, ask, &stop)?
     } else {
@@ -93,38 +91,6 @@ fn without_time(graph: &Graph) -> Result<String, CommandError> {
     Ok(serde_json::to_string(&GraphJson::from(&graph))?)
 }
 
-/// Another screen beside what the terminal shows, until this goes.
-struct Screen;
-
-impl Screen {
-    fn open() -> io::Result<Self> {
-        io::stdout().lock().write_all(b"\x1b[?1049h\x1b[?25l")?;
-        Ok(Self)
-    }
-
-    fn show(&self, lines: &[String]) -> io::Result<()> {
-        let mut text = "\x1b[H".to_owned();
-        let (last, before) = lines
-            .split_last()
-            .map_or(("", lines), |(last, before)| (last.as_str(), before));
-        for line in before {
-            text += &format!("{line}\x1b[K\r\n");
-        }
-        text += &format!("{last}\x1b[K\x1b[J");
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(b"\x1b[?25h\x1b[?1049l");
-        let _ = out.flush();
-    }
-}
-
 /// Draws over what was drawn, and leaves the last drawing behind.
 fn on_screen(
     look: &Look<'_>,
@@ -152,10 +118,7 @@ fn on_screen(
 
 /// As much as the screen has room for: the head, and the end.
 fn fitting(mut lines: Vec<String>) -> Vec<String> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
-    let rows = size
-        .map(|s| usize::from(s.ws_row))
-        .filter(|rows| *rows > HEAD + 2);
+    let rows = Screen::rows().filter(|rows| *rows > HEAD + 2);
     match rows {
         Some(rows) if lines.len() > rows => {
             let end = lines.split_off(lines.len() - (rows - HEAD - 1));

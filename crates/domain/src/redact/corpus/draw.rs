@@ -59,6 +59,7 @@ impl Draw {
             'h' => "0123456789abcdef".to_owned(),
             'H' => "0123456789ABCDEF".to_owned(),
             'd' => DIGITS.to_owned(),
+            'N' => [UPPER, "234567"].concat(),
             _ => return None,
         };
         let mut drawn = self.signs(&signs, count);

@@ -4,7 +4,9 @@
 //! the rules that judge by names and randomness. Every row has a made-up sample; a test holds each row to it.
 
 mod known;
+mod surroundings;
 mod tokens;
+mod vendors;
 
 /// One kind of secret.
 #[derive(Debug, Clone, Copy)]
@@ -34,29 +36,79 @@ pub enum Shape {
     Random,
     /// As `Start`, where the keyword is followed by a user, a password and an `@`.
     Login,
+    /// The keyword is a parameter of an address; its value must mix letters and digits and be no words.
+    Parameter,
     /// The match begins at most this many bytes before the keyword.
     Around(usize),
     /// The keyword is part of a name; the pattern is what stands between the name and its value.
     Assignment,
     /// The pattern is the head of a private key; its body is cut out line by line.
     PrivateKey,
+    /// The pattern is the end of a private key whose head is not in the text; the lines before it are cut out.
+    PrivateKeyTail,
+    /// The pattern is what stands before cookies; the value of each that looks like a key is cut out.
+    Cookies,
+    /// The pattern names a Kubernetes secret; the values of its data are cut out.
+    KubernetesSecret,
 }
 
-const COUNT: usize = tokens::TOKENS.len() + known::KNOWN.len();
+/// The tables, in the order of their rules.
+const TABLES: [&[Rule]; 4] = [
+    tokens::TOKENS,
+    vendors::VENDORS,
+    surroundings::SURROUNDINGS,
+    known::KNOWN,
+];
+
+const COUNT: usize = {
+    let (mut sum, mut table) = (0, 0);
+    while table < TABLES.len() {
+        sum += TABLES[table].len();
+        table += 1;
+    }
+    sum
+};
 
 /// All kinds of secrets, the specific ones first.
 pub const RULES: &[Rule] = &joined();
 
 const fn joined() -> [Rule; COUNT] {
     let mut all = [known::KNOWN[0]; COUNT];
-    let mut at = 0;
-    while at < COUNT {
-        all[at] = if at < tokens::TOKENS.len() {
-            tokens::TOKENS[at]
-        } else {
-            known::KNOWN[at - tokens::TOKENS.len()]
-        };
-        at += 1;
+    let (mut at, mut table) = (0, 0);
+    while table < TABLES.len() {
+        let mut row = 0;
+        while row < TABLES[table].len() {
+            all[at] = TABLES[table][row];
+            at += 1;
+            row += 1;
+        }
+        table += 1;
     }
     all
+}
+
+const fn token(
+    id: &'static str,
+    keywords: &'static [&'static str],
+    pattern: &'static str,
+    sample: &'static str,
+) -> Rule {
+    shaped(id, keywords, Shape::Token, pattern, sample)
+}
+
+const fn shaped(
+    id: &'static str,
+    keywords: &'static [&'static str],
+    shape: Shape,
+    pattern: &'static str,
+    sample: &'static str,
+) -> Rule {
+    Rule {
+        id,
+        keywords,
+        shape,
+        pattern,
+        min_entropy: Some(3.0),
+        sample,
+    }
 }

@@ -3,33 +3,7 @@
 //! Kept apart from the table of [`super::known`] only for its length; it stands before that one, since nothing here
 //! is a part of something there.
 
-use super::{Rule, Shape};
-
-const fn token(
-    id: &'static str,
-    keywords: &'static [&'static str],
-    pattern: &'static str,
-    sample: &'static str,
-) -> Rule {
-    shaped(id, keywords, Shape::Token, pattern, sample)
-}
-
-const fn shaped(
-    id: &'static str,
-    keywords: &'static [&'static str],
-    shape: Shape,
-    pattern: &'static str,
-    sample: &'static str,
-) -> Rule {
-    Rule {
-        id,
-        keywords,
-        shape,
-        pattern,
-        min_entropy: Some(3.0),
-        sample,
-    }
-}
+use super::{Rule, Shape, shaped, token};
 
 /// The tokens.
 pub(super) const TOKENS: &[Rule] = &[
@@ -150,8 +124,8 @@ pub(super) const TOKENS: &[Rule] = &[
     ),
     token(
         "sourcegraph-token",
-        &["sgp_"],
-        r"sgp_(?:(?:[a-f0-9]{16}|local)_)?[a-f0-9]{40}",
+        &["sgp_", "slk_", "sgd_"],
+        r"(?:sgp_(?:(?:[A-Za-z0-9]{16}|local)_)?[A-Za-z0-9]{40}|(?:slk|sgd)_[a-f0-9]{64})",
         concat!(
             "sg",
             "p_9217331a5275",
@@ -207,8 +181,8 @@ pub(super) const TOKENS: &[Rule] = &[
     ),
     token(
         "sonar-token",
-        &["squ_", "sqp_", "sqa_"],
-        r"sq[upa]_[a-f0-9]{40}",
+        &["squ_", "sqp_", "sqa_", "sqco_"],
+        r"(?:sq[upa]_[a-f0-9]{40}|sqco_[A-Za-z0-9]{50,})",
         concat!("sq", "u_b72f0aaab421", "2a626d7fa31d26", "5cff2d6f90eece"),
     ),
     token(
@@ -239,7 +213,7 @@ pub(super) const TOKENS: &[Rule] = &[
     token(
         "artifactory-reference-token",
         &["cmvmd"],
-        r"cmVmd[A-Za-z0-9]{59}(?-u:\b)",
+        r"cmVmd[A-Za-z0-9_-]{59}(?-u:\b)",
         concat!(
             "cm",
             "Vmdz5CEqE3WGyt",
@@ -302,7 +276,7 @@ pub(super) const TOKENS: &[Rule] = &[
     token(
         "tavily-key",
         &["tvly-"],
-        r"tvly-(?:dev-|prod-)?[A-Za-z0-9]{24,}",
+        r"tvly-[A-Za-z0-9_-]{28,}",
         concat!("tv", "ly-dev-96QJCzK", "SkumeVi7MgC3yE", "Ft5sEuKjNwi"),
     ),
     token(
@@ -499,8 +473,8 @@ pub(super) const TOKENS: &[Rule] = &[
     ),
     token(
         "posthog-key",
-        &["phx_", "phs_"],
-        r"ph[xs]_[A-Za-z0-9]{40,}",
+        &["phx_", "phs_", "phr_", "pha_"],
+        r"ph[xsra]_[A-Za-z0-9_]{40,}",
         concat!(
             "ph",
             "x_sZhQNhbm9wyQ",
@@ -674,75 +648,5 @@ pub(super) const TOKENS: &[Rule] = &[
             "w42reU8mBXar4t",
             "vdzFzx"
         ),
-    ),
-    shaped(
-        "curl-password",
-        &["curl "],
-        Shape::Start,
-        r#"curl[ -~]{0,80}?[ ](?:-u|--user)[ =]*\\*["']?[^\s:"'`$@/\\]{1,64}:(?P<secret>[^\s"'`$\\]{4,})"#,
-        concat!("curl -s -u ", "me:hunter2-", "Harbour https://x"),
-    ),
-    shaped(
-        "password-flag",
-        &["mysql", "mariadb", "sshpass", "redis-cli"],
-        Shape::Start,
-        r#"(?:(?:mysql|mariadb)[a-z]*(?:[ ][ -~]{0,60}?)?[ ]-p|sshpass[ ]+-p[ ]*|redis-cli[ -~]{0,60}?[ ]-a[ ]+)\\*["']?(?P<secret>[^\s"'`$\\<-][^\s"'`\\]{3,})"#,
-        concat!("mysql -u root ", "-phunter2-", "Harbour shop"),
-    ),
-    shaped(
-        "netrc-password",
-        &["machine ", "default login"],
-        Shape::Start,
-        r#"(?:machine[ \t]+\S{1,128}|default)(?:\s|\\n)+login[ \t]+\S{1,64}(?:\s|\\n)+password[ \t]+(?P<secret>[^\s"'`\\]{4,})"#,
-        concat!(
-            "machine x.example.com login me pass",
-            "word hunter2-",
-            "Harbour"
-        ),
-    ),
-    shaped(
-        "pgpass-password",
-        &[":5432:"],
-        Shape::Around(64),
-        r#"[A-Za-z0-9.*_-]{1,63}:5432:[A-Za-z0-9_*.-]{1,63}:[A-Za-z0-9_*.-]{1,63}:(?P<secret>[^\s:"'`\\]{4,})"#,
-        concat!("localhost:5432:", "app:me:hunter2-", "Harbour"),
-    ),
-    shaped(
-        "docker-auth",
-        &["\"auth"],
-        Shape::Random,
-        r#""auth\\*"[ ]?:[ ]?\\*"(?P<secret>[A-Za-z0-9+/]{20,}={0,2})"#,
-        concat!("{\"auth\": \"", "q7RzW2mLx0Tb9K", "pVd3Yc5NfHs8==\"}"),
-    ),
-    shaped(
-        "kubeconfig-key",
-        &["client-key-data"],
-        Shape::Start,
-        r#"client-key-data\\*"?:[ ]*\\*"?(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"#,
-        concat!(
-            "client-key-",
-            "data: q7RzW2mLx0Tb9KpVd3Yc5",
-            "NfHs8JgAe1Uo4ZiQw6BtXnM0rSv"
-        ),
-    ),
-    shaped(
-        "password-hash",
-        &[
-            "$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$gy$", "$apr1$",
-        ],
-        Shape::Token,
-        r"\$(?:1|2[aby]|5|6|g?y|apr1)\$[./A-Za-z0-9=$]{4,40}\$?[./A-Za-z0-9]{20,}",
-        concat!(
-            "root:$6$",
-            "q7RzW2mL$x0Tb9KpVd3Yc5",
-            "NfHs8JgAe1Uo4ZiQw6BtXnM0rSvPk2Dh:1:0"
-        ),
-    ),
-    shaped(
-        "named-value",
-        &["name: ", "name\":", "name\\\":", "name\\\\\\\":"],
-        Shape::Start,
-        r#"(?i-u:name)\\*"?:[ ]*\\*["']?[A-Za-z0-9_-]*(?i-u:password|passwd|secret|token|api[_-]?key|credential)[A-Za-z0-9_-]{0,12}\\*["']?,?(?:\s|\\+n)*\\*["']?(?i-u:value)\\*["']?:[ ]*\\*["']?(?P<secret>[^\s"'`\\{}$<\[]{8,})"#,
-        concat!("- name: API_SE", "CRET\n  value: q7RzW2mLx", "0Tb9KpVd3"),
     ),
 ];

@@ -5,7 +5,7 @@ use siglum_domain::{SessionId, Timestamp};
 use super::verbs::broken;
 use super::{BrokenTx, Kind};
 use crate::record::*;
-use crate::{Forgetting, LedgerError};
+use crate::{Forgetting, KeptTelemetry, LedgerError, TelemetryStore, TextColumn};
 
 broken! { Forgetting, FORGETTING, LIMITED;
     Find holdings(session: SessionId) -> Option<Holdings>;
@@ -18,6 +18,9 @@ broken! { Forgetting, FORGETTING, LIMITED;
     List objects_of(session: SessionId) -> Vec<String>;
     List objects_of_others(session: SessionId) -> Vec<String>;
     Write drop_object(address: &str) -> ();
-    List notes() -> Vec<String>;
-    Write replace_note(old: &str, new: &str) -> ();
+    List texts(column: TextColumn, after: &str; limit) -> Vec<String>;
+    Write replace_text(column: TextColumn, old: &str, new: Option<&str>) -> ();
+    List text_columns() -> Vec<(String, String)>;
+    List kept_telemetry(store: TelemetryStore, after: u64; limit) -> Vec<KeptTelemetry>;
+    Write drop_telemetry(store: TelemetryStore, sequence: u64) -> ();
 }
