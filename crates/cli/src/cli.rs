@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::cx::Cx;
 use crate::env;
 use crate::error::{CommandError, Kind};
+use crate::home::Home;
 use crate::ui::{self, Color, Ui};
 
 /// A session ledger for AI coding agents: which session made this commit, and how that is known
@@ -114,6 +115,13 @@ pub fn run() -> ExitCode {
 }
 
 fn start(cli: Cli) -> Result<ExitCode, CommandError> {
+    if let Some(dir) = Home::wrong_variable() {
+        let dir = dir.display();
+        return Err(CommandError::usage(format!(
+            "SIGLUM_HOME must be an absolute path (got \"{dir}\")"
+        ))
+        .hint("Set SIGLUM_HOME to an absolute path, or unset it."));
+    }
     let is_verbose = cli.verbose || env::text("SIGLUM_VERBOSE").is_some();
     ui::log_to_stderr(if is_verbose {
         tracing::Level::DEBUG

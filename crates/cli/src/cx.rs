@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{LedgerId, Oid};
 use siglum_engine::{Here, World, launch, settle};
-use siglum_gitstore::{Git, ObjectStore, Repo, discover};
+use siglum_gitstore::hooks::HookSite;
+use siglum_gitstore::{Git, ObjectStore, Repo, discover, without_checkout};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{RepositoryRecord, Spool, SqliteLedger, read};
 
@@ -118,11 +119,19 @@ impl Cx {
     /// The repository that we stand in.
     pub fn repo(&self) -> Result<Repo, CommandError> {
         self.find_repo().ok_or_else(|| {
-            CommandError::failed(format!(
-                "{} is not inside a git repository",
-                self.dir.display()
-            ))
-            .hint("Go to a repository, or name one with `-C DIR`.")
+            let git_dir = env::path("GIT_DIR");
+            match without_checkout(&self.dir, git_dir.as_deref()) {
+                Some(bare) => CommandError::failed(format!(
+                    "{} is a git directory without a checkout here",
+                    bare.display()
+                ))
+                .hint("Go to a checkout of it (`git worktree list` shows them), or name one with `-C DIR`."),
+                None => CommandError::failed(format!(
+                    "{} is not inside a git repository",
+                    self.dir.display()
+                ))
+                .hint("Go to a repository, or name one with `-C DIR`."),
+            }
         })
     }
 
@@ -138,9 +147,17 @@ impl Cx {
         })
     }
 
-    /// Git in the checkout that we stand in.
+    /// Git in the checkout that we stand in, also where only the environment says whose it is.
     pub fn git(&self) -> Git {
-        Git::new(env::git(), &self.dir)
+        match self.find_repo().filter(|_| env::path("GIT_DIR").is_some()) {
+            Some(repo) => Git::new(env::git(), repo.worktree()).with_git_dir(repo.git_dir),
+            None => Git::new(env::git(), &self.dir),
+        }
+    }
+
+    /// Where git takes the hooks of a repository from.
+    pub fn hook_site(&self, repo: &Repo) -> Result<HookSite, CommandError> {
+        Ok(HookSite::find(&self.git(), repo)?)
     }
 
     /// The commit that a revision names.

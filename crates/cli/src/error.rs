@@ -1,5 +1,6 @@
 //! One error at the top: a kind that gives the exit code, a cause, and hints.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use siglum_engine::EngineError;
@@ -61,6 +62,11 @@ impl CommandError {
     /// The user can act.
     pub fn failed(text: impl std::fmt::Display) -> Self {
         Self::new(Kind::Failed, anyhow::anyhow!("{text}"))
+    }
+
+    /// The file system refused something at this path; for `map_err`.
+    pub fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |error| Self::failed(format!("{}: {error}", path.display()))
     }
 
     /// Wrong usage.

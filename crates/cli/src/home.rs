@@ -7,6 +7,9 @@ use siglum_ledger::Spool;
 
 use crate::env;
 
+/// The variable that names the home.
+const VARIABLE: &str = "SIGLUM_HOME";
+
 /// The places below one home.
 #[derive(Debug, Clone)]
 pub struct Home {
@@ -14,14 +17,31 @@ pub struct Home {
 }
 
 impl Home {
-    /// The home of this user.
+    /// The home of this user. A hook knows it by the name that it is called by, also where the
+    /// environment says nothing. A relative path would be another home in each directory.
     pub fn find() -> Self {
-        let dir = env::path("SIGLUM_HOME").unwrap_or_else(|| {
+        let named = env::path(VARIABLE).filter(|dir| dir.is_absolute());
+        let dir = named.or_else(Self::called_by).unwrap_or_else(|| {
             let base = etcetera::choose_base_strategy().map(|b| b.data_dir());
             base.unwrap_or_else(|_| env::home().join(".local/share"))
                 .join("siglum")
         });
         Self { dir }
+    }
+
+    /// The home whose stable name this program was started by.
+    fn called_by() -> Option<PathBuf> {
+        let program = PathBuf::from(std::env::args_os().next()?);
+        let dir = program
+            .is_absolute()
+            .then(|| program.parent()?.parent())??;
+        let home = Self::at(dir.to_owned());
+        (home.shim() == program && home.ledger().exists()).then_some(home.dir)
+    }
+
+    /// What is wrong with the variable that names the home, if something is.
+    pub fn wrong_variable() -> Option<PathBuf> {
+        env::path(VARIABLE).filter(|dir| dir.is_relative())
     }
 
     /// The home at a directory.
@@ -67,6 +87,11 @@ impl Home {
     /// Where the telemetry of agents was told to go.
     pub fn telemetry(&self) -> PathBuf {
         self.dir.join("telemetry.json")
+    }
+
+    /// Where `siglum init` wrote something.
+    pub fn install_record(&self) -> PathBuf {
+        self.dir.join("installed.json")
     }
 
     /// The log file.

@@ -21,6 +21,7 @@ mod gateway;
 mod heartbeats;
 mod home;
 mod hook;
+mod install_record;
 mod kept;
 mod platform;
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod access;
 pub mod audit;
 pub mod command;
 pub mod commit;
+pub mod commit_message;
 pub mod context;
 pub mod digest;
 pub mod draft;

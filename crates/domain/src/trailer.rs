@@ -3,13 +3,16 @@
 //! A pure counterpart of `git interpret-trailers` for one key, because a hook that gives the
 //! message back within a millisecond cannot start git for it. A test compares the two.
 
+use crate::commit_message::{is_comment, is_scissors};
 use crate::id::CheckpointId;
 
 /// The key of the trailer.
 pub const KEY: &str = "Siglum-Checkpoint";
 
-/// The marker below which `git commit --verbose` shows the diff.
-const SCISSORS: &str = "------------------------ >8 ------------------------";
+/// What git passes over when it looks for trailers, unless it is told otherwise.
+const COMMENT: &str = "#";
+/// How lines of a block of trailers begin that git itself writes.
+const GENERATED: [&str; 2] = ["Signed-off-by: ", "(cherry picked from commit "];
 
 /// The checkpoints that a message names, in order, each once.
 #[must_use]
@@ -30,7 +33,7 @@ pub fn named(message: &str) -> Vec<CheckpointId> {
 #[must_use]
 pub fn malformed(message: &str) -> Vec<String> {
     let lines: Vec<&str> = message.trim_end().lines().collect();
-    if !ends_in_trailers(&lines) {
+    if !ends_in_trailers(&lines, COMMENT) {
         return Vec::new();
     }
     let block = lines.iter().rev().take_while(|l| !l.trim().is_empty());
@@ -49,33 +52,6 @@ fn value(line: &str) -> Option<&str> {
     key.trim_end()
         .eq_ignore_ascii_case(KEY)
         .then(|| value.trim())
-}
-
-/// The part of a message that git keeps: without comments, and without what is below the scissors.
-#[must_use]
-pub fn cleaned(message: &str, comment: &str) -> String {
-    let kept = message.lines().take_while(|l| !is_scissors(l, comment));
-    let lines: Vec<&str> = kept
-        .filter(|l| !is_comment(l, comment))
-        .map(str::trim_end)
-        .collect();
-    lines.join("\n").trim().to_owned()
-}
-
-/// Tells whether git takes a cleaned message as empty: nothing in it, or nothing but sign-offs.
-#[must_use]
-pub fn is_empty(cleaned: &str) -> bool {
-    cleaned
-        .lines()
-        .all(|l| l.trim().is_empty() || l.starts_with("Signed-off-by: "))
-}
-
-fn is_comment(line: &str, comment: &str) -> bool {
-    !comment.is_empty() && line.starts_with(comment)
-}
-
-fn is_scissors(line: &str, comment: &str) -> bool {
-    is_comment(line, comment) && line[comment.len()..].trim() == SCISSORS
 }
 
 /// Adds the trailer to a message, before trailing comments and the scissors, in the block of
@@ -98,7 +74,8 @@ pub fn add(message: &str, comment: &str, checkpoint: CheckpointId) -> String {
         .map_or(0, |at| at + 1);
     let mut out = lines[..body].join("\n");
     if body > 0 {
-        out.push_str(if ends_in_trailers(&lines[..body]) {
+        let comment = if comment.is_empty() { COMMENT } else { comment };
+        out.push_str(if ends_in_trailers(&lines[..body], comment) {
             "\n"
         } else {
             "\n\n"
@@ -112,26 +89,37 @@ pub fn add(message: &str, comment: &str, checkpoint: CheckpointId) -> String {
     out
 }
 
-/// Tells whether the last paragraph is a block of trailers: it is not the title, and each line is
-/// `Key: value`, a continuation, or what cherry-pick adds.
-fn ends_in_trailers(lines: &[&str]) -> bool {
-    let Some(blank) = lines.iter().rposition(|l| l.trim().is_empty()) else {
-        return false;
-    };
-    let block = &lines[blank + 1..];
-    let titled = lines[..blank].iter().any(|l| !l.trim().is_empty());
-    titled
-        && !block.is_empty()
-        && is_trailer(block[0])
-        && block
-            .iter()
-            .all(|l| is_trailer(l) || l.starts_with([' ', '\t']))
+/// Tells whether a message closes with a block of trailers, by git's rule: a paragraph that is not the
+/// title, of trailers and continued lines alone; or a quarter of it, if git wrote one of them.
+fn ends_in_trailers(lines: &[&str], comment: &str) -> bool {
+    let is_blank = |line: &str| line.trim().is_empty();
+    let title = lines
+        .iter()
+        .position(|l| !is_comment(l, comment) && is_blank(l));
+    let rest = &lines[title.unwrap_or(lines.len())..];
+    let (mut trailers, mut prose, mut continued) = (0, 0, 0);
+    let mut is_generated = false;
+    for line in rest.iter().rev().skip_while(|l| is_blank(l)) {
+        if is_blank(line) {
+            prose += continued;
+            return (is_generated && trailers * 3 >= prose) || (trailers > 0 && prose == 0);
+        }
+        if is_comment(line, comment) {
+            (prose, continued) = (prose + continued, 0);
+        } else if GENERATED.iter().any(|start| line.starts_with(start)) {
+            (trailers, continued, is_generated) = (trailers + 1, 0, true);
+        } else if is_trailer(line) {
+            (trailers, continued) = (trailers + 1, 0);
+        } else if line.starts_with(char::is_whitespace) {
+            continued += 1;
+        } else {
+            (prose, continued) = (prose + continued + 1, 0);
+        }
+    }
+    false
 }
 
 fn is_trailer(line: &str) -> bool {
-    if line.starts_with("(cherry picked from commit ") {
-        return true;
-    }
     line.split_once(':').is_some_and(|(key, _)| {
         let key = key.trim_end();
         !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
@@ -170,6 +158,10 @@ mod tests {
             "title\n\nbody: has a colon\nbut is prose\n",
             "title\n\nbody: has a colon\nbut is prose\n\n%\n",
         );
+        check(
+            "title\n\nbody\n\nSigned-off-by: A <a@b>\nprose\n",
+            "title\n\nbody\n\nSigned-off-by: A <a@b>\nprose\n%\n",
+        );
     }
 
     #[test]
@@ -181,19 +173,6 @@ mod tests {
         check(
             "title\n# ------------------------ >8 ------------------------\ndiff --git a b\n",
             "title\n\n%\n# ------------------------ >8 ------------------------\ndiff --git a b\n",
-        );
-    }
-
-    #[test]
-    fn cleaned_is_what_git_keeps() {
-        assert_eq!(cleaned("\n# only help\n", "#"), "");
-        assert_eq!(cleaned("a \n# c\n\n", "#"), "a");
-        assert_eq!(
-            cleaned(
-                "a\n# ------------------------ >8 ------------------------\nb",
-                "#"
-            ),
-            "a"
         );
     }
 

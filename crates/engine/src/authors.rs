@@ -1,11 +1,12 @@
 //! Who wrote the lines of a commit: facts from git, edits from the ledger, replayed.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::provenance::{Canvas, count_lines, lines_of_commit};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
-use siglum_gitstore::Git;
+use siglum_gitstore::{Git, discover};
 use siglum_ledger::{
     CommitRecord, Durability, FileAuthors, Ledger, LedgerError, RepositoryRecord, Transaction,
     read, write,
@@ -107,12 +108,16 @@ pub(crate) fn usable_git(world: &World<'_>, repository: &RepositoryRecord) -> Op
     if !repository.is_here() {
         return None;
     }
-    let there = |w: &&(String, Option<Oid>)| std::path::Path::new(&w.0).is_dir();
-    repository
-        .worktrees
-        .iter()
-        .find(there)
-        .map(|(worktree, _)| world.git(worktree))
+    let leads_there = |worktree: &&String| {
+        let found = discover(Path::new(worktree), None, None);
+        found.is_some_and(|repo| repo.place.common_dir == repository.common_dir)
+    };
+    let mut worktrees = repository.worktrees.iter().map(|(worktree, _)| worktree);
+    // Some checkouts know nothing of their git directory: variables lead there.
+    let place = worktrees
+        .find(leads_there)
+        .unwrap_or(&repository.common_dir);
+    Path::new(place).is_dir().then(|| world.git(place))
 }
 
 /// A trailer that our own hook wrote names a checkpoint that exists.

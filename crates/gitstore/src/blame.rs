@@ -38,7 +38,12 @@ impl Git {
         args.extend(lines.map(|l| format!("-L{},{}", l.start(), l.end())));
         args.extend(rev.map(|oid| oid.as_str().to_owned()));
         args.extend(["--".to_owned(), path.to_owned()]);
-        parse(&self.bytes(&args, b"")?).ok_or_else(|| GitError::unreadable(COMMAND))
+        let git = match rev {
+            Some(_) => self.clone(),
+            // The lines of the checkout are what its filters make of them.
+            None => self.without_own_filters()?,
+        };
+        parse(&git.bytes(&args, b"")?).ok_or_else(|| GitError::unreadable(COMMAND))
     }
 }
 

@@ -39,6 +39,9 @@ pub enum GitError {
         /// The bound.
         limit: u64,
     },
+    /// The repository names a filter that cannot be switched off.
+    #[error("the repository has a filter with an unusual name: {0:?}")]
+    Filter(String),
     /// A file is no longer what it was when the change was planned.
     #[error("{} changed meanwhile", .0.display())]
     Changed(PathBuf),

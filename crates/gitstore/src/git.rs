@@ -2,7 +2,10 @@
 //!
 //! Every call names its directory with `-C`, has a fixed locale, takes no optional locks, asks no
 //! terminal, fetches nothing, ignores the variables by which a hook's git points at its own index
-//! or directory, and has bounded output. Settings given with `git -c` stay in force. No shell.
+//! or directory, and has bounded output. It starts no program that a repository names ([`harmless`]).
+//! Other settings given with `git -c` stay in force. No shell.
+//!
+//! [`harmless`]: crate::harmless
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -12,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use crate::error::GitError;
+use crate::harmless::{NO_HOOKS, SETTINGS, VARIABLES};
 
 /// The oldest git that is supported: the first with `--diff-merges=first-parent` and
 /// `rev-parse --path-format`.
@@ -72,6 +76,10 @@ pub struct Git {
     dir: PathBuf,
     git_dir: Option<PathBuf>,
     index: Option<PathBuf>,
+    /// Settings for this one, beside those for all.
+    settings: Vec<String>,
+    /// Whether git looks at its hooks, to say where they are.
+    sees_hooks: bool,
 }
 
 /// What git said, and how it ended.
@@ -90,6 +98,8 @@ impl Git {
             dir: worktree.into(),
             git_dir: None,
             index: None,
+            settings: Vec::new(),
+            sees_hooks: false,
         }
     }
 
@@ -109,6 +119,22 @@ impl Git {
     pub(crate) fn with_index(self, index: impl Into<PathBuf>) -> Self {
         Self {
             index: Some(index.into()),
+            ..self
+        }
+    }
+
+    /// Adds settings, each as `name=value`.
+    #[must_use]
+    pub(crate) fn with_settings(mut self, settings: impl IntoIterator<Item = String>) -> Self {
+        self.settings.extend(settings);
+        self
+    }
+
+    /// Has git say where its hooks are. Only for commands that run none.
+    #[must_use]
+    pub(crate) fn seeing_hooks(self) -> Self {
+        Self {
+            sees_hooks: true,
             ..self
         }
     }
@@ -139,9 +165,12 @@ impl Git {
     fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("--no-pager").arg("-C").arg(&self.dir);
-        command
-            .args(["-c", "core.quotePath=false", "-c", "color.ui=false"])
-            .args(args);
+        let hooks = (!self.sees_hooks).then_some(NO_HOOKS);
+        let own = self.settings.iter().map(String::as_str);
+        for setting in SETTINGS.into_iter().chain(hooks).chain(own) {
+            command.args(["-c", setting]);
+        }
+        command.args(args);
         for name in FOREIGN {
             command.env_remove(name);
         }
@@ -153,11 +182,7 @@ impl Git {
         if let Some(index) = &self.index {
             command.env("GIT_INDEX_FILE", index);
         }
-        command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
-        command
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_NO_LAZY_FETCH", "1");
-        command.env("GIT_NO_REPLACE_OBJECTS", "1");
+        command.envs(VARIABLES);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

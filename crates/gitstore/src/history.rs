@@ -23,6 +23,15 @@ pub struct ReflogEntry {
     pub message: String,
 }
 
+/// What decides what git makes of a commit message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MessageSettings {
+    /// What begins a comment: text, or `auto`; none where it is not set.
+    pub comment: Option<String>,
+    /// How a message is tidied (`commit.cleanup`).
+    pub cleanup: Option<String>,
+}
+
 impl Git {
     /// The commit that a revision names, if it names one.
     ///
@@ -196,16 +205,16 @@ impl Git {
         ])
     }
 
-    /// What starts a comment in a commit message.
+    /// The settings that decide what git makes of a commit message.
     ///
     /// # Errors
     /// Git fails.
-    pub fn comment_prefix(&self) -> Result<String, GitError> {
+    pub fn message_settings(&self) -> Result<MessageSettings, GitError> {
         let args = [
             "config",
             "--null",
             "--get-regexp",
-            r"^core\.comment(char|string)$",
+            r"^(core\.comment(char|string)|commit\.cleanup)$",
         ];
         let output = self.run(&args, b"")?;
         let text = match output.code {
@@ -213,17 +222,16 @@ impl Git {
             Some(1) => String::new(),
             _ => return Err(output.refusal("config")),
         };
-        let last = text
-            .split_terminator('\0')
-            .next_back()
-            .and_then(|entry| entry.split_once('\n'));
-        let value = last.map_or("#", |(_, value)| value);
-        Ok(if value.is_empty() || value.eq_ignore_ascii_case("auto") {
-            "#"
-        } else {
-            value
+        let mut settings = MessageSettings::default();
+        let entries = text.split_terminator('\0');
+        for (key, value) in entries.filter_map(|entry| entry.split_once('\n')) {
+            let value = Some(value.to_owned()).filter(|value| !value.is_empty());
+            match key {
+                "commit.cleanup" => settings.cleanup = value,
+                _ => settings.comment = value,
+            }
         }
-        .to_owned())
+        Ok(settings)
     }
 
     /// The name that git would put on a commit by its settings, if there is one.
@@ -260,14 +268,14 @@ impl Git {
     /// Git fails.
     pub fn hooks_path(&self) -> Result<PathBuf, GitError> {
         let args = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"];
-        let output = self.bytes(&args, b"")?;
+        let output = self.clone().seeing_hooks().bytes(&args, b"")?;
         Ok(self
             .dir()
             .join(path_of(output.strip_suffix(b"\n").unwrap_or(&output))))
     }
 }
 
-fn path_of(bytes: &[u8]) -> PathBuf {
+pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.to_owned()))
 }
 

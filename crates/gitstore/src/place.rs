@@ -61,6 +61,20 @@ pub fn discover(start: &Path, git_dir: Option<&Path>, work_tree: Option<&Path>) 
     Some(Repo { place, git_dir })
 }
 
+/// The git directory around `start` that has no checkout there, if there is one: a bare repository, or
+/// the inside of a git directory.
+#[must_use]
+pub fn without_checkout(start: &Path, git_dir: Option<&Path>) -> Option<PathBuf> {
+    if let Some(dir) = git_dir {
+        return resolve_git_dir(&start.join(dir));
+    }
+    let mut above = start.ancestors().take(WALK_LIMIT);
+    above.find_map(|dir| match is_git_dir(dir) {
+        true => Some(dir.to_owned()),
+        false => resolve_git_dir(&dir.join(".git")),
+    })
+}
+
 /// The git directory and the top of the checkout, from `start` upwards.
 fn walk_up(start: &Path) -> Option<(PathBuf, PathBuf)> {
     for dir in start.ancestors().take(WALK_LIMIT) {

@@ -1,7 +1,9 @@
 //! Work that is not committed, kept as a commit that no branch has.
 //!
-//! Index, branches, HEAD and files stay as they are, and no hook runs.
+//! Index, branches, HEAD and files stay as they are.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
 use siglum_domain::Oid;
@@ -14,17 +16,10 @@ use crate::place::discover;
 const SNAPSHOTS: &str = "refs/siglum/snapshots/";
 /// How many snapshots are looked at, newest first.
 const LOOKED_AT: &str = "--count=200";
-/// What git is told for each of its commands here.
-const QUIET: [&str; 8] = [
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "user.name=Siglum",
-    "-c",
-    "user.email=siglum@localhost",
-];
+/// Who commits what is kept.
+const COMMITTER: [&str; 2] = ["user.name=Siglum", "user.email=siglum@localhost"];
+/// The mode of a submodule in git's list of files.
+const SUBMODULE: &[u8] = b"160000 ";
 
 /// Work that was left in a checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,9 +35,8 @@ pub struct Snapshot {
 }
 
 impl Git {
-    fn quietly(&self, args: &[&str], input: &[u8]) -> Result<String, GitError> {
-        let args: Vec<&str> = QUIET.iter().chain(args).copied().collect();
-        let said = self.bytes(&args, input)?;
+    fn line(&self, args: &[&str], input: &[u8]) -> Result<String, GitError> {
+        let said = self.bytes(args, input)?;
         Ok(String::from_utf8_lossy(&said).trim().to_owned())
     }
 
@@ -56,7 +50,9 @@ impl Git {
             return Ok(None);
         };
         let index = repo.git_dir.join("siglum-snapshot-index");
-        let git = self.clone().with_index(&index);
+        let committer = COMMITTER.map(str::to_owned);
+        let git = self.without_own_filters()?.with_index(&index);
+        let git = git.with_settings(committer);
         let kept = git.snapshot(&repo.place.worktree, &head, name, branch);
         for left in [index.clone(), index.with_extension("lock")] {
             let _ = std::fs::remove_file(left);
@@ -71,10 +67,10 @@ impl Git {
         name: &str,
         branch: &str,
     ) -> Result<Option<Snapshot>, GitError> {
-        self.quietly(&["read-tree", head.as_str()], b"")?;
-        self.quietly(&["add", "--all", "--", "."], b"")?;
-        let tree = self.quietly(&["write-tree"], b"")?;
-        let before = self.quietly(&["rev-parse", &format!("{head}^{{tree}}")], b"")?;
+        self.line(&["read-tree", head.as_str()], b"")?;
+        self.add_all()?;
+        let tree = self.line(&["write-tree"], b"")?;
+        let before = self.line(&["rev-parse", &format!("{head}^{{tree}}")], b"")?;
         if tree == before {
             return Ok(None);
         }
@@ -82,16 +78,33 @@ impl Git {
             "What {name} left uncommitted\n\nSiglum-Snapshot-Worktree: {worktree}\nSiglum-Snapshot-Branch: {branch}\n"
         );
         let args = ["commit-tree", &tree, "-p", head.as_str()];
-        let commit = self.quietly(&args, message.as_bytes())?;
+        let commit = self.line(&args, message.as_bytes())?;
         let commit = Oid::new(commit).map_err(|_| GitError::unreadable("commit-tree"))?;
         let reference = format!("{SNAPSHOTS}{name}");
-        self.quietly(&["update-ref", &reference, commit.as_str()], b"")?;
+        self.line(&["update-ref", &reference, commit.as_str()], b"")?;
         Ok(Some(Snapshot {
             reference,
             commit,
             worktree: worktree.to_owned(),
             branch: branch.to_owned(),
         }))
+    }
+
+    /// Adds what is in the checkout, without submodules: to look into one, git would run what its
+    /// settings name.
+    fn add_all(&self) -> Result<(), GitError> {
+        let files = self.bytes(&["ls-files", "--stage", "-z"], b"")?;
+        let mut args = vec![OsString::from("add")];
+        args.extend(["--all", "--", "."].map(OsString::from));
+        for entry in files
+            .split(|b| *b == 0)
+            .filter(|e| e.starts_with(SUBMODULE))
+        {
+            let path = entry.splitn(2, |b| *b == b'\t').nth(1).unwrap_or_default();
+            let exclude = [b":(top,exclude,literal)", path].concat();
+            args.push(OsString::from_vec(exclude));
+        }
+        self.bytes(&args, b"").map(drop)
     }
 
     /// The snapshots of what was left in a checkout or on a branch, newest first.

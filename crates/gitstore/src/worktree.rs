@@ -36,14 +36,15 @@ impl Git {
         let is_new = found.trim().is_empty();
         let start = self.head()?;
         let place = path.to_string_lossy().into_owned();
+        let git = self.without_own_filters()?;
         let made = if is_new {
-            self.text(&["worktree", "add", "-q", "-b", branch, "--", &place, "HEAD"])
+            git.text(&["worktree", "add", "-q", "-b", branch, "--", &place, "HEAD"])
         } else {
-            self.text(&["worktree", "add", "-q", "--", &place, branch])
+            git.text(&["worktree", "add", "-q", "--", &place, branch])
         };
         made.inspect_err(|_| {
-            // Somebody's hook that fails after a checkout makes all of it fail, and leaves it there.
-            if path.exists() && self.remove_worktree(path).is_ok() && is_new {
+            // A checkout that fails halfway leaves what it made.
+            if (!path.exists() || self.remove_worktree(path).is_ok()) && is_new {
                 let _ = start.map(|start| self.drop_branch(branch, &start));
             }
         })?;
@@ -55,8 +56,15 @@ impl Git {
     /// # Errors
     /// Git cannot look.
     pub fn unfinished(&self, since: &Oid) -> Result<Option<&'static str>, GitError> {
-        let status = ["status", "--porcelain", "-z", "--untracked-files=all"];
-        if !self.bytes(&status, b"")?.is_empty() {
+        // Git does not remove a checkout with submodules, so nobody needs to look into them.
+        let status = [
+            "status",
+            "--porcelain",
+            "-z",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+        ];
+        if !self.without_own_filters()?.bytes(&status, b"")?.is_empty() {
             return Ok(Some("it has changes that are not committed"));
         }
         let git_dir = discover(self.dir(), None, None).map(|repo| repo.git_dir);
@@ -92,7 +100,8 @@ impl Git {
     /// Git refuses.
     pub fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
         let path = path.to_string_lossy().into_owned();
-        self.text(&["worktree", "remove", "--", &path]).map(drop)
+        let git = self.without_own_filters()?;
+        git.text(&["worktree", "remove", "--", &path]).map(drop)
     }
 
     /// Deletes a branch that still is where it began.

@@ -169,7 +169,7 @@ impl Spool {
             .flatten()
             .filter(|e| e.path().extension().is_some_and(|e| e == ending))
             // What waits for another user belongs into that user's ledger.
-            .filter(|e| e.metadata().is_ok_and(|m| m.uid() == me));
+            .filter(|e| e.metadata().is_ok_and(|m| m.is_file() && m.uid() == me));
         waiting.map(|e| e.path()).take(most).collect()
     }
 

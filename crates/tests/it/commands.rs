@@ -288,12 +288,11 @@ fn remove_restores_all_hooks_byte_for_byte() {
             "git init -q -b main . && git commit -q --allow-empty -m base && {make}"
         ))
         .ok();
-        let hooks = repo.git(&["rev-parse", "--git-path", "hooks"]);
-        let before = snapshot(&repo.dir.join(&hooks));
+        let before = snapshot(&repo.dir);
         repo.siglum(&["init", "--yes"]).ok();
-        assert_ne!(snapshot(&repo.dir.join(&hooks)), before, "{what}");
+        assert_ne!(snapshot(&repo.dir), before, "{what}");
         repo.siglum(&["remove", "--yes"]).ok();
-        assert_eq!(snapshot(&repo.dir.join(&hooks)), before, "{what}");
+        assert_eq!(snapshot(&repo.dir), before, "{what}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every way to say `git commit`, by an agent and by nobody.
 
+mod compared;
 mod mixing;
 
 use crate::harness::{Agent, World};

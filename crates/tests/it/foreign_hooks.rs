@@ -1,5 +1,7 @@
 //! Other people's hooks and hook managers: run beside ours, left intact, byte for byte.
 
+mod kinds;
+
 use std::fs;
 
 use crate::harness::{Agent, Repo, World};

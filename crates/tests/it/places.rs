@@ -247,3 +247,126 @@ fn a_repository_without_siglum_is_not_recorded() {
     assert_eq!(world.count("SELECT count(*) FROM sessions"), 0);
     assert_eq!(world.spooled(), 0);
 }
+
+#[test]
+fn a_git_directory_and_a_checkout_that_variables_name() {
+    let world = World::new();
+    let root = &world.root;
+    world
+        .sh(root, "git init -q -b main --bare dots.git && mkdir tree && git --git-dir=dots.git config core.bare false")
+        .ok();
+    let (git_dir, tree) = (root.join("dots.git"), root.join("tree"));
+    let both = format!(
+        "GIT_DIR='{}' GIT_WORK_TREE='{}'",
+        git_dir.display(),
+        tree.display()
+    );
+    let repo = world.at(&tree);
+    let siglum = World::program();
+    let run = |command: &str| repo.sh(&format!("export {both}; {command}"));
+    run("git commit -q --allow-empty -m base").ok();
+    let init = run(&format!("'{}' init --yes", siglum.display()));
+    assert_eq!(init.code, Some(0), "{init:?}");
+    assert!(git_dir.join("hooks/post-commit").exists());
+    run("git commit -q --allow-empty -m one").ok();
+    let why = run(&format!("'{}' why HEAD --json", siglum.display())).ok();
+    let why: serde_json::Value = serde_json::from_str(&why).unwrap();
+    assert_eq!(why["data"]["seen_by"], "hook", "{why}");
+}
+
+#[test]
+fn where_there_is_no_checkout_init_says_so() {
+    let world = World::new();
+    world
+        .sh(
+            &world.root,
+            "git init -q --bare bare.git && git init -q repo",
+        )
+        .ok();
+    for dir in [
+        "bare.git",
+        "bare.git/objects",
+        "repo/.git",
+        "repo/.git/hooks",
+    ] {
+        let ran = world.siglum(&world.root.join(dir), &["init", "--yes"]);
+        assert_eq!(ran.code, Some(1), "{dir}: {ran:?}");
+        assert!(ran.stderr.contains("without a checkout"), "{dir}: {ran:?}");
+        assert!(ran.stderr.contains("hint:"), "{dir}: {ran:?}");
+    }
+    assert!(!world.siglum_home().exists());
+}
+
+#[test]
+fn where_hooks_are_switched_off_init_and_doctor_say_so() {
+    for value in ["/dev/null", ""] {
+        let world = World::new();
+        let repo = world.repo_made_by(&format!(
+            "git init -q -b main . && git commit -q --allow-empty -m base && git config core.hooksPath '{value}'"
+        ));
+        let init = repo.siglum(&["init", "--yes"]);
+        assert!(
+            init.stderr.contains("switched off here by core.hooksPath="),
+            "{init:?}"
+        );
+        assert_eq!(repo.git(&["config", "core.hooksPath"]), value);
+        let doctor = repo.siglum(&["doctor"]);
+        assert!(doctor.stdout.contains("core.hooksPath="), "{doctor:?}");
+    }
+}
+
+/// A directory of hooks that is not there yet may come with the next checkout.
+#[test]
+fn a_directory_of_hooks_that_is_missing_is_no_obstacle() {
+    let world = World::new();
+    let repo = world.repo_made_by(
+        "git init -q -b main . && git commit -q --allow-empty -m base && git config core.hooksPath .later",
+    );
+    let mut agent = Agent::start(&repo, "early");
+    agent.sh("git commit -q --allow-empty -m one").ok();
+    repo.check("before", "HEAD", &agent.certain());
+    assert!(!repo.dir.join(".later").exists());
+    repo.sh("mkdir .later && printf '#!/bin/sh\necho ran >ran\n' >.later/commit-msg && chmod +x .later/commit-msg")
+        .ok();
+    agent.sh("git commit -q --allow-empty -m two").ok();
+    repo.check("after", "HEAD", &agent.certain());
+    assert!(repo.dir.join("ran").exists());
+}
+
+#[test]
+fn a_relative_home_is_refused() {
+    let world = World::new();
+    let repo = world.repo();
+    let program = World::program();
+    for home in ["siglum", "./here", "../x"] {
+        let ran = repo.sh(&format!(
+            "SIGLUM_HOME={home} '{}' status",
+            program.display()
+        ));
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(
+            ran.stderr.contains("SIGLUM_HOME must be an absolute path"),
+            "{ran:?}"
+        );
+        repo.sh(&format!(
+            "SIGLUM_HOME={home} git commit -q --allow-empty -m one"
+        ))
+        .ok();
+        assert!(!repo.dir.join(home).exists(), "a hook makes no home either");
+    }
+}
+
+/// Whoever cleans the environment is recorded in the home that the hooks were made from.
+#[test]
+fn hooks_know_their_home_without_an_environment() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "clean");
+    let commit =
+        "env -i PATH=\"$PATH\" git -c user.name=a -c user.email=b commit -q --allow-empty -m one";
+    agent.sh(commit).ok();
+    let id = repo.id("HEAD");
+    let sql = format!("SELECT count(*) FROM commits WHERE \"commit\" = '{id}'");
+    assert_eq!(world.count(&sql), 1);
+    assert_eq!(repo.committer("HEAD").split(' ').next(), Some("clean"));
+}

@@ -9,7 +9,7 @@ use siglum_agents::{AgentSpec, HookCall, InstallState, SettingsFile, Sighting, T
 use siglum_domain::intake::Intake;
 use siglum_domain::observation::{Body, Fact, Observation};
 use siglum_domain::redact::Redactor;
-use siglum_domain::{CheckpointId, NativeId, Timestamp, trailer};
+use siglum_domain::{CheckpointId, NativeId, Timestamp, commit_message, trailer};
 
 /// A key or an event's name is no longer than this, in bytes.
 const KEY_MOST: usize = 2048;
@@ -186,7 +186,7 @@ fn message(data: &[u8]) {
     let checkpoint = CheckpointId::from_uuid(uuid::Uuid::from_u128(7 << 76 | 5));
     let with = trailer::add(&message, "#", checkpoint);
     assert!(trailer::named(&with).contains(&checkpoint), "{with:?}");
-    let cleaned = trailer::cleaned(&with, "#");
+    let cleaned = commit_message::cleaned(&with, "#");
     assert!(
         trailer::named(&cleaned).contains(&checkpoint),
         "{cleaned:?}"

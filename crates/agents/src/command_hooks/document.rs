@@ -266,6 +266,8 @@ impl Container {
         let mut cuts = vec![entry];
         let behind = after.iter().find(|(kind, _)| *kind == Trivia::Comma);
         let ahead = before.iter().find(|(kind, _)| *kind == Trivia::Comma);
+        let own_comma = behind.filter(|(_, range)| range.start == entry.end);
+        let end = own_comma.map_or(entry.end, |(_, range)| range.end);
         cuts.extend(behind.or(ahead).map(|(_, range)| *range));
         if index == 0 {
             cuts.extend(
@@ -276,13 +278,8 @@ impl Container {
                     .filter(|t| t.0 == Trivia::Blank)
                     .map(|t| t.1),
             );
-        } else {
-            cuts.extend(
-                before
-                    .last()
-                    .filter(|(kind, _)| *kind == Trivia::Blank)
-                    .map(|(_, range)| *range),
-            );
+        } else if !ends_in_line_comment(&before) || goes_on_in_new_line(text, end) {
+            cuts.extend(last_blank(&before));
         }
         cut(text, cuts)
     }
@@ -295,12 +292,6 @@ impl Container {
         after: &[(Trivia, Range)],
     ) -> String {
         let mut cuts = vec![entry];
-        cuts.extend(
-            before
-                .last()
-                .filter(|(kind, _)| *kind == Trivia::Blank)
-                .map(|(_, range)| *range),
-        );
         let comma = after
             .iter()
             .find(|(kind, _)| *kind == Trivia::Comma)
@@ -311,9 +302,31 @@ impl Container {
         let around = indent_at(text, self.range.start);
         let tail = closing(lead, entry.text(text), around)
             .filter(|tail| text[end..].starts_with(tail.as_str()));
-        cuts.extend(tail.map(|tail| Range::new(end, end + tail.len())));
+        if !ends_in_line_comment(before) {
+            cuts.extend(last_blank(before));
+            cuts.extend(tail.map(|tail| Range::new(end, end + tail.len())));
+        } else if goes_on_in_new_line(text, end) {
+            cuts.extend(last_blank(before));
+        }
         cut(text, cuts)
     }
+}
+
+/// The blanks right before an entry.
+fn last_blank(before: &[(Trivia, Range)]) -> Option<Range> {
+    let last = before.last().filter(|(kind, _)| *kind == Trivia::Blank);
+    last.map(|(_, range)| *range)
+}
+
+/// Whether a comment that goes to the end of its line stands right before an entry: what comes behind
+/// the entry must not get into it.
+fn ends_in_line_comment(before: &[(Trivia, Range)]) -> bool {
+    let mut kinds = before.iter().rev().map(|(kind, _)| *kind);
+    kinds.find(|kind| *kind != Trivia::Blank) == Some(Trivia::LineComment)
+}
+
+fn goes_on_in_new_line(text: &str, at: usize) -> bool {
+    text[at..].starts_with(['\r', '\n'])
 }
 
 /// The end of the comments that stand behind an entry on its line, and whether the line ends there.

@@ -84,6 +84,28 @@ fn removing_undoes_installing_byte_for_byte() {
     }
 }
 
+/// A person's comment may stand behind any bracket of what we wrote.
+#[test]
+fn comments_behind_brackets_are_no_obstacle() {
+    for before in REAL_WORLD {
+        let after = install(before);
+        for (at, _) in after.match_indices(['[', '{', ',']) {
+            let (head, tail) = after.split_at(at + 1);
+            let commented = format!("{head} // mine\n{tail}");
+            if super::document::parse(&commented).is_err() {
+                continue; // The bracket was in a text.
+            }
+            let removed = HOOKS.plan_remove(&commented, SHIM).expect(&commented);
+            let removed = removed.expect("a comment is a person's");
+            assert!(
+                super::document::parse(&removed).is_ok(),
+                "{commented}\n{removed}"
+            );
+            assert!(!removed.contains("hook claude-code"), "{removed}");
+        }
+    }
+}
+
 #[test]
 fn a_file_that_we_made_goes_away() {
     for before in [None, Some(""), Some(" \n")] {

@@ -131,7 +131,7 @@ fn copy(ledger: &mut SqliteLedger, temporary: &Path, file: &Path) -> Result<(), 
             "the copy is not sound: {first}"
         )));
     }
-    fs::rename(temporary, file)?;
+    fs::rename(temporary, file).map_err(CommandError::at(file))?;
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
     File::open(dir.unwrap_or(Path::new(".")))?.sync_all()?;
     ledger.maintain()?;

@@ -1,22 +1,23 @@
 //! `siglum init`: switches Siglum on for a repository.
 
-use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt as _, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt as _, PermissionsExt as _, fchown, symlink};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use siglum_agents::{AGENTS, AgentSpec, SettingsError, SettingsFile};
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_egress::Plain;
 use siglum_engine::import;
 use siglum_gitstore::Repo;
-use siglum_gitstore::hooks::{self, Plan};
+use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_ledger::{Durability, write};
 
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
+use crate::install_record::{InstallRecord, link_target, missing_directories};
 use crate::telemetry::settings::{Asked, Setup, without};
 use crate::ui::{self, Style};
 
@@ -89,28 +90,42 @@ impl SettingsChange {
                     .hint("Run the command again."),
             );
         }
-        let Some(after) = &self.after else {
-            return Ok(fs::remove_file(&self.path)?);
+        // A link is written through, not replaced, wherever it leads.
+        let target = link_target(&self.path);
+        let written = match &self.after {
+            Some(after) => self.write(&target, after),
+            None => fs::remove_file(&target),
         };
-        // A link is written through, not replaced.
-        let target = self
-            .path
-            .canonicalize()
-            .unwrap_or_else(|_| self.path.clone());
+        written.map_err(CommandError::at(&target))
+    }
+
+    fn write(&self, target: &Path, after: &str) -> io::Result<()> {
         let dir = target.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(dir)?;
+        let present = fs::metadata(target).ok();
+        let owner = present.clone().map_or_else(|| fs::metadata(dir), Ok)?;
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(after.as_bytes())?;
         let permissions = match self.mode {
-            Mode::AsItIs => fs::metadata(&target).ok().map(|meta| meta.permissions()),
+            Mode::AsItIs => present.as_ref().map(fs::Metadata::permissions),
             Mode::To(mode) => Some(fs::Permissions::from_mode(mode)),
         };
         if let Some(permissions) = permissions {
             file.as_file().set_permissions(permissions)?;
         }
-        file.persist(&target)
-            .map_err(|e| CommandError::failed(format!("{}: {}", target.display(), e.error)))?;
-        Ok(())
+        // What root writes into somebody's home is theirs.
+        if rustix::process::geteuid().is_root() {
+            fchown(file.as_file(), Some(owner.uid()), Some(owner.gid()))?;
+        }
+        file.persist(target).map(drop).map_err(|e| e.error)
+    }
+
+    /// Notes what there is before this change, so that it can be undone.
+    fn note(&self, record: &mut InstallRecord) {
+        record.add_directories(missing_directories(&link_target(&self.path)));
+        if let Some(before) = self.before.as_ref().filter(|text| text.trim().is_empty()) {
+            record.add_blank(&self.path, before);
+        }
     }
 
     pub fn diff(&self) -> String {
@@ -131,11 +146,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut settings = settings_changes(cx)?;
     let telemetry = telemetry(args, cx, &mut settings)?;
     let plan = match &repo {
-        Some(_) => hooks::plan_install(&cx.git().hooks_path()?, &cx.home.shim())?,
-        None => Plan {
-            changes: Vec::new(),
-            notes: Vec::new(),
-        },
+        Some(repo) => hooks::plan_install(&cx.hook_site(repo)?, &cx.home.shim())?,
+        None => Plan::default(),
     };
     let hidden = telemetry.as_ref().map(|t| t.hidden.as_slice());
     show(cx, &settings, &plan, hidden.unwrap_or_default())?;
@@ -152,6 +164,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     install_shim(cx)?;
     drop(cx.open_ledger()?);
+    let mut record = InstallRecord::load(&cx.home);
+    settings.iter().for_each(|change| change.note(&mut record));
+    if let Some(repo) = &repo {
+        note_hooks(repo, &plan, &mut record);
+    }
+    record.store(&cx.home)?;
     if let Some(telemetry) = &telemetry {
         telemetry.apply(cx)?;
     }
@@ -163,12 +181,27 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     plan.apply()?;
     if args.global {
-        fs::write(cx.home.everywhere(), "")?;
+        let everywhere = cx.home.everywhere();
+        fs::write(&everywhere, "").map_err(CommandError::at(&everywhere))?;
     }
     if let Some(repo) = &repo {
         switch_on(cx, repo)?;
     }
     finish(cx, repo.as_ref(), changes)
+}
+
+/// Notes where hooks get a block, before they do.
+pub fn note_hooks(repo: &Repo, plan: &Plan, record: &mut InstallRecord) {
+    record.add_directories(plan.new_directories());
+    for change in &plan.changes {
+        if let (FileChange::Write { path, .. }, Some(dir)) = (change, change.path().parent())
+            && path
+                .file_name()
+                .is_some_and(|name| hooks::HOOKS.iter().any(|hook| *hook == name))
+        {
+            record.add_hooks(repo.common_dir(), dir.to_owned());
+        }
+    }
 }
 
 /// What switches the agents' telemetry on, if that is asked for.
@@ -258,19 +291,19 @@ pub fn install_shim(cx: &Cx) -> Result<(), CommandError> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(dir)?;
+        .create(dir)
+        .map_err(CommandError::at(dir))?;
     let aside = dir.join(format!(".siglum-{}", std::process::id()));
     let _ = fs::remove_file(&aside);
-    symlink(&program, &aside)?;
-    fs::rename(&aside, &shim)?;
-    Ok(())
+    let link = symlink(&program, &aside).and_then(|()| fs::rename(&aside, &shim));
+    link.map_err(CommandError::at(&shim))
 }
 
 fn switch_on(cx: &Cx, repo: &Repo) -> Result<(), CommandError> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(repo.siglum_dir())?;
+    let dir = repo.siglum_dir();
+    let mut builder = fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(&dir);
+    made.map_err(CommandError::at(&dir))?;
     let head = cx.git().head()?;
     let now: Timestamp = clock::now();
     let mut ledger = cx.open_ledger()?;

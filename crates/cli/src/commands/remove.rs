@@ -19,6 +19,7 @@ use crate::env;
 use crate::error::CommandError;
 use crate::home::repository_spool;
 use crate::hook;
+use crate::install_record::InstallRecord;
 use crate::telemetry::settings::Undoing;
 use crate::ui::{self, Style};
 
@@ -207,29 +208,43 @@ fn hooks_plan(
     others: &[String],
     notes: &mut Vec<String>,
 ) -> Result<Plan, CommandError> {
-    let dir = cx.git().hooks_path()?;
-    if !dir.is_dir() {
-        return Ok(Plan::default());
+    let site = cx.hook_site(repo)?;
+    let is_own =
+        |dir: &Path| dir.starts_with(repo.common_dir()) || dir.starts_with(repo.worktree());
+    let mut places = InstallRecord::load(&cx.home).hooks_of(repo.common_dir());
+    places.push(site.theirs_dir());
+    // Where managers of hooks keep them, and may have got ours.
+    places.extend([".husky", ".husky/_", ".githooks"].map(|dir| repo.worktree().join(dir)));
+    let (own, shared): (Vec<_>, Vec<_>) = places.into_iter().partition(|dir| is_own(dir));
+    if others.is_empty() {
+        return Ok(hooks::plan_remove(&site, &[own, shared].concat())?);
     }
-    let plan = hooks::plan_remove(&dir)?;
-    let own = dir.starts_with(repo.common_dir()) || dir.starts_with(repo.worktree());
-    if !own && !others.is_empty() && !plan.changes.is_empty() {
-        notes.push(format!(
-            "the git hooks in {} stay, since other repositories share them; here they do nothing any more",
-            Cx::tilde(&dir)
-        ));
-        return Ok(Plan::default());
+    let plan = hooks::plan_remove(&site, &own)?;
+    for dir in shared {
+        if hooks::has_blocks(&dir) {
+            notes.push(format!(
+                "the git hooks in {} stay, since other repositories share them; here they do nothing any more",
+                Cx::tilde(&dir)
+            ));
+        }
     }
     Ok(plan)
 }
 
 fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
     let shim = cx.home.shim().to_string_lossy().into_owned();
+    let record = InstallRecord::load(&cx.home);
     let mut changes = Vec::new();
     for agent in AGENTS {
         let files = env::settings(agent).map_err(|error| refused(&error, "remove"))?;
-        let after =
+        let mut after =
             (agent.plan_remove)(&files, &shim).map_err(|error| refused(&error, "remove"))?;
+        // A file that was there, with nothing in it, was not ours to begin with.
+        for (file, after) in files.iter().zip(&mut after) {
+            if after.is_none() && file.text.is_some() {
+                *after = record.blank(&file.path).map(str::to_owned);
+            }
+        }
         changes.extend(SettingsChange::all(files, after));
     }
     Ok(changes)
@@ -281,12 +296,25 @@ impl Going {
             telemetry.finish(cx)?;
         }
         self.plan.apply()?;
+        let mut record = InstallRecord::load(&cx.home);
+        self.settings
+            .iter()
+            .for_each(|change| record.drop_blank(&change.path));
+        if let Some(dir) = &self.switch {
+            record.drop_hooks(dir.parent().unwrap_or(dir));
+        }
+        record.remove_empty_directories();
         if let Some(dir) = &self.switch {
             switch_off(cx, dir)?;
         }
+        if cx.home.dir().is_dir() {
+            record.store(&cx.home)?;
+        }
         for file in &self.files {
             match fs::remove_file(file) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(CommandError::at(file)(error));
+                }
                 _ => {}
             }
         }
@@ -305,7 +333,7 @@ impl Going {
             list.push(shown(&change.path));
         }
         for change in &self.plan.changes {
-            let goes = matches!(change, FileChange::Delete { .. });
+            let goes = matches!(change, FileChange::Delete { .. } | FileChange::Leave { .. });
             let list = if goes { &mut removed } else { &mut changed };
             list.push(shown(change.path()));
         }
@@ -333,19 +361,20 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(home.dir())?;
+            .create(home.dir())
+            .map_err(CommandError::at(home.dir()))?;
         for entry in entries.flatten() {
             keep(&entry.path(), &home.dir().join(entry.file_name()))?;
         }
-        fs::remove_dir(spool.dir())?;
+        fs::remove_dir(spool.dir()).map_err(CommandError::at(spool.dir()))?;
     }
-    hook::remove_state(dir)?;
+    hook::remove_state(dir).map_err(CommandError::at(dir))?;
     match fs::remove_dir(dir) {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Err(CommandError::partly(
             format!("{} holds files that are not Siglum's", dir.display()),
         )
         .hint("Siglum stays switched on here while that directory exists; move the files, then run `siglum remove` again.")),
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(CommandError::at(dir)(error)),
         _ => Ok(()),
     }
 }
@@ -353,8 +382,8 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
 /// Moves a file, also to another disk; what is there is not replaced.
 fn keep(from: &Path, to: &Path) -> Result<(), CommandError> {
     if !to.exists() && fs::rename(from, to).is_err() {
-        fs::copy(from, to)?;
-        fs::remove_file(from)?;
+        fs::copy(from, to).map_err(CommandError::at(to))?;
+        fs::remove_file(from).map_err(CommandError::at(from))?;
     } else if from.exists() {
         return Err(CommandError::partly(format!(
             "{} is there already, so {} stays",

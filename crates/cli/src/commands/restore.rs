@@ -100,7 +100,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 /// Has the worker away, until this is dropped.
 fn alone(cx: &Cx) -> Result<Lock, CommandError> {
-    fs::create_dir_all(cx.home.dir())?;
+    fs::create_dir_all(cx.home.dir()).map_err(CommandError::at(cx.home.dir()))?;
     let start = Instant::now();
     loop {
         if let Some(lock) = Lock::try_take(&cx.home.worker_lock()) {
@@ -145,7 +145,7 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
             Some(kept.display().to_string())
         }
         None => {
-            fs::rename(part, &path)?;
+            fs::rename(part, &path).map_err(CommandError::at(&path))?;
             None
         }
     };

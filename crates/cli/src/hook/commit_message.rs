@@ -6,22 +6,25 @@
 //! therefore settles what the message is and leaves a note, and the last hook before git reads puts
 //! it back where another git's text took its place. `post-commit` tells whether that was enough.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use siglum_domain::commit_message::{self, Cleanup, is_taken};
 use siglum_domain::evidence::{Committer, Judgement, Verdict};
 use siglum_domain::intake::{Matter, Scene};
 use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{Oid, trailer};
 use siglum_engine::deliver::Delivered;
 use siglum_gitstore::hooks::is_own_alone;
-use siglum_gitstore::{Git, Repo};
+use siglum_gitstore::{Git, HeadRead, Repo};
 
 use super::commit_note::{CommitNote, PreparedMessage};
+use super::commit_options::commit_options;
 use super::delivery::Delivery;
 use super::draft;
 use super::given_message::{GivenMessage, given_message};
 use super::message::{self, Message};
 use super::message_lock::{MessageLock, Waited};
+use super::message_rules::{self, is_message_taken, opens_editor};
 use super::scene;
 use crate::config::Config;
 use crate::{env, platform};
@@ -41,6 +44,11 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
     let log = repo.log_length();
     let message = Message::read(file);
     let named = message.as_ref().ok().and_then(Message::named);
+    if let Ok(message) = &message
+        && was_prepared(repo, file, message)
+    {
+        return;
+    }
     let scene = draft::with_draft(
         scene::look(repo, source, named),
         repo,
@@ -55,10 +63,19 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
     // An amend keeps the checkpoint that its message names, and so does what a rebase stopped at.
     let rewrites = source == "commit" || repo.rebasing();
     let wanted = wanted && config.trailers() && !(rewrites && named.is_some());
-    let result = if starts_an_editor() {
-        wanted.then(|| await_editor(repo, &scene, message.as_ref().ok()))
+    let words = words_of_git(&scene.chain).unwrap_or_default();
+    let options = commit_options(&words);
+    let prepared = Prepared {
+        repo,
+        scene: &scene,
+        file,
+        log,
+    };
+    let result = if opens_editor(source, options.as_ref()) {
+        wanted.then(|| prepared.await_editor(message.as_ref().ok()))
     } else {
-        settle(repo, &scene, file, message.as_ref().ok(), wanted, log)
+        let is_linked = |text: &str| wanted && is_message_taken(repo, text, options.as_ref());
+        prepared.settle(message.as_ref().ok(), given_to_git(repo, &words), is_linked)
     };
     match result {
         Some(Err(error)) => {
@@ -73,9 +90,30 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
     }
 }
 
-/// Git says with this editor that it will start none.
-fn starts_an_editor() -> bool {
-    env::text("GIT_EDITOR").as_deref() != Some(":")
+/// Whether an earlier run of this hook has done all of this: a manager of hooks may run ours twice.
+fn was_prepared(repo: &Repo, file: &Path, message: &Message) -> bool {
+    let chain = chain_to_git();
+    let git = chain.git_process().map(|(_, git)| &git.identity);
+    let Some(note) = git.and_then(|git| CommitNote::read(repo, git)) else {
+        return false;
+    };
+    let is_same_commit = note.head == head(repo);
+    let is_same_text = match &note.message {
+        Some(own) => own.text == message.text() && own.file == real_path(file),
+        None => note.checkpoint.is_some(),
+    };
+    is_same_commit && is_same_text
+}
+
+fn head(repo: &Repo) -> Option<Oid> {
+    match repo.head() {
+        HeadRead::Commit(commit) => Some(commit),
+        HeadRead::Unborn | HeadRead::NeedsGit => None,
+    }
+}
+
+fn real_path(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned())
 }
 
 /// A trailer is for commits of sessions: those of a person, and those of nobody known, get none. Nor
@@ -96,93 +134,104 @@ fn speaks_for_an_agent(scene: &Scene) -> bool {
     !scene.agents.is_empty() || scene.variables.iter().any(|v| v.native.is_some())
 }
 
-/// Leaves the trailer to `commit-msg`, which sees what the person made of the message.
-fn await_editor(repo: &Repo, scene: &Scene, message: Option<&Message>) -> std::io::Result<()> {
-    let message = message.ok_or_else(|| std::io::Error::other("the message cannot be read"))?;
-    let Some((_, git)) = scene.chain.git_process() else {
-        return Ok(());
-    };
-    let template = (scene.message == "template").then(|| message.cleaned(&comment(repo)));
-    let note = CommitNote {
-        git: git.identity.key(),
-        checkpoint: Some(scene.checkpoint),
-        message: None,
-        template,
-    };
-    note.leave(repo, &git.identity)
-}
-
-/// Writes the message as it is to be, where no editor is started. Nothing where it cannot be read.
-fn settle(
-    repo: &Repo,
-    scene: &Scene,
-    file: &Path,
-    message: Option<&Message>,
-    wanted: bool,
+/// A commit whose message is being prepared.
+struct Prepared<'a> {
+    repo: &'a Repo,
+    scene: &'a Scene,
+    file: &'a Path,
+    /// How long git's list of the moves of HEAD was.
     log: Option<u64>,
-) -> Option<std::io::Result<()>> {
-    let present = message?.text();
-    let text = match given_to_git(repo, &scene.chain) {
-        Some(given) if given.begins(present) => present.to_owned(),
-        Some(given) if given.whole => given.text + "\n",
-        // Another git's, and what is missing is not known: git may still find its own.
-        Some(_) => return Some(Ok(())),
-        None => present.to_owned(),
-    };
-    // An empty message stays empty, so that git refuses it as it would without us.
-    let linked = wanted && !trailer::is_empty(&trailer::cleaned(&text, ""));
-    let text = if linked {
-        trailer::add(&text, "", scene.checkpoint)
-    } else {
-        text
-    };
-    let changed = text != present;
-    let git = scene.chain.git_process().map(|(_, git)| &git.identity);
-    if let Some(git) = git {
-        let note = CommitNote {
-            git: git.key(),
-            checkpoint: linked.then_some(scene.checkpoint),
-            message: Some(PreparedMessage {
-                file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
-                text: text.clone(),
-                head: scene.head.clone(),
-                log,
-            }),
-            template: None,
-        };
-        if let Err(error) = note.leave(repo, git) {
-            return Some(Err(error));
-        }
-        if changed && MessageLock::new(repo, git, log).wait() == Waited::Overtaken {
-            return Some(Ok(()));
-        }
-    }
-    Some(if changed {
-        message::replace(file, &text)
-    } else {
-        Ok(())
-    })
 }
 
-/// The message on the command line of the git that runs this hook; only where no other hook can have
-/// changed the file before.
-fn given_to_git(repo: &Repo, chain: &Chain) -> Option<GivenMessage> {
+impl Prepared<'_> {
+    /// Leaves the trailer to `commit-msg`, which sees what the person made of the message.
+    fn await_editor(&self, message: Option<&Message>) -> std::io::Result<()> {
+        let message = message.ok_or_else(|| std::io::Error::other("the message cannot be read"))?;
+        let Some((_, git)) = self.scene.chain.git_process() else {
+            return Ok(());
+        };
+        let comment = message_rules::comment(self.repo, message.text());
+        let template = (self.scene.message == "template").then(|| message.cleaned(&comment));
+        let note = CommitNote {
+            git: git.identity.key(),
+            head: head(self.repo),
+            checkpoint: Some(self.scene.checkpoint),
+            message: None,
+            template,
+            comment: Some(comment),
+        };
+        note.leave(self.repo, &git.identity)
+    }
+
+    /// Writes the message as it is to be, where no editor is started. Nothing where it cannot be read.
+    fn settle(
+        &self,
+        message: Option<&Message>,
+        given: Option<GivenMessage>,
+        is_linked: impl Fn(&str) -> bool,
+    ) -> Option<std::io::Result<()>> {
+        let present = message?.text();
+        let text = match given {
+            Some(given) if given.begins(present) => present.to_owned(),
+            Some(given) if given.whole => given.text + "\n",
+            // Another git's, and what is missing is not known: git may still find its own.
+            Some(_) => return Some(Ok(())),
+            None => present.to_owned(),
+        };
+        // What git refuses stays as it is, so that git refuses it as it would without us.
+        let linked = is_linked(&text);
+        let text = match linked {
+            true => trailer::add(&text, "", self.scene.checkpoint),
+            false => text,
+        };
+        let changed = text != present;
+        let git = self.scene.chain.git_process().map(|(_, git)| &git.identity);
+        if let Some(git) = git {
+            let note = CommitNote {
+                git: git.key(),
+                head: head(self.repo),
+                checkpoint: linked.then_some(self.scene.checkpoint),
+                message: Some(PreparedMessage {
+                    file: real_path(self.file),
+                    text: text.clone(),
+                    head: self.scene.head.clone(),
+                    log: self.log,
+                }),
+                template: None,
+                comment: None,
+            };
+            if let Err(error) = note.leave(self.repo, git) {
+                return Some(Err(error));
+            }
+            let lock = MessageLock::new(self.repo, git, self.log);
+            if changed && lock.wait() == Waited::Overtaken {
+                return Some(Ok(()));
+            }
+        }
+        Some(match changed {
+            true => message::replace(self.file, &text),
+            false => Ok(()),
+        })
+    }
+}
+
+/// The words of the git that runs this hook; only where no other hook can have changed the message
+/// before.
+fn words_of_git(chain: &Chain) -> Option<Vec<String>> {
     let git = chain.ancestors.get(2).filter(|a| a.program() == "git")?;
-    let words = platform::command_line(git.identity.pid)?;
+    platform::command_line(git.identity.pid)
+}
+
+/// The message on the command line of the git that runs this hook.
+fn given_to_git(repo: &Repo, words: &[String]) -> Option<GivenMessage> {
     let prefix = env::text("GIT_PREFIX").unwrap_or_default();
-    given_message(&words, |file| {
+    given_message(words, |file| {
         // A pipe was read by git and is empty now.
         let path = repo.worktree().join(&prefix).join(file);
         let meta = path.metadata().ok()?;
         let readable = meta.is_file() && meta.len() <= FILE_MOST && file != "-";
         readable.then(|| std::fs::read_to_string(&path).ok())?
     })
-}
-
-fn comment(repo: &Repo) -> String {
-    Git::new(env::git(), repo.worktree())
-        .comment_prefix()
-        .unwrap_or_else(|_| "#".to_owned())
 }
 
 /// `commit-msg`: the last hook before git reads the message.
@@ -201,7 +250,7 @@ pub fn complete(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
         keep_own(repo, &git.identity, &note, file, &chain)
     } else {
         CommitNote::take(repo, &git.identity);
-        link_edited(repo, &note, file)
+        link_edited(&note, file)
     };
     if let Err(error) = result {
         delivery.decline("message_unwritable", &error.to_string(), Some(repo));
@@ -219,17 +268,20 @@ fn chain_to_git() -> Chain {
 }
 
 /// Adds the trailer to a message that a person or a program edited.
-fn link_edited(repo: &Repo, note: &CommitNote, file: &Path) -> std::io::Result<()> {
+fn link_edited(note: &CommitNote, file: &Path) -> std::io::Result<()> {
     let Some(checkpoint) = note.checkpoint else {
         return Ok(());
     };
-    let comment = comment(repo);
+    let comment = note.comment.as_deref().unwrap_or("#");
     let message = Message::read(file)?;
-    let kept = message.cleaned(&comment);
-    if trailer::is_empty(&kept) || note.template.as_deref() == Some(kept.as_str()) {
+    let kept = message.cleaned(comment);
+    let is_untouched = |template: &String| commit_message::is_untouched(&kept, template);
+    // What git refuses without the trailer it must refuse with it.
+    if !is_taken(&kept, Cleanup::Whitespace, "") || note.template.as_ref().is_some_and(is_untouched)
+    {
         return Ok(());
     }
-    message.add(&comment, checkpoint)
+    message.add(comment, checkpoint)
 }
 
 /// Puts the own message back if another git's is in its place.
@@ -314,7 +366,7 @@ pub fn compare(delivery: &mut Delivery, repo: &Repo, own: &PreparedMessage, comm
 /// Whether git can have made one message of the other: blanks and comments do not count.
 fn is_same(one: &str, other: &str) -> bool {
     let words = |text: &str| {
-        let text = trailer::cleaned(text, "#");
+        let text = commit_message::cleaned(text, "#");
         text.split_ascii_whitespace()
             .map(str::to_owned)
             .collect::<Vec<_>>()

@@ -11,22 +11,28 @@ use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{CheckpointId, Oid};
 use siglum_gitstore::Repo;
 
-use crate::platform;
+use crate::platform::{self, regular_file};
 
 /// A note whose git cannot be seen from here is of no use to anybody after this time.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How much of a note is read, in bytes: a message, escaped.
+const NOTE_MOST: u64 = 32 << 20;
 
 /// One git process has one note.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CommitNote {
     /// The key of the git process.
     pub git: String,
+    /// Where HEAD stands, as far as that can be told without git.
+    pub head: Option<Oid>,
     /// The checkpoint that the message is to name, if any.
     pub checkpoint: Option<CheckpointId>,
     /// The message, where no editor is started.
     pub message: Option<PreparedMessage>,
     /// The template, as git would keep it, if the message began as one: left untouched, it is none.
     pub template: Option<String>,
+    /// What begins a comment in a message that goes through an editor.
+    pub comment: Option<String>,
 }
 
 /// The message of a commit as its first hook left it.
@@ -71,13 +77,13 @@ impl CommitNote {
         }
         let mut options = fs::OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
-        options.open(own)?.write_all(&serde_json::to_vec(self)?)
+        let mut file = regular_file::open(&own, &mut options)?;
+        file.write_all(&serde_json::to_vec(self)?)
     }
 
     /// The note of a git process.
     pub fn read(repo: &Repo, git: &ProcessIdentity) -> Option<Self> {
-        let bytes = fs::read(path(repo, git)).ok()?;
-        let note: Self = serde_json::from_slice(&bytes).ok()?;
+        let note = load(&path(repo, git))?;
         (note.git == git.key()).then_some(note)
     }
 
@@ -89,11 +95,14 @@ impl CommitNote {
     }
 }
 
+fn load(path: &Path) -> Option<CommitNote> {
+    let text = regular_file::read_text(path, NOTE_MOST).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
 /// Whether the git process of a note is dead.
 fn is_stale(path: &Path) -> bool {
-    let note = fs::read(path).ok();
-    let note = note.and_then(|bytes| serde_json::from_slice::<CommitNote>(&bytes).ok());
-    let git = note.and_then(|note| ProcessIdentity::from_key(&note.git));
+    let git = load(path).and_then(|note| ProcessIdentity::from_key(&note.git));
     match git.and_then(|git| platform::alive(&git)) {
         Some(alive) => !alive,
         None => fs::metadata(path)

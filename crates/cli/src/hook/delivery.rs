@@ -1,5 +1,6 @@
 //! Getting an intake to the ledger, or to the spool where the ledger is out of reach.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -13,7 +14,7 @@ use siglum_ledger::{Ledger, LedgerError, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::home::{Home, repository_spool};
-use crate::platform;
+use crate::platform::{self, regular_file};
 use crate::ui::log_line;
 
 /// Above this size of its log the ledger is left to the worker, and the hook spools.
@@ -146,14 +147,16 @@ impl Delivery {
 
     /// Writes a line to the log file, if there is one to write to.
     fn log(&self, line: &str) {
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(self.home.log());
-        if let Ok(mut file) = file {
-            let _ = writeln!(file, "{} {} {}", self.now, self.edge, log_line(line));
-        }
+        log(&self.home, self.now, &format!("{} {line}", self.edge));
+    }
+}
+
+/// Writes a line to the log file; what stands there must be a file.
+pub fn log(home: &Home, now: Timestamp, line: &str) {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    if let Ok(mut file) = regular_file::open(&home.log(), &mut options) {
+        let _ = writeln!(file, "{now} {}", log_line(line));
     }
 }
 

@@ -4,8 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use siglum_domain::CheckpointId;
-use siglum_domain::trailer;
+use siglum_domain::{CheckpointId, commit_message, trailer};
 
 /// A message that is larger than this is left alone, in bytes.
 const MOST: u64 = 4 << 20;
@@ -35,7 +34,7 @@ impl Message {
 
     /// What git would keep of it.
     pub fn cleaned(&self, comment: &str) -> String {
-        trailer::cleaned(&self.text, comment)
+        commit_message::cleaned(&self.text, comment)
     }
 
     /// Adds the trailer. The message is replaced whole or not at all.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use siglum_domain::process::ProcessIdentity;
 use siglum_gitstore::Repo;
 
-use crate::platform;
+use crate::platform::{self, regular_file};
 
 /// A hook waits at most this long.
 const WAIT_MOST: Duration = Duration::from_millis(50);
@@ -24,6 +24,9 @@ const WAIT_MOST: Duration = Duration::from_millis(50);
 const HELD_MOST: Duration = Duration::from_millis(100);
 /// How long a hook sleeps before it looks again.
 const PAUSE: Duration = Duration::from_micros(500);
+
+/// How much of a lock is read, in bytes.
+const HOLDER_MOST: u64 = 1 << 10;
 
 /// How waiting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +91,7 @@ impl<'a> MessageLock<'a> {
 
     /// Lets the next one go on.
     pub fn release(&self) {
-        if fs::read_to_string(&self.path).is_ok_and(|holder| holder == self.git) {
+        if holder(&self.path).is_some_and(|holder| holder == self.git) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -107,8 +110,13 @@ impl<'a> MessageLock<'a> {
     }
 }
 
+/// The key of the git process that holds a lock.
+fn holder(path: &Path) -> Option<String> {
+    regular_file::read_text(path, HOLDER_MOST).ok()
+}
+
 fn is_held_by_another(path: &Path, git: &str) -> bool {
-    let Ok(holder) = fs::read_to_string(path) else {
+    let Some(holder) = holder(path) else {
         return false;
     };
     if holder == git {

@@ -3,6 +3,7 @@
 mod agent;
 mod commit_message;
 mod commit_note;
+mod commit_options;
 mod delivery;
 mod draft;
 mod edited_file;
@@ -10,6 +11,7 @@ mod git;
 mod given_message;
 mod message;
 mod message_lock;
+mod message_rules;
 mod rebase;
 mod scene;
 mod takeover;
@@ -17,9 +19,18 @@ mod takeover;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::{fs, io};
+use std::time::Duration;
+use std::{fs, io, thread};
 
 use delivery::Delivery;
+
+use crate::clock;
+use crate::home::Home;
+
+/// A hook takes no longer than this; what is usual is a thousandth.
+const TIME_MOST: Duration = Duration::from_secs(10);
+/// How long a hook that is ended may take to say so.
+const TIME_TO_LOG: Duration = Duration::from_millis(100);
 
 /// Runs a hook. Never fails, never prints on standard output, never panics outwards.
 pub fn run(args: Vec<OsString>) {
@@ -32,6 +43,7 @@ pub fn run(args: Vec<OsString>) {
         "hook {}",
         args.iter().take(2).cloned().collect::<Vec<_>>().join(" ")
     );
+    leave_in_time(&edge);
     let outcome = catch_unwind(AssertUnwindSafe(|| match args.split_first() {
         Some((first, rest)) if first == "git" => git::run(rest),
         Some((agent, _)) => agent::run(agent),
@@ -44,6 +56,21 @@ pub fn run(args: Vec<OsString>) {
             None,
         );
     }
+}
+
+/// Ends this hook, whatever it waits for, so that nobody's commit or turn waits for it.
+fn leave_in_time(edge: &str) {
+    let edge = edge.to_owned();
+    thread::spawn(move || {
+        thread::sleep(TIME_MOST);
+        // Writing may hang, too.
+        thread::spawn(move || {
+            let line = format!("{edge} too_slow: it was ended after {TIME_MOST:?}");
+            delivery::log(&Home::find(), clock::now(), &line);
+        });
+        thread::sleep(TIME_TO_LOG);
+        std::process::exit(0);
+    });
 }
 
 /// Removes what hooks of git keep in a repository beside the spool: notes of commits under way, locks

@@ -7,9 +7,12 @@ use siglum_gitstore::Repo;
 use siglum_gitstore::hooks;
 
 use super::delivery::Delivery;
+use crate::platform::regular_file;
 
 /// The file that says which hooks were lacking when that was last recorded.
 pub const STATE: &str = "hooks-taken-over";
+/// How much of it is read, in bytes.
+const STATE_MOST: u64 = 4 << 10;
 
 /// Records that hooks were taken over, once for each way in which they are. Starts no git.
 pub fn record(delivery: &mut Delivery, repo: &Repo) {
@@ -22,7 +25,7 @@ pub fn record(delivery: &mut Delivery, repo: &Repo) {
         let _ = fs::remove_file(known);
         return;
     }
-    if fs::read_to_string(&known).is_ok_and(|known| known == lacking) {
+    if regular_file::read_text(&known, STATE_MOST).is_ok_and(|known| known == lacking) {
         return;
     }
     let _ = fs::write(known, &lacking);

@@ -1,9 +1,10 @@
-//! What only the operating system can do: locks, terminals, detached processes. What it knows of processes is in
+//! What only the operating system can do: locks, terminals, detached processes, opening without waiting. What it knows of processes is in
 //! `siglum-platform`.
 
 pub mod child;
 mod lock;
 mod pty;
+pub mod regular_file;
 mod spawn;
 
 pub use lock::Lock;

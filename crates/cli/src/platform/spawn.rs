@@ -10,7 +10,11 @@ use std::process::{Command, Stdio};
 use super::Lock;
 use crate::home::Home;
 
-/// Starts the worker, unless one runs. It is not waited for, and what goes wrong is not told: the
+/// The first descriptor behind standard input, output and error.
+const FIRST_INHERITED: i32 = 3;
+
+/// Starts the worker, unless one runs. What this process inherited stays with it: nothing that it
+/// starts from now on has it. The worker is not waited for, and what goes wrong is not told: the
 /// next command does what the worker would have done.
 pub fn start_worker(home: &Home) {
     if Lock::try_take(&home.worker_lock()).is_none() {
@@ -35,6 +39,8 @@ pub fn start_worker(home: &Home) {
     ] {
         command.env_remove(name);
     }
+    // The caller may wait until nobody holds its descriptors: a lock, the end of a pipe.
+    close_fds::set_fds_cloexec(FIRST_INHERITED, &[]);
     drop(command.spawn());
 }
 

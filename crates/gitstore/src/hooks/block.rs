@@ -6,76 +6,74 @@ use std::path::Path;
 use crate::error::GitError;
 
 /// The version in the first marker. A block with another one is replaced.
-pub const BLOCK_VERSION: u32 = 1;
+pub const BLOCK_VERSION: u32 = 2;
 
 const BEGIN: &str = "# >>> siglum hooks v";
 const BEGIN_END: &str = " >>>\n";
-/// Husky before version 9 lets a hook run itself again, as a child. The block runs once.
-const ONCE: &str = "if [ \"${siglum_hook-}\" != \"$PPID\" ]; then export siglum_hook=$$\n";
 const END: &str = "# <<< siglum hooks <<<";
+/// The shell variable with the path of the hook behind ours. It is in nobody's environment.
+pub(super) const THEIRS: &str = "siglum_theirs";
 
 /// Who else runs in the same script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Company {
+pub(super) enum Company<'a> {
     /// Nobody.
     Alone,
     /// The lines below the block.
     Below,
-    /// The hook that was moved aside.
-    Chained,
+    /// The hook at this path, a word of the shell, if it is there.
+    Behind(&'a str),
 }
 
-/// The text of a block, with its last line break.
-pub(super) fn block(hook: &str, shim: &Path, company: Company) -> Result<String, GitError> {
+/// The text of a block, with its last line break. Without the program it does and says nothing.
+pub(super) fn block(hook: &str, shim: &Path, company: Company<'_>) -> Result<String, GitError> {
     let refused = || GitError::Shim(shim.to_owned());
     let path = shim
         .to_str()
         .filter(|p| shim.is_absolute() && !p.contains(char::is_control));
-    let path = path.ok_or_else(refused)?;
-    let program = quoted(path);
+    let program = quoted(path.ok_or_else(refused)?);
     let call = format!("{program} hook git {hook} \"$@\"");
-    let shared_input = hook == "post-rewrite" && company != Company::Alone;
     let mut text = format!("{BEGIN}{BLOCK_VERSION}{BEGIN_END}");
-    if company == Company::Below {
-        text.push_str(ONCE);
+    if let Company::Behind(theirs) = company {
+        text.push_str(&format!("{THEIRS}={theirs}\n"));
     }
-    if shared_input {
-        text.push_str("siglum_input=$(cat) || :\n");
-        text.push_str(&format!(
-            "if [ -x {program} ]; then printf '%s\\n' \"$siglum_input\" | {call} || :; fi\n"
-        ));
-        text.push_str("exec <<SIGLUM_INPUT\n$siglum_input\nSIGLUM_INPUT\n");
-    } else if hook == "prepare-commit-msg" {
-        let hint = quoted(&hint(path));
-        text.push_str(&format!("if [ -x {program} ]; then {call} || :\n"));
-        // Another user of the repository, who may not look there, can do nothing about it.
-        text.push_str(&format!(
-            "elif [ -O \"$0\" ]; then printf '%s\\n' {hint} >&2 || :; fi\n"
-        ));
-    } else {
-        text.push_str(&format!("if [ -x {program} ]; then {call} || :; fi\n"));
+    if super::HOOKS.contains(&hook) {
+        let is_shared = match company {
+            Company::Alone => None,
+            Company::Below => Some(String::new()),
+            Company::Behind(_) => Some(format!(" && [ -x \"${THEIRS}\" ]")),
+        };
+        match is_shared.filter(|_| hook == READS_INPUT) {
+            Some(and) => text.push_str(&with_shared_input(&program, &call, &and)),
+            None => text.push_str(&format!("if [ -x {program} ]; then {call} || :; fi\n")),
+        }
     }
-    if company == Company::Below {
-        text.push_str("fi\n");
-    }
-    if company == Company::Chained {
-        let chained = format!("\"$0{}\"", super::CHAINED);
+    if let Company::Behind(_) = company {
         text.push_str(&format!(
-            "if [ -x {chained} ]; then exec {chained} \"$@\"; fi\n"
+            "if [ -x \"${THEIRS}\" ]; then exec \"${THEIRS}\" \"$@\"; fi\n"
         ));
     }
     Ok(text + END + "\n")
 }
 
-fn hint(path: &str) -> String {
+/// The one hook of ours that git gives something to read.
+const READS_INPUT: &str = "post-rewrite";
+
+/// Both read what git says.
+fn with_shared_input(program: &str, call: &str, and: &str) -> String {
+    let alone = match and {
+        "" => String::new(),
+        _ => format!("elif [ -x {program} ]; then {call} || :\n"),
+    };
     format!(
-        "siglum: not found at {path}; install it again and run siglum doctor, \
-         or delete its lines from the git hooks"
+        "if [ -x {program} ]{and}; then\nsiglum_input=$(cat) || :\n\
+         printf '%s\\n' \"$siglum_input\" | {call} || :\n\
+         exec <<SIGLUM_INPUT\n$siglum_input\nSIGLUM_INPUT\n{alone}fi\n"
     )
 }
 
 /// A shell word that stands for this text.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

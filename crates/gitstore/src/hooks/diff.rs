@@ -19,6 +19,7 @@ impl FileChange {
                 ..
             } => unified(before.as_deref(), Some(after), path),
             Self::Delete { path, before } => unified(Some(before), None, path),
+            Self::Leave { path } => format!("-directory {}\n", path.display()),
             Self::Move { from, to } => {
                 format!(
                     "rename from {}\nrename to {}\n",

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::block::{Company, Found, block, calls, find};
-use super::plan::{Hook, SCRIPT_LIMIT, Slot, slots};
-use super::{CHAINED, HOOKS, script};
+use super::block::{Company, Found, THEIRS, block, calls, find};
+use super::front::front_block;
+use super::plan::{Hook, SCRIPT_LIMIT, Slot};
+use super::site::HookSite;
+use super::{FRONT, HOOKS, script, setting};
 use crate::place::Repo;
 use crate::{bounded, config};
 
@@ -32,17 +34,15 @@ pub struct HookState {
     pub state: HookCondition,
 }
 
-/// Looks at all hooks in a directory.
+/// Looks at all hooks of a repository.
 #[must_use]
-pub fn inspect(hooks_dir: &Path, shim: &Path) -> Vec<HookState> {
-    let states = slots(hooks_dir);
-    states
-        .iter()
-        .map(|slot| HookState {
-            name: slot.name,
-            state: condition(slot, shim),
-        })
-        .collect()
+pub fn inspect(site: &HookSite, shim: &Path) -> Vec<HookState> {
+    let dir = site.present_dir();
+    let state = |name: &'static str| HookState {
+        name,
+        state: condition(site, &Slot::read(&dir, name), shim),
+    };
+    HOOKS.into_iter().map(state).collect()
 }
 
 /// The hooks that git runs in this repository without Siglum's block in them, where that can be told
@@ -56,6 +56,7 @@ pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
     let dir = match &elsewhere {
         // Only git knows the homes of users.
         Some(path) if path.starts_with('~') || path.starts_with('%') => return Vec::new(),
+        Some(path) if setting::is_front(path) => repo.common_dir().join(FRONT),
         Some(path) => repo.worktree().join(path),
         None => repo.common_dir().join("hooks"),
     };
@@ -74,22 +75,22 @@ pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
 /// Whether nobody but Siglum runs in a hook: its script is ours and nothing else, or there is none.
 #[must_use]
 pub fn is_own_alone(hook: &Path) -> bool {
-    let chained = hook.with_file_name(format!(
-        "{}{CHAINED}",
-        hook.file_name().unwrap_or_default().to_string_lossy()
-    ));
-    if chained.symlink_metadata().is_ok() {
-        return false;
-    }
     match hook.symlink_metadata() {
         Err(_) => true,
-        Ok(meta) if meta.is_file() => bounded::read(hook, SCRIPT_LIMIT)
-            .is_some_and(|content| script::company(&content, false) == Company::Alone),
+        Ok(meta) if meta.is_file() => bounded::read(hook, SCRIPT_LIMIT).is_some_and(|content| {
+            script::company(&content) == Company::Alone && !has_theirs(&content)
+        }),
         Ok(_) => false,
     }
 }
 
-fn condition(slot: &Slot, shim: &Path) -> HookCondition {
+/// Whether a hook of somebody else may run behind this one.
+fn has_theirs(content: &[u8]) -> bool {
+    let mut windows = content.windows(THEIRS.len());
+    windows.any(|window| window == THEIRS.as_bytes())
+}
+
+fn condition(site: &HookSite, slot: &Slot, shim: &Path) -> HookCondition {
     let Hook::Script { content, mode } = &slot.hook else {
         return HookCondition::Missing;
     };
@@ -99,8 +100,11 @@ fn condition(slot: &Slot, shim: &Path) -> HookCondition {
         Found::At(range) => range,
     };
     let present = &content[range];
-    let chained = slot.has_chained && script::is_own(content);
-    let wanted = block(slot.name, shim, script::company(content, chained)).unwrap_or_default();
+    let wanted = match site.is_in_front && script::is_own(content) {
+        true => front_block(site, &slot.name, shim),
+        false => block(&slot.name, shim, script::company(content)),
+    };
+    let wanted = wanted.unwrap_or_default();
     if !calls(present, shim) {
         HookCondition::OtherShim
     } else if present.trim_ascii_end() != wanted.trim_ascii_end().as_bytes() {

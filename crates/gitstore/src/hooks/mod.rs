@@ -1,23 +1,25 @@
 //! Siglum's block in a repository's git hooks: put in, looked at, taken out.
 //!
-//! A hook that is there keeps working. Into a shell script the block goes right after the shebang,
-//! where no `exit` or `exec` can skip it; any other hook is moved aside and called from a script of
-//! ours. What follows the block decides about the commit, as before; the block itself never fails.
-//! Changes are planned first, shown, and written only if nothing changed meanwhile.
-//!
-//! Which directory git takes hooks from is asked elsewhere ([`crate::Git::hooks_path`]), and no
-//! git setting is ever changed.
+//! Nobody's hook is renamed, and none is edited but a plain shell script in git's own directory: there
+//! the block goes right after the shebang, where no `exec` or `exit` can skip it. Everything else that
+//! may be a hook is left as it is, and git is given a directory of Siglum's in front of it
+//! ([`HookSite`]). What follows the block decides about the commit, as before; the block itself never
+//! fails. Changes are planned first, shown, and written only if nothing changed meanwhile.
 
 mod block;
 mod diff;
+mod front;
 mod inspect;
 mod plan;
 mod script;
+mod setting;
+mod site;
 
 pub use block::BLOCK_VERSION;
 pub use diff::unified;
 pub use inspect::{HookCondition, HookState, inspect, is_own_alone, taken_over};
-pub use plan::{FileChange, Plan, plan_install, plan_remove};
+pub use plan::{FileChange, Plan, has_blocks, plan_install, plan_remove};
+pub use site::{HookSite, Obstacle};
 
 /// The hooks that Siglum has a block in.
 pub const HOOKS: [&str; 6] = [
@@ -29,5 +31,8 @@ pub const HOOKS: [&str; 6] = [
     "post-rewrite",
 ];
 
-/// What the name of a hook ends in that was moved aside.
-pub const CHAINED: &str = "-siglum-chained";
+/// Siglum's directory of hooks in a repository's common directory.
+pub const FRONT: &str = "siglum-hooks";
+
+/// What the name of a hook ends in that an earlier version moved aside.
+const CHAINED: &str = "-siglum-chained";

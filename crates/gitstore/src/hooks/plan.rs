@@ -6,13 +6,15 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::block::{Company, Found, block, find};
-use super::{CHAINED, HOOKS, script};
+use super::site::{HookSite, Obstacle, Theirs, is_real_or_missing};
+use super::{CHAINED, HOOKS, front, script, setting};
 use crate::bounded;
 use crate::error::GitError;
 
-/// No hook that is a script is larger; what is larger is moved aside unread.
+/// No hook that is a script is larger; what is larger is left alone unread.
 pub(super) const SCRIPT_LIMIT: u64 = 1 << 20;
 const NEW_MODE: u32 = 0o755;
+const FILE_MODE: u32 = 0o644;
 const EXECUTABLE: u32 = 0o111;
 
 /// One change to one file.
@@ -43,6 +45,11 @@ pub enum FileChange {
         /// Its name from now on.
         to: PathBuf,
     },
+    /// The directory goes, if nothing is left in it.
+    Leave {
+        /// Which directory.
+        path: PathBuf,
+    },
 }
 
 /// What would be changed, and what is left alone and why.
@@ -67,20 +74,17 @@ pub(super) enum Hook {
 }
 
 pub(super) struct Slot {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) path: PathBuf,
     pub(super) chained: PathBuf,
     pub(super) hook: Hook,
     pub(super) has_chained: bool,
 }
 
-/// Reads what stands under the name of each hook.
-pub(super) fn slots(hooks_dir: &Path) -> Vec<Slot> {
-    let slot = |name: &'static str| {
-        let (path, chained) = (
-            hooks_dir.join(name),
-            hooks_dir.join(format!("{name}{CHAINED}")),
-        );
+impl Slot {
+    /// Reads what stands under a name.
+    pub(super) fn read(dir: &Path, name: &str) -> Self {
+        let (path, chained) = (dir.join(name), dir.join(format!("{name}{CHAINED}")));
         let has_chained = fs::symlink_metadata(&chained).is_ok();
         let hook = match fs::symlink_metadata(&path) {
             Err(_) => Hook::Missing,
@@ -93,115 +97,195 @@ pub(super) fn slots(hooks_dir: &Path) -> Vec<Slot> {
             },
             Ok(_) => Hook::Other,
         };
-        Slot {
-            name,
+        Self {
+            name: name.to_owned(),
             path,
             chained,
             hook,
             has_chained,
         }
+    }
+
+    /// Whether Siglum's block may stand in this hook: there is none, or a plain script that git runs.
+    fn is_plain(&self) -> bool {
+        match &self.hook {
+            Hook::Missing => true,
+            Hook::Other => false,
+            Hook::Script { content, .. } if script::is_own(content) => !self.has_chained,
+            Hook::Script { content, mode } => {
+                let theirs = script::without(content);
+                let has_block = theirs.is_some();
+                let is_run = mode & EXECUTABLE != 0 || has_block;
+                is_run && script::is_plain(&theirs.unwrap_or_else(|| content.clone()))
+            }
+        }
+    }
+}
+
+/// Everything in a directory of hooks.
+fn slots(dir: &Path) -> Vec<Slot> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.ends_with(CHAINED))
+        .collect();
+    names.sort();
+    names.iter().map(|name| Slot::read(dir, name)).collect()
+}
+
+/// Whether a directory has hooks with a block in them.
+#[must_use]
+pub fn has_blocks(dir: &Path) -> bool {
+    let has_block = |slot: &Slot| match &slot.hook {
+        Hook::Script { content, .. } => find(content) != Found::None,
+        Hook::Missing | Hook::Other => false,
     };
-    HOOKS.into_iter().map(slot).collect()
+    slots(dir).iter().any(has_block)
 }
 
-/// Plans what puts the current block into every hook. `shim` is the program that the hooks call, by
-/// a path that outlives upgrades.
-///
-/// # Errors
-/// The shim's path cannot be written into a script, or the directory cannot be written to.
-pub fn plan_install(hooks_dir: &Path, shim: &Path) -> Result<Plan, GitError> {
-    let mut plan = Plan::default();
-    for slot in slots(hooks_dir) {
-        plan.install(&slot, shim)?;
-    }
-    plan.checked(hooks_dir)
+/// Whether the block can stand in the hooks themselves.
+pub(super) fn stands_in_place(site: &HookSite) -> bool {
+    let dir = site.usual_dir();
+    !site.is_in_front
+        && site.theirs == Theirs::Usual
+        && is_real_or_missing(&dir)
+        && HOOKS.iter().all(|name| Slot::read(&dir, name).is_plain())
 }
 
-/// Plans what takes every block out again and leaves all else as it was.
+/// Plans what has git run the current block at every hook of ours. `shim` is the program that the hooks
+/// call, by a path that outlives upgrades.
 ///
 /// # Errors
-/// The directory cannot be written to.
-pub fn plan_remove(hooks_dir: &Path) -> Result<Plan, GitError> {
+/// The shim's path cannot be written into a script, or a directory cannot be written to.
+pub fn plan_install(site: &HookSite, shim: &Path) -> Result<Plan, GitError> {
     let mut plan = Plan::default();
-    for slot in slots(hooks_dir) {
-        plan.remove(&slot);
+    block(HOOKS[0], shim, Company::Alone)?;
+    if let Some(obstacle) = site.obstacle() {
+        plan.notes.push(obstacle.text());
+        return Ok(plan);
     }
-    plan.checked(hooks_dir)
+    if stands_in_place(site) {
+        let dir = site.usual_dir();
+        for name in HOOKS {
+            plan.install(&Slot::read(&dir, name), shim)?;
+        }
+    } else {
+        plan.stand_in_front(site, shim)?;
+    }
+    plan.checked()
+}
+
+/// Plans what takes every block out again and leaves all else as it was: in git's own directory, and in
+/// `places`, other directories where blocks were put or may have got to.
+///
+/// # Errors
+/// A directory cannot be written to.
+pub fn plan_remove(site: &HookSite, places: &[PathBuf]) -> Result<Plan, GitError> {
+    let mut plan = Plan::default();
+    let dirs = [&[site.usual_dir()][..], places].concat();
+    plan.clear_all(&dirs, &[site.front_dir()], |_| true);
+    plan.leave_front(site);
+    plan.checked()
 }
 
 impl Plan {
     fn install(&mut self, slot: &Slot, shim: &Path) -> Result<(), GitError> {
-        let new = |chained| {
-            let company = if chained {
-                Company::Chained
-            } else {
-                Company::Alone
-            };
-            block(slot.name, shim, company).map(|text| script::own(&text))
-        };
         let Hook::Script { content, mode } = &slot.hook else {
-            if matches!(slot.hook, Hook::Other) && !self.move_aside(slot) {
-                return Ok(());
-            }
-            let chained = slot.has_chained || matches!(slot.hook, Hook::Other);
-            self.write(slot, None, new(chained)?, NEW_MODE);
+            let new = block(&slot.name, shim, Company::Alone)?;
+            self.write(slot, None, script::own(&new), NEW_MODE);
             return Ok(());
         };
-        let chained = slot.has_chained && script::is_own(content);
-        let text = block(slot.name, shim, script::company(content, chained))?;
+        let text = block(&slot.name, shim, script::company(content))?;
+        let before = Some((content, *mode));
         match find(content) {
             Found::At(_) => {
                 let after = script::exchanged(content, &text).unwrap_or_else(|| content.clone());
                 let switched_off = mode & EXECUTABLE == 0;
-                let mode_after = if switched_off {
+                let mode = if switched_off {
                     mode | EXECUTABLE
                 } else {
                     *mode
                 };
-                self.write(slot, Some((content, *mode)), after, mode_after);
+                self.write(slot, before, after, mode);
             }
             Found::Broken => self.note(slot, "has half a siglum block; it was left alone"),
-            Found::None if mode & EXECUTABLE != 0 && script::is_shell(content) => {
-                self.write(
-                    slot,
-                    Some((content, *mode)),
-                    script::with(content, &text),
-                    *mode,
-                );
-            }
-            Found::None => {
-                if self.move_aside(slot) {
-                    self.write(slot, None, new(true)?, NEW_MODE);
-                }
-            }
+            Found::None => self.write(slot, before, script::with(content, &text), *mode),
         }
         Ok(())
     }
 
-    /// Gives a hook its other name, unless that is taken or the hook needs its own.
-    fn move_aside(&mut self, slot: &Slot) -> bool {
-        let content = bounded::read(&slot.path, SCRIPT_LIMIT).unwrap_or_default();
-        if slot.has_chained {
-            self.note(
-                slot,
-                "was replaced after another one had been moved aside; it was left alone",
-            );
-        } else if script::asks_its_name(&content) {
-            self.note(
-                slot,
-                "asks what it is called and so cannot be moved aside; it was left alone",
-            );
-        } else {
-            self.changes.push(FileChange::Move {
-                from: slot.path.clone(),
-                to: slot.chained.clone(),
-            });
-            return true;
+    /// Nothing of theirs has a block, and git finds ours first.
+    fn stand_in_front(&mut self, site: &HookSite, shim: &Path) -> Result<(), GitError> {
+        let settings = site.settings_file();
+        let cannot = Obstacle::Settings(settings.clone());
+        let planned =
+            site.front_path()
+                .zip(site.settings.as_ref())
+                .and_then(|((path, rel), before)| {
+                    let after = setting::with_front(before, &path, rel)?;
+                    Some((before, after, rel))
+                });
+        let Some((before, after, is_relative)) = planned else {
+            self.notes.push(cannot.text());
+            return Ok(());
+        };
+        let theirs = site.theirs_dir();
+        let dirs: Vec<PathBuf> = site.is_own().then_some(theirs).into_iter().collect();
+        // What managers of hooks took along they still call.
+        self.clear_all(&dirs, &[site.front_dir()], |slot| {
+            HOOKS.contains(&slot.name.as_str())
+        });
+        let front = site.front_dir();
+        for name in front::names(site) {
+            let slot = Slot::read(&front, name);
+            let after = front::front_hook(site, name, shim)?;
+            match &slot.hook {
+                Hook::Missing => self.write(&slot, None, after, NEW_MODE),
+                Hook::Script { content, mode } if script::is_own(content) => {
+                    self.write(&slot, Some((content, *mode)), after, NEW_MODE);
+                }
+                _ if HOOKS.contains(&name) && slot.is_plain() => self.install(&slot, shim)?,
+                _ => self.note(&slot, "was replaced by somebody; it was left alone"),
+            }
         }
-        false
+        if let (true, Some(dir)) = (is_relative, front.to_str()) {
+            let slot = Slot::read(&front, front::OTHER_CHECKOUTS);
+            let before = match &slot.hook {
+                Hook::Script { content, mode } => Some((content, *mode)),
+                _ => None,
+            };
+            let text = setting::for_other_checkouts(dir).into_bytes();
+            self.write(&slot, before, text, FILE_MODE);
+        }
+        let mode = fs::metadata(&settings).map_or(FILE_MODE, |m| m.permissions().mode() & 0o7777);
+        if *before != after {
+            self.changes.push(FileChange::Write {
+                path: settings,
+                before: Some(before.clone().into_bytes()),
+                after: after.into_bytes(),
+                mode,
+            });
+        }
+        Ok(())
     }
 
-    fn remove(&mut self, slot: &Slot) {
+    /// Takes the block out of hooks in directories, each once.
+    fn clear_all(&mut self, dirs: &[PathBuf], but: &[PathBuf], is_meant: impl Fn(&Slot) -> bool) {
+        let real = |dir: &PathBuf| dir.canonicalize().ok();
+        let mut done: Vec<PathBuf> = but.iter().filter_map(real).collect();
+        for dir in dirs.iter().filter_map(real) {
+            if !done.contains(&dir) {
+                let slots = slots(&dir);
+                slots
+                    .iter()
+                    .filter(|slot| is_meant(slot))
+                    .for_each(|slot| self.clear(slot));
+                done.push(dir);
+            }
+        }
+    }
+
+    fn clear(&mut self, slot: &Slot) {
         let Hook::Script { content, mode } = &slot.hook else {
             return;
         };
@@ -233,6 +317,50 @@ impl Plan {
         }
     }
 
+    /// Gives git back the directory that it had, and takes Siglum's away. What others put there since
+    /// goes where git looks for it from now on.
+    fn leave_front(&mut self, site: &HookSite) {
+        if let Some(before) = &site.settings {
+            let after = setting::without_front(before);
+            if after != *before {
+                let path = site.settings_file();
+                let mode = fs::metadata(&path).map_or(FILE_MODE, |m| m.permissions().mode());
+                self.changes.push(FileChange::Write {
+                    path,
+                    before: Some(before.clone().into_bytes()),
+                    after: after.into_bytes(),
+                    mode: mode & 0o7777,
+                });
+            }
+        }
+        let front = site.front_dir();
+        for slot in slots(&front) {
+            let is_settings = slot.name == front::OTHER_CHECKOUTS;
+            match &slot.hook {
+                Hook::Script { content, .. } if script::is_own(content) || is_settings => {
+                    self.changes.push(FileChange::Delete {
+                        path: slot.path.clone(),
+                        before: content.clone(),
+                    });
+                }
+                _ => self.hand_over(&slot, &site.theirs_dir()),
+            }
+        }
+        if front.is_dir() {
+            self.changes.push(FileChange::Leave { path: front });
+        }
+    }
+
+    fn hand_over(&mut self, slot: &Slot, theirs: &Path) {
+        let to = theirs.join(&slot.name);
+        if theirs.is_dir() && fs::symlink_metadata(&to).is_err() {
+            let from = slot.path.clone();
+            self.changes.push(FileChange::Move { from, to });
+        } else {
+            self.note(slot, "is somebody else's; it was left there");
+        }
+    }
+
     fn write(&mut self, slot: &Slot, before: Option<(&Vec<u8>, u32)>, after: Vec<u8>, mode: u32) {
         if before.is_none_or(|(content, old)| *content != after || old != mode) {
             let before = before.map(|(content, _)| content.clone());
@@ -249,17 +377,41 @@ impl Plan {
         self.notes.push(format!("{} {text}", slot.path.display()));
     }
 
-    /// The plan, if the directory that it changes can be written to.
-    fn checked(self, hooks_dir: &Path) -> Result<Self, GitError> {
-        if !self.changes.is_empty() && hooks_dir.exists() {
+    /// The plan, if the directories that it changes can be written to.
+    fn checked(self) -> Result<Self, GitError> {
+        for change in &self.changes {
+            let dir = change.path().parent().unwrap_or(Path::new("/"));
+            if fs::symlink_metadata(dir).is_err() {
+                continue;
+            }
             let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-            let result = match hooks_dir.is_dir() {
-                true => rustix::fs::access(hooks_dir, access).map_err(io::Error::from),
+            let result = match dir.is_dir() {
+                true => rustix::fs::access(dir, access).map_err(io::Error::from),
                 false => Err(io::Error::from(ErrorKind::NotADirectory)),
             };
-            result.map_err(GitError::io(hooks_dir))?;
+            result.map_err(GitError::io(dir))?;
         }
         Ok(self)
+    }
+
+    /// The directories that this makes, the outermost first.
+    #[must_use]
+    pub fn new_directories(&self) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = Vec::new();
+        for change in &self.changes {
+            let FileChange::Write { path, .. } = change else {
+                continue;
+            };
+            let above = path.ancestors().skip(1);
+            let missing = above.take_while(|dir| fs::symlink_metadata(dir).is_err());
+            for dir in missing.map(Path::to_owned) {
+                if !found.contains(&dir) {
+                    found.push(dir);
+                }
+            }
+        }
+        found.sort();
+        found
     }
 
     /// Makes the changes, each only if its file is still what it was. What was done before an error
@@ -279,6 +431,7 @@ impl FileChange {
         match self {
             Self::Write { path, .. } | Self::Delete { path, .. } => path,
             Self::Move { from, .. } => from,
+            Self::Leave { path } => path,
         }
     }
 
@@ -301,6 +454,12 @@ impl FileChange {
                 unchanged(to, None)?;
                 fs::rename(from, to).map_err(GitError::io(from))
             }
+            Self::Leave { path } => match fs::remove_dir(path) {
+                Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => {
+                    Err(GitError::io(path)(error))
+                }
+                _ => Ok(()),
+            },
         }
     }
 }

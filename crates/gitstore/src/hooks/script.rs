@@ -12,13 +12,14 @@ pub(super) fn own(block: &str) -> Vec<u8> {
     [OWN, block.as_bytes()].concat()
 }
 
-/// Tells whether the shell runs this script from its first line to its last. A script without a
-/// shebang is run by the shell, too; one that gives itself to another interpreter is not meant.
-pub(super) fn is_shell(content: &[u8]) -> bool {
+/// Tells whether this is a script that the shell runs from its first line to its last, and that does not
+/// read itself: another line in it changes nothing else. A script without a shebang is run by the shell,
+/// too. What is in doubt is none.
+pub(super) fn is_plain(content: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(content) else {
         return false;
     };
-    if text.contains('\0') {
+    if text.contains(['\0', '\r']) {
         return false;
     }
     let shell = match text.strip_prefix("#!") {
@@ -26,7 +27,61 @@ pub(super) fn is_shell(content: &[u8]) -> bool {
             .is_some_and(|name| SHELLS.contains(&name)),
         None => true,
     };
-    shell && !text.lines().any(hands_itself_over)
+    shell && !is_two_in_one(text) && !reads_itself(text)
+}
+
+/// A script in two languages hides the lines of one of them from the other in quotes.
+fn is_two_in_one(text: &str) -> bool {
+    let mut code = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = code.next().unwrap_or_default();
+    let first = first.strip_prefix(':').map_or(first, str::trim_start);
+    first.starts_with(['\'', '"']) || text.contains("'''") || text.contains("\"\"\"")
+}
+
+/// What a script has of its own path but its directory or its name.
+fn reads_itself(text: &str) -> bool {
+    let code = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
+    code.into_iter().any(|line| {
+        OWN_PATH.iter().any(|name| {
+            let uses = line.match_indices(name);
+            uses.into_iter()
+                .any(|(at, _)| !is_harmless(&line[..at], &line[at + name.len()..]))
+        })
+    })
+}
+
+/// The names that the shell has for the path of a script.
+const OWN_PATH: [&str; 4] = ["$0", "${0", "BASH_SOURCE", "BASH_ARGV0"];
+/// What may stand between the path and the program that takes its directory or name.
+const BETWEEN: [&str; 12] = [
+    "\"", "'", "$(", "`", "--", "-f", "-m", "-e", "readlink", "realpath", "${", "$",
+];
+
+/// Tells whether a use of the path takes its directory or its name, or only compares it; or is none, but
+/// belongs to a program in quotes.
+fn is_harmless(before: &str, after: &str) -> bool {
+    let runs_text = ["eval", "exec"].iter().any(|word| before.contains(word));
+    if before.matches('\'').count() % 2 == 1 && !runs_text {
+        return true;
+    }
+    if ["##*/", "%/*", "#*/", "[0]%/*", "[0]##*/"]
+        .iter()
+        .any(|cut| after.starts_with(cut))
+    {
+        return true;
+    }
+    let mut before = before.trim_end();
+    while let Some(rest) = BETWEEN.iter().find_map(|word| before.strip_suffix(word)) {
+        before = rest.trim_end();
+    }
+    ["dirname", "basename", "case"]
+        .iter()
+        .any(|word| before.ends_with(word))
 }
 
 fn interpreter(shebang: &str) -> Option<&str> {
@@ -41,30 +96,11 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// `exec tclsh "$0" "$@"`: the file is two scripts in one.
-fn hands_itself_over(line: &str) -> bool {
-    let mut words = line.split_ascii_whitespace();
-    let first = words.next().unwrap_or_default().replace(['\'', '"'], "");
-    first == "exec"
-        && words
-            .skip(1)
-            .any(|word| matches!(word, "\"$0\"" | "$0" | "\"${0}\""))
-}
-
-/// Tells whether a program asks what it is called, and so cannot be moved aside.
-pub(super) fn asks_its_name(content: &[u8]) -> bool {
-    let lower = content.to_ascii_lowercase();
-    lower.windows(8).any(|window| window == b"basename")
-}
-
 /// Who runs beside the block in a script that has one, or will have one.
-pub(super) fn company(content: &[u8], chained: bool) -> Company {
-    if chained {
-        Company::Chained
-    } else if is_own(content) && without(content).is_some_and(|rest| rest.is_empty()) {
-        Company::Alone
-    } else {
-        Company::Below
+pub(super) fn company(content: &[u8]) -> Company<'static> {
+    match is_own(content) && without(content).is_some_and(|rest| rest.is_empty()) {
+        true => Company::Alone,
+        false => Company::Below,
     }
 }
 
@@ -117,4 +153,45 @@ pub(super) fn exchanged(content: &[u8], block: &str) -> Option<Vec<u8>> {
 /// Tells whether Siglum wrote this script.
 pub(super) fn is_own(content: &[u8]) -> bool {
     content.starts_with(OWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_that_the_shell_runs_from_end_to_end_are_plain() {
+        for plain in [
+            "#!/bin/sh\nexit 0\n",
+            "#!/usr/bin/env bash\nset -euo pipefail\n",
+            "echo no shebang\n",
+            "",
+            "#!/bin/sh\nHERE=\"$(cd \"$(dirname \"$0\")\" && pwd)\"\n",
+            "#!/bin/sh\n. \"$(dirname -- \"$0\")/h\"",
+            "#!/bin/bash\nd=$(dirname \"$(readlink -f \"${BASH_SOURCE[0]}\")\")\n",
+            "#!/bin/sh\nn=$(basename \"$0\"); m=${0##*/}; case $0 in *x) ;; esac\n",
+            "#!/bin/sh\ngit diff | awk '{ print $0 }'\n",
+            "#!/bin/sh\n# not \"$0\"\nexec npx lint \"$1\"\n",
+        ] {
+            assert!(is_plain(plain.as_bytes()), "{plain}");
+        }
+    }
+
+    #[test]
+    fn scripts_that_are_more_than_the_shell_runs_are_not_plain() {
+        for other in [
+            "#!/usr/bin/env python3\npass\n",
+            "#!/bin/sh\n\":\" //; exec node \"$0\" \"$@\"\n",
+            "#!/bin/sh\n''':'\nexec python3 -u .git/hooks/commit-msg\n'''\n",
+            "#!/bin/sh\n# tcl \\\nexec tclsh \"$0\" ${1+\"$@\"}\n",
+            "#!/bin/sh\neval 'exec perl -S $0 ${1+\"$@\"}' if 0;\n",
+            "#!/bin/sh\ntail -n +4 \"$0\" | python3 - \"$@\"; exit\nprint(1)\n",
+            "#!/bin/bash\nsed -n '/^DATA/,$p' \"${BASH_SOURCE[0]}\"\n",
+            "#!/bin/sh\n: ' \nexec ruby x\n'\n",
+            "#!/bin/sh\r\ntrue\r\n",
+            "\x7fELF\0",
+        ] {
+            assert!(!is_plain(other.as_bytes()), "{other}");
+        }
+    }
 }

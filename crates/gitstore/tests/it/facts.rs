@@ -1,6 +1,6 @@
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::{Oid, Timestamp};
-use siglum_gitstore::{MINIMUM_GIT, ObjectFormat, blob_id};
+use siglum_gitstore::{MINIMUM_GIT, MessageSettings, ObjectFormat, blob_id};
 
 use crate::sandbox::{Sandbox, Tree};
 
@@ -297,15 +297,17 @@ fn settings() {
     let sandbox = Sandbox::new();
     let tree = sandbox.init("a", &[]);
     let git = tree.gitstore();
-    assert_eq!(git.comment_prefix().unwrap(), "#");
-    for (key, value, expected) in [
-        ("commentChar", ";", ";"),
-        ("commentChar", "auto", "#"),
-        ("commentString", "//", "//"),
+    assert_eq!(git.message_settings().unwrap(), MessageSettings::default());
+    for (key, value) in [
+        ("commentChar", ";"),
+        ("commentChar", "auto"),
+        ("commentString", "//"),
     ] {
         tree.git(&["config", &format!("core.{key}"), value]);
-        assert_eq!(git.comment_prefix().unwrap(), expected);
+        assert_eq!(git.message_settings().unwrap().comment.unwrap(), value);
     }
+    tree.git(&["config", "commit.cleanup", "strip"]);
+    assert_eq!(git.message_settings().unwrap().cleanup.unwrap(), "strip");
     assert_eq!(git.hooks_path().unwrap(), tree.0.join(".git/hooks"));
     tree.git(&["config", "core.hooksPath", ".husky/_"]);
     assert_eq!(git.hooks_path().unwrap(), tree.0.join(".husky/_"));

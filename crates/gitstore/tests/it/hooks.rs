@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use siglum_gitstore::GitError;
 use siglum_gitstore::hooks::{
-    CHAINED, FileChange, HOOKS, HookCondition, Plan, inspect, plan_install, plan_remove,
+    FRONT, FileChange, HOOKS, HookCondition, HookSite, HookState, Obstacle, Plan, inspect,
+    plan_install, plan_remove,
 };
 
 use crate::sandbox::{Sandbox, Tree, script};
@@ -40,10 +41,18 @@ impl Scene {
         }
     }
 
+    fn site(&self) -> HookSite {
+        HookSite::find(&self.tree.gitstore(), &self.tree.repo()).unwrap()
+    }
+
+    fn plan(&self) -> Plan {
+        plan_install(&self.site(), &self.shim).unwrap()
+    }
+
     fn install(&self) -> Plan {
-        let plan = plan_install(&self.hooks, &self.shim).unwrap();
+        let plan = self.plan();
         plan.apply().unwrap();
-        let again = plan_install(&self.hooks, &self.shim).unwrap();
+        let again = self.plan();
         assert!(
             again.changes.is_empty(),
             "installing twice is installing once: {again:?}"
@@ -51,11 +60,24 @@ impl Scene {
         plan
     }
 
+    fn states(&self, shim: &Path) -> Vec<HookState> {
+        inspect(&self.site(), shim)
+    }
+
     fn remove(&self) -> Plan {
-        let plan = plan_remove(&self.hooks).unwrap();
+        let places = [self.site().theirs_dir()];
+        let plan = plan_remove(&self.site(), &places).unwrap();
         plan.apply().unwrap();
-        assert!(plan_remove(&self.hooks).unwrap().changes.is_empty());
+        let again = plan_remove(&self.site(), &places).unwrap();
+        assert!(again.changes.is_empty(), "{again:?}");
         plan
+    }
+
+    /// Everything that a person may miss: the hooks, the settings, what git says of the checkout.
+    fn all(&self) -> (Vec<(PathBuf, Vec<u8>, u32)>, Vec<u8>, bool) {
+        let settings = fs::read(self.tree.0.join(".git/config")).unwrap();
+        let front = self.tree.0.join(".git").join(FRONT).exists();
+        (listing(&self.hooks), settings, front)
     }
 
     fn log(&self, name: &str) -> Vec<String> {
@@ -68,9 +90,9 @@ impl Scene {
     fn check(&self, content: &str, mode: u32) {
         let path = self.hooks.join("commit-msg");
         script(&path, content, mode);
-        let before = listing(&self.hooks);
+        let before = self.all();
         self.install();
-        let states = inspect(&self.hooks, &self.shim);
+        let states = self.states(&self.shim);
         assert!(
             states.iter().all(|s| s.state == HookCondition::Current),
             "{states:?}"
@@ -90,7 +112,7 @@ impl Scene {
         };
         assert_eq!(self.log("theirs"), theirs, "{content}");
         self.remove();
-        assert_eq!(listing(&self.hooks), before);
+        assert_eq!(self.all(), before);
         fs::remove_file(path).unwrap();
     }
 }
@@ -133,6 +155,7 @@ fn hooks_of_ours_alone() {
     assert_eq!(text.lines().count(), 5, "{text}");
     scene.remove();
     assert!(listing(&scene.hooks).is_empty());
+    assert!(!scene.tree.0.join(".git").join(FRONT).exists());
 }
 
 #[test]
@@ -145,7 +168,10 @@ fn a_commit_succeeds_without_the_shim() {
     let output = scene.tree.try_git(&["commit", "-m", "one"], b"");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
-    assert_eq!(said.matches("siglum: not found at").count(), 1, "{said}");
+    assert!(
+        !said.contains("siglum"),
+        "a block without its program is silent: {said}"
+    );
 }
 
 #[test]
@@ -194,8 +220,9 @@ fn foreign_hooks_go_on() {
 fn husky_keeps_its_stubs() {
     let mut scene = Scene::new();
     scene.hooks = scene.tree.0.join(".husky/_");
+    fs::create_dir_all(&scene.hooks).unwrap();
     scene.tree.git(&["config", "core.hooksPath", ".husky/_"]);
-    assert_eq!(scene.tree.gitstore().hooks_path().unwrap(), scene.hooks);
+    assert_eq!(scene.site().theirs_dir(), scene.hooks);
     let theirs = scene.sandbox.path("theirs");
     let runner = "#!/usr/bin/env sh\n[ \"$HUSKY\" = \"2\" ] && set -x\nn=$(basename \"$0\")\ns=$(dirname \"$(dirname \"$0\")\")/$n\n\n\
         [ ! -f \"$s\" ] && exit 0\n\nsh -e \"$s\" \"$@\"\nc=$?\n\n[ $c != 0 ] && echo \"husky - $n script failed (code $c)\"\nexit $c\n";
@@ -314,40 +341,179 @@ fn both_read_what_was_rewritten() {
     }
 }
 
+/// Links and programs stay what they are, and are called by their own names.
 #[test]
-fn a_symbolic_link_is_moved_and_one_that_asks_its_name_is_left() {
+fn ours_stands_in_front_of_what_is_no_plain_script() {
     let scene = Scene::new();
     let theirs = scene.sandbox.path("theirs");
     script(
         &scene.tree.0.join("tools/hook"),
-        &format!("#!/bin/sh\necho \"$1\" >>{}\n", theirs.display()),
+        &format!("#!/bin/sh\necho \"$0 $1\" >>{}\n", theirs.display()),
         0o755,
     );
-    script(
-        &scene.hooks.join("overcommit"),
-        "#!/usr/bin/env ruby\ntype = File.basename($0)\n",
-        0o755,
+    let names = format!(
+        "#!/usr/bin/env python3\nimport sys\nopen('{}', 'a').write(sys.argv[0] + '\\n')\n",
+        theirs.display()
     );
+    script(&scene.hooks.join("overcommit"), &names, 0o755);
     symlink("../../tools/hook", scene.hooks.join("commit-msg")).unwrap();
-    symlink("overcommit", scene.hooks.join("post-merge")).unwrap();
-    let before = listing(&scene.hooks);
+    symlink("overcommit", scene.hooks.join("pre-commit")).unwrap();
+    symlink("overcommit", scene.hooks.join("post-commit")).unwrap();
+    let before = scene.all();
     let plan = scene.install();
-    assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
-    scene.tree.commit("f", "1", "one");
-    assert_eq!(scene.log("theirs"), [".git/COMMIT_EDITMSG"]);
-    assert!(fs::read_link(scene.hooks.join(format!("commit-msg{CHAINED}"))).is_ok());
-    let missing = |s: &&siglum_gitstore::hooks::HookState| s.state == HookCondition::Missing;
-    let states = inspect(&scene.hooks, &scene.shim);
+    assert_eq!(plan.notes, [""; 0]);
     assert_eq!(
-        states
-            .iter()
-            .filter(missing)
-            .map(|s| s.name)
-            .collect::<Vec<_>>(),
-        ["post-merge"]
+        listing(&scene.hooks),
+        before.0,
+        "nothing of theirs is touched"
+    );
+    scene.tree.commit("f", "1", "one");
+    let ran = [
+        ".git/hooks/pre-commit",
+        ".git/hooks/commit-msg .git/COMMIT_EDITMSG",
+        ".git/hooks/post-commit",
+    ];
+    assert_eq!(scene.log("theirs"), ran);
+    let current = |s: &HookState| s.state == HookCondition::Current;
+    assert!(scene.states(&scene.shim).iter().all(current));
+    scene.remove();
+    assert_eq!(scene.all(), before);
+}
+
+/// A linked worktree has its hooks from the same place, and a moved or copied repository its own.
+#[test]
+fn ours_stands_in_front_wherever_the_repository_is() {
+    let scene = Scene::new();
+    let theirs = scene.sandbox.path("theirs");
+    let python = format!(
+        "#!/usr/bin/env python3\nimport sys\nopen('{}', 'a').write(sys.argv[0] + '\\n')\n",
+        theirs.display()
+    );
+    script(&scene.hooks.join("commit-msg"), &python, 0o755);
+    scene.install();
+    scene.tree.commit("f", "1", "one");
+    let side = crate::sandbox::Tree(scene.sandbox.path("side"));
+    scene.tree.git(&["worktree", "add", "-q", "../side"]);
+    side.commit("f", "2", "two");
+    let copy = crate::sandbox::Tree(scene.sandbox.path("copy"));
+    let copied = std::process::Command::new("cp");
+    let status = { copied }.arg("-a").args([&scene.tree.0, &copy.0]).status();
+    assert!(status.unwrap().success());
+    fs::rename(&scene.tree.0, scene.sandbox.path("gone")).unwrap();
+    copy.commit("f", "3", "three");
+    let usual = scene.hooks.join("commit-msg");
+    let ran = [
+        ".git/hooks/commit-msg",
+        usual.to_str().unwrap(),
+        ".git/hooks/commit-msg",
+    ];
+    assert_eq!(scene.log("theirs"), ran);
+    let ours = scene.log("log");
+    assert_eq!(
+        ours.iter().filter(|l| *l == "hook git post-commit").count(),
+        3,
+        "{ours:?}"
+    );
+}
+
+/// What a team has in its repository is not ours to edit.
+#[test]
+fn hooks_in_the_checkout_are_left_alone() {
+    let mut scene = Scene::new();
+    let theirs = scene.sandbox.path("theirs");
+    scene.hooks = scene.tree.0.join(".githooks");
+    let shell = format!("#!/bin/sh\necho \"$0 $1\" >>{}\n", theirs.display());
+    script(&scene.hooks.join("commit-msg"), &shell, 0o755);
+    scene.tree.git(&["config", "core.hooksPath", ".githooks"]);
+    scene.tree.commit("f", "1", "one");
+    let before = scene.all();
+    scene.install();
+    assert_eq!(scene.tree.git(&["status", "--porcelain"]), "");
+    assert_eq!(listing(&scene.hooks), before.0);
+    fs::remove_file(&theirs).unwrap();
+    scene.tree.commit("f", "2", "two");
+    assert_eq!(
+        scene.log("theirs"),
+        [".githooks/commit-msg .git/COMMIT_EDITMSG"]
+    );
+    assert!(
+        scene
+            .log("log")
+            .contains(&"hook git post-commit".to_owned())
+    );
+    // One that comes with the next pull runs, too.
+    script(&scene.hooks.join("pre-commit"), &shell, 0o755);
+    scene.tree.commit("f", "3", "three");
+    assert_eq!(scene.log("theirs")[1], ".githooks/pre-commit");
+    fs::remove_file(scene.hooks.join("pre-commit")).unwrap();
+    scene.remove();
+    assert_eq!(scene.all(), before);
+}
+
+#[test]
+fn hooks_that_are_switched_off_stay_off() {
+    let scene = Scene::new();
+    let before = listing_or_nothing(&scene.hooks);
+    for value in ["/dev/null", ""] {
+        scene.tree.git(&["config", "core.hooksPath", value]);
+        let plan = scene.plan();
+        assert!(plan.changes.is_empty(), "{plan:?}");
+        assert_eq!(plan.notes.len(), 1);
+        let off = Obstacle::SwitchedOff(value.to_owned());
+        assert_eq!(scene.site().obstacle(), Some(&off));
+    }
+    scene.tree.git(&["config", "--unset", "core.hooksPath"]);
+    scene
+        .tree
+        .git(&["config", "extensions.worktreeConfig", "true"]);
+    scene
+        .tree
+        .git(&["config", "--worktree", "core.hooksPath", "mine"]);
+    let elsewhere = Obstacle::Elsewhere("worktree".to_owned());
+    assert_eq!(scene.site().obstacle(), Some(&elsewhere));
+    assert!(scene.plan().changes.is_empty());
+    assert_eq!(listing_or_nothing(&scene.hooks), before);
+}
+
+fn listing_or_nothing(dir: &Path) -> Vec<(PathBuf, Vec<u8>, u32)> {
+    if dir.is_dir() {
+        listing(dir)
+    } else {
+        Vec::new()
+    }
+}
+
+/// Blocks that hook managers took along, and those of a version that moved hooks aside.
+#[test]
+fn blocks_are_found_where_they_have_got_to() {
+    let scene = Scene::new();
+    scene.install();
+    let hook = scene.hooks.join("commit-msg");
+    for name in ["commit-msg.legacy", "commit-msg.old"] {
+        fs::copy(&hook, scene.hooks.join(name)).unwrap();
+    }
+    let own = fs::read_to_string(&hook).unwrap();
+    let python = "#!/usr/bin/env python3\n";
+    script(
+        &scene.hooks.join("post-merge-siglum-chained"),
+        python,
+        0o755,
+    );
+    let chained =
+        "if [ -x \"$0-siglum-chained\" ]; then exec \"$0-siglum-chained\" \"$@\"; fi\n# <<<";
+    let old = own
+        .replace("hooks v2 >>>", "hooks v1 >>>")
+        .replace("# <<<", chained);
+    script(&scene.hooks.join("post-merge"), &old, 0o755);
+    scene.install();
+    assert_eq!(
+        fs::read_to_string(scene.hooks.join("post-merge")).unwrap(),
+        python
     );
     scene.remove();
-    assert_eq!(listing(&scene.hooks), before);
+    let left = listing(&scene.hooks);
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(left[0].1, python.as_bytes());
 }
 
 #[test]
@@ -357,7 +523,8 @@ fn other_versions_shims_and_permissions() {
     script(&path, "#!/bin/sh\ntrue\n", 0o755);
     scene.install();
     let state = |shim: &Path| {
-        inspect(&scene.hooks, shim)
+        scene
+            .states(shim)
             .into_iter()
             .find(|s| s.name == "post-commit")
             .unwrap()
@@ -369,7 +536,7 @@ fn other_versions_shims_and_permissions() {
     fs::write(
         &path,
         current
-            .replace("hooks v1 >>>", "hooks v0 >>>")
+            .replace("hooks v2 >>>", "hooks v0 >>>")
             .replace(" || :;", ";"),
     )
     .unwrap();
@@ -382,10 +549,7 @@ fn other_versions_shims_and_permissions() {
     assert_eq!(state(&scene.shim), HookCondition::Current);
     fs::write(&path, current.replace("# <<< siglum hooks <<<", "")).unwrap();
     assert_eq!(state(&scene.shim), HookCondition::Outdated);
-    assert_eq!(
-        plan_install(&scene.hooks, &scene.shim).unwrap().notes.len(),
-        1
-    );
+    assert_eq!(scene.plan().notes.len(), 1);
 }
 
 #[test]
@@ -393,15 +557,13 @@ fn what_cannot_be_is_an_error_that_names_the_path() {
     let scene = Scene::new();
     for bad in ["relative/shim", "/new\nline", ""] {
         assert!(matches!(
-            plan_install(&scene.hooks, Path::new(bad)),
+            plan_install(&scene.site(), Path::new(bad)),
             Err(GitError::Shim(_))
         ));
     }
-    let error = plan_install(Path::new("/dev/null"), &scene.shim).unwrap_err();
-    assert_eq!(error.to_string(), "/dev/null");
     let path = scene.hooks.join("post-commit");
     script(&path, "#!/bin/sh\n", 0o755);
-    let plan = plan_install(&scene.hooks, &scene.shim).unwrap();
+    let plan = scene.plan();
     fs::write(&path, "#!/bin/sh\necho mine\n").unwrap();
     assert!(matches!(plan.apply(), Err(GitError::Changed(p)) if p == path));
     assert_eq!(fs::read_to_string(&path).unwrap(), "#!/bin/sh\necho mine\n");
@@ -412,7 +574,7 @@ fn a_change_can_be_shown() {
     let scene = Scene::new();
     let path = scene.hooks.join("post-commit");
     script(&path, "#!/bin/sh\ntrue\n", 0o755);
-    let plan = plan_install(&scene.hooks, &scene.shim).unwrap();
+    let plan = scene.plan();
     assert_eq!(plan.changes.len(), HOOKS.len());
     let change = plan.changes.iter().find(|c| c.path() == path).unwrap();
     assert!(matches!(
@@ -424,13 +586,13 @@ fn a_change_can_be_shown() {
     ));
     let diff = change.diff();
     assert!(
-        diff.contains("@@ -1,2 +1,7 @@\n #!/bin/sh\n+# >>> siglum hooks v1 >>>\n"),
+        diff.contains("@@ -1,2 +1,5 @@\n #!/bin/sh\n+# >>> siglum hooks v2 >>>\n"),
         "{diff}"
     );
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn install_and_remove_is_nothing(
@@ -441,16 +603,16 @@ proptest! {
         ],
         mode in prop_oneof![Just(0o755), Just(0o644), Just(0o711)],
     ) {
-        let dir = tempfile::tempdir().unwrap();
+        let scene = Scene::new();
+        fs::create_dir_all(&scene.hooks).unwrap();
         let content = [shebang.as_bytes(), &body].concat();
         for hook in HOOKS {
-            fs::write(dir.path().join(hook), &content).unwrap();
-            fs::set_permissions(dir.path().join(hook), fs::Permissions::from_mode(mode)).unwrap();
+            fs::write(scene.hooks.join(hook), &content).unwrap();
+            fs::set_permissions(scene.hooks.join(hook), fs::Permissions::from_mode(mode)).unwrap();
         }
-        let before = listing(dir.path());
-        plan_install(dir.path(), Path::new("/opt/siglum")).unwrap().apply().unwrap();
-        prop_assert!(plan_install(dir.path(), Path::new("/opt/siglum")).unwrap().changes.is_empty());
-        plan_remove(dir.path()).unwrap().apply().unwrap();
-        prop_assert_eq!(listing(dir.path()), before);
+        let before = scene.all();
+        scene.install();
+        scene.remove();
+        prop_assert_eq!(scene.all(), before);
     }
 }

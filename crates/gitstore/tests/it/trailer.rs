@@ -7,14 +7,12 @@ use crate::sandbox::Sandbox;
 const LINE: &str = "Siglum-Checkpoint: chk_019200000000700080000000deadbeef";
 
 /// Where the two differ, and why that is right or does no harm.
-const DIFFERENT: [&str; 2] = [
+const DIFFERENT: [&str; 1] = [
     // Git takes the address for a trailer and rewrites it; a message is not ours to rewrite.
     "title\n\nhttp://example.org/x\n",
-    // Git takes a paragraph for trailers if a quarter of it is; ours begins a new one.
-    "title\n\nbody\n\nSigned-off-by: A <a@b>\nprose\n",
 ];
 
-const MESSAGES: [&str; 22] = [
+const MESSAGES: [&str; 27] = [
     "title\n",
     "title",
     "title\n\n",
@@ -37,6 +35,11 @@ const MESSAGES: [&str; 22] = [
     "title\n\nSiglum-Checkpoint: chk_01920000000070008000000012345678\n",
     "title\n\nKey with blanks: x\n",
     "title\n\nbody\n---\nnot a diff\n",
+    "title\n\nSigned-off-by: A <a@b>\n# a remark\nCo-authored-by: B <b@c>\n",
+    "title\n\nbody\n\nSigned-off-by: A <a@b>\none\ntwo\nthree\n",
+    "title\n\nbody\n\nSigned-off-by: A <a@b>\none\ntwo\nthree\nfour\n",
+    "title\n\nbody\n\nprose\n  continued\nKey: value\n",
+    "title\n\n  continued\nKey: value\n",
 ];
 
 #[test]

@@ -5,9 +5,10 @@ use siglum_engine::{doctor, sweep, verify};
 use siglum_gitstore::hooks;
 use siglum_ledger::{Aside, Durability, Ledger, Spool, read, write};
 
-use super::super::init::install_shim;
+use super::super::init::{install_shim, note_hooks};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::install_record::InstallRecord;
 use crate::ui;
 
 /// Mends what it can, and says what it did. What fails is told and does not hold up the rest.
@@ -34,13 +35,13 @@ fn shim(cx: &Cx) -> Result<Vec<String>, CommandError> {
 
 /// Only where Siglum is switched on, and into hooks that are a person's only as `siglum init` would.
 fn git_hooks(cx: &Cx) -> Result<Vec<String>, CommandError> {
-    if cx
-        .find_repo()
-        .is_none_or(|repo| !repo.siglum_dir().is_dir())
-    {
+    let Some(repo) = cx.find_repo().filter(|repo| repo.siglum_dir().is_dir()) else {
         return Ok(Vec::new());
-    }
-    let plan = hooks::plan_install(&cx.git().hooks_path()?, &cx.home.shim())?;
+    };
+    let plan = hooks::plan_install(&cx.hook_site(&repo)?, &cx.home.shim())?;
+    let mut record = InstallRecord::load(&cx.home);
+    note_hooks(&repo, &plan, &mut record);
+    record.store(&cx.home)?;
     plan.apply()?;
     plan.notes.iter().for_each(|note| cx.ui.warning(note));
     let changed = plan.changes.iter();

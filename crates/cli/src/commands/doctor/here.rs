@@ -85,21 +85,28 @@ fn off(cx: &Cx, repo: &Repo) -> Check {
 }
 
 fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
-    let dir = match cx.git().hooks_path() {
-        Ok(dir) => dir,
-        Err(error) => return vec![Check::problem("git hooks", error.to_string())],
+    let site = match cx.hook_site(repo) {
+        Ok(site) => site,
+        Err(error) => return vec![Check::problem("git hooks", format!("{:#}", error.source))],
     };
+    if let Some(obstacle) = site.obstacle() {
+        let check = Check::problem("git hooks", obstacle.text());
+        return vec![check.remedy(
+            "Change core.hooksPath, if you want commits recorded, then run `siglum init`.",
+        )];
+    }
     let mut checks = Vec::new();
-    if !dir.starts_with(repo.common_dir()) && !dir.starts_with(repo.worktree()) {
-        checks.push(Check::note(
+    if site.present_dir() != site.theirs_dir() {
+        checks.push(Check::ok(
             "git hooks",
             format!(
-                "core.hooksPath leads to {}, which other repositories share; there, the hooks do nothing unless Siglum is switched on",
-                Cx::tilde(&dir)
+                "siglum's stand in {}, in front of those in {}",
+                Cx::tilde(&site.present_dir()),
+                Cx::tilde(&site.theirs_dir())
             ),
         ));
     }
-    let wrong: Vec<String> = hooks::inspect(&dir, &cx.home.shim())
+    let wrong: Vec<String> = hooks::inspect(&site, &cx.home.shim())
         .into_iter()
         .filter_map(|hook| Some(format!("{} {}", hook.name, complaint(hook.state)?)))
         .collect();

@@ -47,7 +47,7 @@ pub fn look(cx: &Cx) -> Result<Installed, CommandError> {
     let on = repo.as_ref().is_some_and(|r| r.siglum_dir().is_dir());
     let shim = cx.home.shim();
     let hooks = match &repo {
-        Some(_) if on => hooks::inspect(&cx.git().hooks_path()?, &shim),
+        Some(repo) if on => hooks::inspect(&cx.hook_site(repo)?, &shim),
         _ => Vec::new(),
     };
     Ok(Installed {

@@ -49,8 +49,9 @@ pub(super) fn collect(
 /// Whether git runs other hooks than ours here, which would be why nothing is known.
 fn hooks_taken_over(cx: &Cx) -> Option<Warning> {
     let repo = cx.find_repo().filter(|repo| repo.siglum_dir().is_dir())?;
-    let dir = cx.git().hooks_path().ok()?;
-    let lacking: Vec<&str> = hooks::inspect(&dir, &cx.home.shim())
+    let site = cx.hook_site(&repo).ok()?;
+    let dir = site.present_dir();
+    let lacking: Vec<&str> = hooks::inspect(&site, &cx.home.shim())
         .into_iter()
         .filter(|hook| hook.state == HookCondition::Missing)
         .map(|hook| hook.name)

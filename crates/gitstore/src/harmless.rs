@@ -1,0 +1,146 @@
+//! What keeps git from starting anything but itself.
+//!
+//! The settings and attributes of a repository may name programs, and a repository may come from
+//! anybody: as an archive, a shared directory, a copy. Whoever asks Siglum about it has not agreed to
+//! run them. The person's own settings (global, of the system, on the command line) are trusted.
+
+use crate::error::GitError;
+use crate::git::Git;
+
+/// Settings that name programs, or lead to some being started, each with a value that starts none.
+pub(crate) const SETTINGS: [&str; 23] = [
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.editor=false",
+    "core.askPass=false",
+    "core.sshCommand=false",
+    "core.gitProxy=false",
+    "core.alternateRefsCommand=false",
+    "credential.helper=",
+    "protocol.allow=never",
+    "protocol.ext.allow=never",
+    "diff.external=",
+    "diff.ignoreSubmodules=dirty",
+    "submodule.recurse=false",
+    "log.showSignature=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "core.quotePath=false",
+    "color.ui=false",
+];
+
+/// Hooks are switched off, unless somebody asks where they are.
+pub(crate) const NO_HOOKS: &str = "core.hooksPath=/dev/null";
+
+/// Variables with which git starts no other program, whatever the settings say.
+pub(crate) const VARIABLES: [(&str, &str); 6] = [
+    ("LC_ALL", "C"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    // No protocol is called that, so nothing is fetched: wins over `protocol.ext.allow` of a repository.
+    ("GIT_ALLOW_PROTOCOL", "none"),
+];
+
+/// The keys of a filter, and what switches each off.
+const FILTER_OFF: [(&str, &str); 4] = [
+    ("clean", ""),
+    ("smudge", ""),
+    ("process", ""),
+    ("required", "false"),
+];
+
+impl Git {
+    /// Git for a command that reads or writes files of the checkout, and so would run their filters:
+    /// those that the repository itself names are switched off, those of the person stay.
+    pub(crate) fn without_own_filters(&self) -> Result<Self, GitError> {
+        let args = [
+            "config",
+            "--null",
+            "--show-scope",
+            "--get-regexp",
+            r"^filter\.",
+        ];
+        let output = self.run(&args, b"")?;
+        match output.code {
+            Some(0) => {
+                let settings = filter_settings(&String::from_utf8_lossy(&output.stdout))?;
+                Ok(self.clone().with_settings(settings))
+            }
+            Some(1) => Ok(self.clone()),
+            _ => Err(output.refusal("config")),
+        }
+    }
+}
+
+/// The settings that switch the filters of a repository off, from git's list of all.
+fn filter_settings(list: &str) -> Result<Vec<String>, GitError> {
+    let mut own: Vec<&str> = Vec::new();
+    let mut trusted: Vec<(&str, &str)> = Vec::new();
+    let mut fields = list.split_terminator('\0');
+    while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+        let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
+        let Some((filter, _)) = key.rsplit_once('.') else {
+            continue;
+        };
+        if !["local", "worktree"].contains(&scope) {
+            trusted.push((key, value));
+        } else if filter.contains('=') || filter.contains(char::is_control) {
+            // Git would take the name apart at another place than we do.
+            return Err(GitError::Filter(filter.to_owned()));
+        } else if !own.contains(&filter) {
+            own.push(filter);
+        }
+    }
+    let setting = |filter: &&str, (key, off): (&str, &str)| {
+        let key = format!("{filter}.{key}");
+        let of_person = trusted.iter().rev().find(|(known, _)| *known == key);
+        format!("{key}={}", of_person.map_or(off, |(_, value)| value))
+    };
+    let all = own
+        .iter()
+        .flat_map(|filter| FILTER_OFF.map(|key| setting(filter, key)));
+    Ok(all.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_of_the_repository_are_off_and_those_of_the_person_stay() {
+        let list = "global\0filter.lfs.clean\ngit-lfs clean -- %f\0global\0filter.lfs.required\ntrue\0\
+            local\0filter.evil.a.smudge\nrm\0local\0filter.evil.a.clean\nrm\0worktree\0filter.lfs.process\nrm\0";
+        let expected = [
+            "filter.evil.a.clean=",
+            "filter.evil.a.smudge=",
+            "filter.evil.a.process=",
+            "filter.evil.a.required=false",
+            "filter.lfs.clean=git-lfs clean -- %f",
+            "filter.lfs.smudge=",
+            "filter.lfs.process=",
+            "filter.lfs.required=true",
+        ];
+        assert_eq!(filter_settings(list).unwrap(), expected);
+        assert!(
+            filter_settings("global\0filter.lfs.clean\nx\0")
+                .unwrap()
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn a_filter_whose_name_cannot_be_given_is_an_error() {
+        for name in ["a=b", "a\tb"] {
+            let list = format!("local\0filter.{name}.clean\nrm\0");
+            let error = filter_settings(&list).unwrap_err();
+            assert!(matches!(error, GitError::Filter(_)), "{error}");
+        }
+    }
+}

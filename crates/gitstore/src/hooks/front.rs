@@ -1,0 +1,76 @@
+//! Siglum's directory of hooks in front of another one: each hook does ours, if it is one of ours, and
+//! becomes theirs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use super::block::{Company, block, quoted};
+use super::site::{HookSite, Theirs};
+use super::{FRONT, HOOKS, script};
+use crate::error::GitError;
+
+/// Hooks that git may find in the directory of the others any day, beside those that Siglum has a block
+/// in. Git does the same without such a hook as with one that does nothing.
+const PASSED_ON: [&str; 12] = [
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-rebase",
+    "pre-push",
+    "pre-auto-gc",
+    "update",
+    "pre-receive",
+    "post-receive",
+    "post-update",
+];
+
+/// Hooks that git runs often, or whose presence changes what it does: they are there if theirs are.
+const PASSED_ON_IF_THERE: [&str; 9] = [
+    "reference-transaction",
+    "post-index-change",
+    "push-to-checkout",
+    "proc-receive",
+    "sendemail-validate",
+    "p4-changelist",
+    "p4-prepare-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+];
+
+/// The file in the directory that other checkouts of the repository find it by.
+pub(super) const OTHER_CHECKOUTS: &str = "config";
+
+/// The names of the hooks in the directory.
+pub(super) fn names(site: &HookSite) -> Vec<&'static str> {
+    let theirs = site.theirs_dir();
+    let there = PASSED_ON_IF_THERE
+        .into_iter()
+        .filter(|name| is_executable(&theirs.join(name)));
+    HOOKS.into_iter().chain(PASSED_ON).chain(there).collect()
+}
+
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// The block of a hook in the directory.
+pub(super) fn front_block(site: &HookSite, hook: &str, shim: &Path) -> Result<String, GitError> {
+    block(hook, shim, Company::Behind(&theirs_word(site, hook)))
+}
+
+/// The whole script of a hook in the directory.
+pub(super) fn front_hook(site: &HookSite, hook: &str, shim: &Path) -> Result<Vec<u8>, GitError> {
+    front_block(site, hook, shim).map(|text| script::own(&text))
+}
+
+/// The path by which git would call their hook, as a word of the shell.
+fn theirs_word(site: &HookSite, hook: &str) -> String {
+    match &site.theirs {
+        // Git calls ours by a path that only ends otherwise.
+        Theirs::Usual => format!("\"${{0%/{FRONT}/*}}/hooks/{hook}\""),
+        Theirs::Named(dir) => quoted(&format!("{}/{hook}", dir.trim_end_matches('/'))),
+    }
+}

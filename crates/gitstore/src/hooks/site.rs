@@ -1,0 +1,240 @@
+//! Where git takes the hooks of a repository from, and where Siglum's can stand.
+//!
+//! In git's own directory of the repository Siglum's block stands in the hooks themselves, as long as
+//! all that is there are plain shell scripts. Everywhere else (a directory that the settings name, links,
+//! other programs) nothing of what is there is touched: git is given a directory of Siglum's instead,
+//! in front, whose hooks call the others by the very path that git would have called them by.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{FRONT, setting};
+use crate::bounded;
+use crate::error::GitError;
+use crate::git::Git;
+use crate::history::path_of;
+use crate::place::Repo;
+
+/// No settings file of a repository is larger.
+const SETTINGS_LIMIT: u64 = 1 << 20;
+/// What stands for no directory of hooks at all.
+const NOWHERE: &str = "/dev/null";
+
+/// Whose hooks git would run without Siglum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Theirs {
+    /// Those in the git directory.
+    Usual,
+    /// Those in a directory that the settings name, as they name it.
+    Named(String),
+}
+
+/// Why git cannot be given hooks of Siglum's in a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Somebody switched hooks off, with this value of `core.hooksPath`.
+    SwitchedOff(String),
+    /// The setting comes from where a repository's own settings do not count: from this scope.
+    Elsewhere(String),
+    /// The settings file is a link, or says it in a way that cannot be taken back.
+    Settings(PathBuf),
+}
+
+/// The hooks of one repository.
+#[derive(Debug, Clone)]
+pub struct HookSite {
+    pub(super) common_dir: PathBuf,
+    worktree: PathBuf,
+    /// The main checkout is where its git directory is.
+    is_around_git_dir: bool,
+    pub(super) theirs: Theirs,
+    /// The repository's own settings; none if they cannot be read as a file.
+    pub(super) settings: Option<String>,
+    /// Git takes hooks from Siglum's directory.
+    pub(super) is_in_front: bool,
+    pub(super) obstacle: Option<Obstacle>,
+}
+
+impl HookSite {
+    /// Asks git and looks at the settings of a repository.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn find(git: &Git, repo: &Repo) -> Result<Self, GitError> {
+        let common_dir = repo.common_dir().to_owned();
+        let path = common_dir.join("config");
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
+        let settings = is_file
+            .then(|| bounded::read_text(&path, SETTINGS_LIMIT))
+            .flatten();
+        let text = settings.as_deref().unwrap_or_default();
+        let is_in_front = setting::leads_to_front(text);
+        let values = values(git)?;
+        let others: Vec<_> = values
+            .iter()
+            .filter(|(_, v)| !setting::is_front(v))
+            .collect();
+        let is_ours = |scope: &str| !["worktree", "command"].contains(&scope);
+        let foreign = others.iter().rev().find(|(scope, _)| !is_ours(scope));
+        let kept = setting::kept_line(text).filter(|_| is_in_front);
+        let named = match kept {
+            Some(line) => kept_value(git, line)?,
+            None => others
+                .iter()
+                .rev()
+                .find(|(s, _)| is_ours(s))
+                .map(|(_, v)| v.clone()),
+        };
+        let off = named.as_ref().filter(|v| v.is_empty() || *v == NOWHERE);
+        let obstacle = match (foreign, off) {
+            (Some((scope, _)), _) => Some(Obstacle::Elsewhere(scope.clone())),
+            (None, Some(value)) => Some(Obstacle::SwitchedOff(value.clone())),
+            (None, None) => None,
+        };
+        let is_main = repo.git_dir == common_dir;
+        let is_inside = common_dir.parent() == Some(repo.worktree());
+        let mut site = Self {
+            is_around_git_dir: common_dir.ends_with(".git") && (is_inside || !is_main),
+            common_dir,
+            worktree: repo.worktree().to_owned(),
+            theirs: named.map_or(Theirs::Usual, Theirs::Named),
+            settings,
+            is_in_front,
+            obstacle,
+        };
+        // A setting that names git's own directory says what holds without it.
+        if site.theirs_dir().canonicalize().ok() == site.usual_dir().canonicalize().ok()
+            && site.usual_dir().is_dir()
+            && !site.is_in_front
+        {
+            site.theirs = Theirs::Usual;
+        }
+        Ok(site)
+    }
+
+    /// The directory in the git directory.
+    pub(super) fn usual_dir(&self) -> PathBuf {
+        self.common_dir.join("hooks")
+    }
+
+    /// The directory that git takes hooks from without Siglum.
+    #[must_use]
+    pub fn theirs_dir(&self) -> PathBuf {
+        match &self.theirs {
+            Theirs::Usual => self.usual_dir(),
+            Theirs::Named(path) => self.worktree.join(path),
+        }
+    }
+
+    /// Siglum's directory.
+    pub(super) fn front_dir(&self) -> PathBuf {
+        self.common_dir.join(FRONT)
+    }
+
+    /// The directory that git takes hooks from now.
+    #[must_use]
+    pub fn present_dir(&self) -> PathBuf {
+        match self.is_in_front {
+            true => self.front_dir(),
+            false => self.theirs_dir(),
+        }
+    }
+
+    /// Whether the directory of the others belongs to this repository alone.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        let dir = self.theirs_dir();
+        dir.starts_with(&self.common_dir) || dir.starts_with(&self.worktree)
+    }
+
+    /// Why Siglum's hooks cannot stand here, if so.
+    #[must_use]
+    pub const fn obstacle(&self) -> Option<&Obstacle> {
+        self.obstacle.as_ref()
+    }
+
+    /// The settings file of the repository.
+    pub(super) fn settings_file(&self) -> PathBuf {
+        self.common_dir.join("config")
+    }
+
+    /// How the settings name Siglum's directory, and whether that is relative to one checkout: such a
+    /// path holds when the repository is moved, copied or seen from within a container.
+    pub(super) fn front_path(&self) -> Option<(String, bool)> {
+        match self.is_around_git_dir {
+            true => Some((format!(".git/{FRONT}"), true)),
+            false => Some((self.front_dir().to_str()?.to_owned(), false)),
+        }
+    }
+}
+
+impl Obstacle {
+    /// The obstacle in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::SwitchedOff(value) => format!(
+                "git's hooks are switched off here by core.hooksPath={value}, so siglum's are, too; \
+                 commits are seen through the agents' hooks alone"
+            ),
+            Self::Elsewhere(scope) => format!(
+                "core.hooksPath is set for this {scope} alone, where siglum does not change it; commits \
+                 here are seen through the agents' hooks alone"
+            ),
+            Self::Settings(path) => format!(
+                "{} cannot be edited so that it can be restored; commits here are seen through the \
+                 agents' hooks alone",
+                path.display()
+            ),
+        }
+    }
+}
+
+/// All values of the setting with their scopes, the one that counts last.
+fn values(git: &Git) -> Result<Vec<(String, String)>, GitError> {
+    let args = [
+        "config",
+        "--null",
+        "--show-scope",
+        "--type=path",
+        "--get-all",
+        "core.hooksPath",
+    ];
+    let output = git.clone().seeing_hooks().run(&args, b"")?;
+    match output.code {
+        Some(0) => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            let fields: Vec<&str> = text.split_terminator('\0').collect();
+            let pair = |pair: &[&str]| (pair[0].to_owned(), pair[1].to_owned());
+            Ok(fields.chunks_exact(2).map(pair).collect())
+        }
+        Some(1) => Ok(Vec::new()),
+        _ => Err(output.refusal("config")),
+    }
+}
+
+/// What git makes of the line that was there before.
+fn kept_value(git: &Git, line: &str) -> Result<Option<String>, GitError> {
+    let args = [
+        "config",
+        "--null",
+        "--file",
+        "-",
+        "--type=path",
+        "--get",
+        "core.hooksPath",
+    ];
+    let output = git.run(&args, format!("[core]\n{line}\n").as_bytes())?;
+    match output.code {
+        Some(0) => {
+            let value = output.stdout.strip_suffix(b"\0").unwrap_or(&output.stdout);
+            Ok(path_of(value).to_str().map(str::to_owned))
+        }
+        _ => Err(output.refusal("config")),
+    }
+}
+
+/// Whether a directory is one in itself, and no link to one.
+pub(super) fn is_real_or_missing(dir: &Path) -> bool {
+    fs::symlink_metadata(dir).map_or(true, |meta| meta.is_dir())
+}

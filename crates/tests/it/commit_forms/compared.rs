@@ -1,0 +1,290 @@
+//! Each form of `git commit` in two repositories, one with Siglum and an agent, one without: the same is
+//! refused, and what is taken has the same message, but for one trailer where git finds it.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::{FORMS, Form};
+use crate::harness::{Agent, Repo, World};
+
+/// Editors: what they do with the message in `$1`.
+const EDITORS: &[(&str, &str)] = &[
+    ("nothing", ":"),
+    (
+        "writes",
+        "{ printf 'title\\n\\nbody\\n'; cat \"$1\"; } >\"$1.n\" && mv \"$1.n\" \"$1\"",
+    ),
+    ("empties", ": >\"$1\""),
+    ("comments", "printf '# only\\n; comments\\n' >\"$1\""),
+    (
+        "signs",
+        "printf '\\nSigned-off-by: Ada <ada@example.com>\\n' >>\"$1\"",
+    ),
+    (
+        "closes",
+        "printf 'title\\n\\nbody\\n\\nReviewed-by: Bo <b@c>\\n# done\\n' >\"$1\"",
+    ),
+    ("fails", "echo text >\"$1\"; exit 1"),
+];
+
+/// Forms that go through an editor: each is used with each of them, and with `GIT_EDITOR=:`.
+const EDITED: &[Form] = &[
+    ("plain", "git commit -q"),
+    ("-v", "git commit -q -v"),
+    ("-s", "git commit -q -s"),
+    ("-m -e", "git commit -q -m 'given' -e"),
+    ("-m '#' -e", "git commit -q -m '#1 given' --edit"),
+    ("template", "git -c commit.template=../template commit -q"),
+    ("-t -s", "git commit -q -t ../template -s"),
+    ("signed template", "git commit -q -t ../signed"),
+    ("template of comments", "git commit -q -t ../comments"),
+    ("scissors -v", "git -c commit.cleanup=scissors commit -q -v"),
+    (
+        "auto comments",
+        "git -c core.commentChar=auto commit -q -m '#1 given' -e",
+    ),
+    (
+        "auto comments, template",
+        "git -c core.commentChar=auto commit -q -t ../comments",
+    ),
+    ("comment string", "git -c core.commentString='//' commit -q"),
+    ("--amend", "git commit -q --amend"),
+    ("--amend -s", "git commit -q --amend -s"),
+    ("--fixup=amend:", "git commit -q --fixup=amend:HEAD"),
+    ("-c HEAD", "git commit -q -c HEAD"),
+    ("no status", "git -c commit.status=false commit -q"),
+];
+
+/// Forms without an editor, beside those that are taken in any case.
+const GIVEN: &[Form] = &[
+    ("empty", "git commit -q -m ''"),
+    ("blank", "git commit -q -m ' '"),
+    ("--no-edit", "git commit -q --no-edit"),
+    ("#, by default", "git commit -q -m '#123 fix'"),
+    (
+        "#, strip",
+        "git -c commit.cleanup=strip commit -q -m '#123 fix'",
+    ),
+    (
+        "#, --cleanup=strip",
+        "git commit -q --cleanup=strip -m '#123 fix'",
+    ),
+    (
+        "#, whitespace",
+        "git commit -q --cleanup=whitespace -m '#123 fix'",
+    ),
+    (
+        "#, scissors",
+        "git commit -q --cleanup=scissors -m '#123 fix'",
+    ),
+    (
+        "#, verbatim",
+        "git commit -q --cleanup=verbatim -m '#123 fix'",
+    ),
+    (
+        "# below, strip",
+        "git commit -q --cleanup=strip -m 'fix' -m '# remark'",
+    ),
+    (
+        "# from a pipe",
+        "printf '# a\\n# b\\n' | git commit -q -F -",
+    ),
+    (
+        "# from a pipe, strip",
+        "printf '# a\\n# b\\n' | git commit -q --cleanup=strip -F -",
+    ),
+    (
+        "text and # from a pipe",
+        "printf '# a\\ntext\\n# b\\n' | git commit -q --cleanup=strip -F -",
+    ),
+    (
+        ";, strip",
+        "git -c core.commentChar=';' commit -q --cleanup=strip -m '; fix'",
+    ),
+    (
+        "//, strip",
+        "git -c core.commentString='//' commit -q --cleanup=strip -m '// fix'",
+    ),
+    (
+        ";, auto",
+        "git -c core.commentChar=auto commit -q --cleanup=strip -m '; fix'",
+    ),
+    (
+        "#, auto",
+        "git -c core.commentChar=auto commit -q --cleanup=strip -m '#1 fix'",
+    ),
+    ("sign-off alone", "git commit -q -s -m ''"),
+    (
+        "sign-off in the text",
+        "git commit -q -m 'Signed-off-by: Ada <ada@example.com>'",
+    ),
+    (
+        "alias, strip",
+        "git -c commit.cleanup=strip -c alias.ci='commit -q' ci -m '#123 fix'",
+    ),
+    (
+        "alias with strip",
+        "git -c alias.ci='commit -q --cleanup=strip' ci -m '#123 fix'",
+    ),
+    (
+        "trailers below",
+        "git commit -q -m title -m 'Signed-off-by: Ada <a@b>\n# remark\nReviewed-by: Bo <b@c>'",
+    ),
+    (
+        "trailers and prose",
+        "git commit -q -m title -m 'Signed-off-by: Ada <a@b>\nand so on'",
+    ),
+    ("empty file", "git commit -q -F /dev/null"),
+    (
+        "empty, allowed",
+        "git commit -q --allow-empty-message -m ''",
+    ),
+    ("template and -m", "git commit -q -m given -t ../template"),
+    (
+        "template, -F",
+        "git commit -q -F ../template -t ../template",
+    ),
+    ("--fixup", "git commit -q --fixup HEAD"),
+    ("-C", "git commit -q -C HEAD"),
+    ("--amend --no-edit", "git commit -q --amend --no-edit"),
+    ("--amend -m", "git commit -q --amend -m again"),
+];
+
+struct Pair<'w> {
+    plain: Repo<'w>,
+    ours: Repo<'w>,
+    agent: Agent,
+}
+
+impl<'w> Pair<'w> {
+    fn new(world: &'w World) -> Self {
+        std::fs::write(world.root.join("template"), "# say why\n\nIssue: \n").unwrap();
+        std::fs::write(world.root.join("comments"), "# say why\n; and how\n").unwrap();
+        let signed = "Issue: \n\nSigned-off-by: Bo <b@c>\n";
+        std::fs::write(world.root.join("signed"), signed).unwrap();
+        for (name, script) in EDITORS {
+            let path = world.root.join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let ours = world.repo();
+        let plain = ours.beside("../plain");
+        std::fs::create_dir(&plain.dir).unwrap();
+        plain
+            .sh("git init -q -b main . && git commit -q --allow-empty -m base")
+            .ok();
+        for repo in [&plain, &ours] {
+            let start = "echo start >file && git add file && git commit -q -m start -m body && git tag start";
+            repo.sh(start).ok();
+        }
+        let agent = Agent::start(&ours, "compared");
+        Self { plain, ours, agent }
+    }
+
+    /// Makes the same commit in both and compares what came of it.
+    fn compare(&mut self, form: &str, command: &str) {
+        for repo in [&self.plain, &self.ours] {
+            repo.sh("git reset -q --hard start && echo more >>file && git add -A")
+                .ok();
+        }
+        let before = self.ours.id("HEAD");
+        let theirs = self.plain.sh(command);
+        let ours = self.agent.sh(command);
+        assert_eq!(
+            theirs.code == Some(0),
+            ours.code == Some(0),
+            "{form}\n{theirs:?}\n{ours:?}"
+        );
+        let message = self.ours.message("HEAD");
+        let marks = message.matches("Siglum-Checkpoint: ").count();
+        assert!(marks <= 1, "{form}: {message}");
+        if self.ours.id("HEAD") == before {
+            assert_eq!(marks, 0, "{form}");
+            return;
+        }
+        assert_eq!(self.ours.trailers("HEAD").len(), marks, "{form}: {message}");
+        let parsed = |repo: &Repo<'_>| {
+            let all = repo.git(&["log", "-1", "--format=%(trailers:unfold)"]);
+            without_trailer(&all)
+        };
+        assert_eq!(parsed(&self.ours), parsed(&self.plain), "{form}: {message}");
+        let plain = self.plain.message("HEAD");
+        assert_eq!(without_trailer(&message), without_trailer(&plain), "{form}");
+    }
+}
+
+fn without_trailer(message: &str) -> String {
+    let lines: Vec<&str> = message
+        .lines()
+        .filter(|line| !line.starts_with("Siglum-Checkpoint: "))
+        .collect();
+    // The agent commits under its own name.
+    let text = lines.join("\n").replace("compared <ada@", "Ada <ada@");
+    text.trim().to_owned()
+}
+
+#[test]
+fn forms_without_an_editor_end_as_without_siglum() {
+    let world = World::new();
+    let mut pair = Pair::new(&world);
+    for (form, command) in GIVEN.iter().chain(FORMS) {
+        pair.compare(form, command);
+        pair.compare(
+            &format!("{form}, GIT_EDITOR=:"),
+            &format!("export GIT_EDITOR=:; {command}"),
+        );
+    }
+    assert_eq!(world.declines(), [""; 0]);
+}
+
+#[test]
+fn forms_with_an_editor_end_as_without_siglum() {
+    let world = World::new();
+    let mut pair = Pair::new(&world);
+    for (form, command) in EDITED {
+        for (editor, _) in EDITORS {
+            // Known to differ: with `auto`, git reads trailers as if comments began with `#`, and a person
+            // who leaves such a line among trailers gets ours in a paragraph of its own.
+            if *form == "auto comments" && *editor == "closes" {
+                continue;
+            }
+            let script = format!(
+                "export GIT_EDITOR='{}'; {command}",
+                world.root.join(editor).display()
+            );
+            pair.compare(&format!("{form}, {editor}"), &script);
+        }
+        pair.compare(
+            &format!("{form}, `:`"),
+            &format!("export GIT_EDITOR=:; {command}"),
+        );
+    }
+    assert_eq!(world.declines(), [""; 0]);
+}
+
+/// A manager of hooks that keeps ours and runs it, and ours put into the hook of the manager once more.
+#[test]
+fn hooks_that_run_twice_add_one_trailer() {
+    let world = World::new();
+    let repo = world.repo();
+    let legacy = "for h in prepare-commit-msg commit-msg; do mv .git/hooks/$h .git/hooks/$h.legacy; \
+                  printf '#!/usr/bin/env bash\\n# File generated by pre-commit: https://pre-commit.com\\n\
+\"$0.legacy\" \"$@\"\\n' >.git/hooks/$h; chmod +x .git/hooks/$h; done";
+    repo.sh(legacy).ok();
+    repo.siglum(&["doctor", "--fix"]);
+    let mut agent = Agent::start(&repo, "twice");
+    agent.sh("git commit -q --allow-empty -m one").ok();
+    repo.check("-m", "HEAD", &agent.certain());
+    let editor = "GIT_EDITOR='sh -c \"echo two >>\\$1\" --'";
+    agent
+        .sh(&format!("{editor} git commit -q --allow-empty"))
+        .ok();
+    repo.check("an editor", "HEAD", &agent.certain());
+    for revision in ["HEAD", "HEAD^"] {
+        assert_eq!(repo.trailers(revision).len(), 1);
+    }
+    assert_eq!(
+        world.count("SELECT count(*) FROM intents"),
+        2,
+        "one for each commit"
+    );
+}

@@ -1,0 +1,115 @@
+//! Hooks are guests in somebody's commit, and the worker is nobody's child: they hold nothing of their
+//! host's and wait for nothing that is no file.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::harness::{Agent, Repo, World, until};
+
+fn fifo(path: &Path) {
+    let _ = fs::remove_file(path);
+    mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+}
+
+fn worker_is_done(repo: &Repo<'_>) -> bool {
+    let lock = repo.world.siglum_home().join("worker.lock");
+    let ran = repo.sh(&format!("flock -n '{}' true", lock.display()));
+    ran.code == Some(0)
+}
+
+#[test]
+fn the_worker_keeps_no_lock_of_whoever_commits() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "locked");
+    agent.stop();
+    until("the worker is done", || worker_is_done(&repo));
+    let script = "flock held git commit -q --allow-empty -m one && flock -n held true && \
+                  exec 8>high 19>higher && flock 8 && flock 19 && git commit -q --allow-empty -m two && \
+                  exec 8>&- 19>&- && flock -n high true && flock -n higher true";
+    let ran = agent.sh(&format!("bash -c '{script}'"));
+    agent.stop();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_pipe_ends_with_the_commit() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "piped");
+    agent.stop();
+    until("the worker is done", || worker_is_done(&repo));
+    // The worker lives two seconds longer than the commit.
+    let begun = Instant::now();
+    agent
+        .sh("git commit -q --allow-empty -m one 3>&1 >/dev/null | cat")
+        .ok();
+    assert!(!worker_is_done(&repo) || begun.elapsed() < Duration::from_secs(2));
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+/// Files of ours that somebody made a pipe of.
+#[test]
+fn pipes_in_the_place_of_files_hold_up_nothing() {
+    let files: &[fn(&Repo<'_>)] = &[
+        |repo| fifo(&repo.world.siglum_home().join("siglum.log")),
+        |repo| fifo(&repo.world.siglum_home().join("worker.lock")),
+        |repo| fifo(&repo.world.siglum_home().join("config.toml")),
+        |repo| {
+            let spool = repo.world.siglum_home().join("spool");
+            fs::create_dir_all(&spool).unwrap();
+            fifo(&spool.join("00000000000000000001-0000000000000000.json"));
+        },
+        |repo| {
+            let notes = repo.dir.join(".git/siglum/commits");
+            fs::create_dir_all(&notes).unwrap();
+            fifo(&notes.join("1-1"));
+        },
+        |repo| fifo(&repo.dir.join(".git/siglum/message-.git.lock")),
+        |repo| fifo(&repo.dir.join(".git/siglum/hooks-taken-over")),
+        |repo| fifo(&repo.dir.join(".siglum.toml")),
+    ];
+    for (number, make) in files.iter().enumerate() {
+        let world = World::new();
+        let repo = world.repo();
+        let mut agent = Agent::start(&repo, "blocked");
+        agent.stop();
+        until("the worker is done", || worker_is_done(&repo));
+        make(&repo);
+        let begun = Instant::now();
+        agent.prompt("go on");
+        agent.sh("git commit -q --allow-empty -m one").ok();
+        agent.stop();
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(5), "{number}: {took:?}");
+        assert_eq!(repo.trailers("HEAD").len(), 1, "{number}");
+    }
+}
+
+/// A program that hangs is left by the hook itself, in the end.
+#[test]
+fn a_hook_that_hangs_is_over_some_day() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "hanging");
+    agent.stop();
+    // What was rewritten is read from standard input, which somebody holds open here.
+    let shim = world.siglum_home().join("bin/siglum");
+    let script = format!(
+        "mkfifo in && exec 9<>in && '{}' hook git post-rewrite amend <&9 9>&-",
+        shim.display()
+    );
+    let begun = Instant::now();
+    repo.sh(&script).ok();
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    let log = fs::read_to_string(world.siglum_home().join("siglum.log")).unwrap();
+    assert!(log.contains("too_slow"), "{log}");
+}
