@@ -140,10 +140,11 @@ fn snapshot(dir: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
 
 #[test]
 fn homes_are_left_as_they_were() {
-    let homes: &[(&str, fn(&Path))] = &[
+    type Home = (&'static str, fn(&Path));
+    let homes: &[Home] = &[
         ("nothing", |_| {}),
         ("an empty directory", |home| {
-            fs::create_dir(home.join(".claude")).unwrap()
+            fs::create_dir(home.join(".claude")).unwrap();
         }),
         ("an empty file", |home| {
             fs::create_dir(home.join(".claude")).unwrap();

@@ -73,7 +73,8 @@ impl Scene {
         plan
     }
 
-    /// Everything that a person may miss: the hooks, the settings, what git says of the checkout.
+    /// Everything that a person may miss: the hooks, the settings, whether something stands in front.
+    #[expect(clippy::type_complexity, reason = "to compare, and nothing else")]
     fn all(&self) -> (Vec<(PathBuf, Vec<u8>, u32)>, Vec<u8>, bool) {
         let settings = fs::read(self.tree.0.join(".git/config")).unwrap();
         let front = self.tree.0.join(".git").join(FRONT).exists();
@@ -396,8 +397,9 @@ fn ours_stands_in_front_wherever_the_repository_is() {
     scene.tree.git(&["worktree", "add", "-q", "../side"]);
     side.commit("f", "2", "two");
     let copy = crate::sandbox::Tree(scene.sandbox.path("copy"));
-    let copied = std::process::Command::new("cp");
-    let status = { copied }.arg("-a").args([&scene.tree.0, &copy.0]).status();
+    #[expect(clippy::disallowed_methods, reason = "cp is no git")]
+    let mut copied = std::process::Command::new("cp");
+    let status = copied.arg("-a").args([&scene.tree.0, &copy.0]).status();
     assert!(status.unwrap().success());
     fs::rename(&scene.tree.0, scene.sandbox.path("gone")).unwrap();
     copy.commit("f", "3", "three");
