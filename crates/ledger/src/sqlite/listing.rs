@@ -140,9 +140,10 @@ impl Tx<'_> {
         );
         when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
         if let Some(repository) = filter.repository {
+            // Asked of each session on the way: the newest are found without a look at all of a repository.
             conditions.push(
-                "s.id IN (SELECT session FROM session_repositories WHERE repository = ? \
-                 UNION ALL SELECT session FROM commits WHERE repository = ? AND session IS NOT NULL)",
+                "(EXISTS (SELECT 1 FROM session_repositories r WHERE r.repository = ? AND r.session = s.id) \
+                 OR EXISTS (SELECT 1 FROM commits c WHERE c.repository = ? AND c.session = s.id))",
             );
             values.extend([0, 1].map(|_| Box::new(Col(repository)) as Box<dyn rusqlite::ToSql>));
         }
