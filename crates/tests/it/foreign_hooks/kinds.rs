@@ -21,7 +21,7 @@ const NAMES: &[&str] = &[
 
 /// What each says of itself in a shell, in Python, Perl, Node and Tcl.
 const SHELL: &str = r#"{ echo "name $0"; echo "args $*"; echo "in $(pwd)"; echo "read $(cat)"; env | sort
-for f in 0 1 2 3 4 5 6 7 8 9; do test -e /proc/$$/fd/$f && echo "open $f"; done; } >>"$LOG"
+for f in 0 1 2 3 4 5 6 7 8 9; do if test -e /proc/$$/fd/$f; then echo "open $f"; fi; done; } >>"$LOG"
 "#;
 const PYTHON: &str = r#"import os, sys
 with open(os.environ['LOG'], 'a') as log:
