@@ -175,8 +175,12 @@ fn outcome(repo: &Repo<'_>) -> String {
     ]
     .join("\n--\n");
     let all = all.replace('\r', "\n");
-    // Git gives advice about a hook of theirs that cannot be run; ours can.
-    let lines = all.lines().filter(|line| !line.starts_with("hint: "));
+    // Git gives advice about a hook of theirs that cannot be run; ours can. That one cannot be started is said in
+    // the words of the shell.
+    let is_of_words = |line: &&str| {
+        line.starts_with("hint: ") || line.contains("cannot exec '") || line.contains(": exec: ")
+    };
+    let lines = all.lines().filter(|line| !is_of_words(line));
     let all = lines.collect::<Vec<_>>().join("\n");
     // A shell corrects PWD where git was started below the checkout: any hook in a shell sees it like this,
     // and so does one in another language behind ours.
