@@ -93,9 +93,9 @@ pub fn add(message: &str, comment: &str, checkpoint: CheckpointId) -> String {
 /// title, of trailers and continued lines alone; or a quarter of it, if git wrote one of them.
 fn ends_in_trailers(lines: &[&str], comment: &str) -> bool {
     let is_blank = |line: &str| line.trim().is_empty();
-    let title = lines
-        .iter()
-        .position(|l| !is_comment(l, comment) && is_blank(l));
+    // Whoever reads the message need not have the settings of whoever wrote it.
+    let is_comment = |line: &str| is_comment(line, comment) || is_comment(line, COMMENT);
+    let title = lines.iter().position(|l| !is_comment(l) && is_blank(l));
     let rest = &lines[title.unwrap_or(lines.len())..];
     let (mut trailers, mut prose, mut continued) = (0, 0, 0);
     let mut is_generated = false;
@@ -104,7 +104,7 @@ fn ends_in_trailers(lines: &[&str], comment: &str) -> bool {
             prose += continued;
             return (is_generated && trailers * 3 >= prose) || (trailers > 0 && prose == 0);
         }
-        if is_comment(line, comment) {
+        if is_comment(line) {
             (prose, continued) = (prose + continued, 0);
         } else if GENERATED.iter().any(|start| line.starts_with(start)) {
             (trailers, continued, is_generated) = (trailers + 1, 0, true);

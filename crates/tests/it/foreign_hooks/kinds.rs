@@ -21,7 +21,7 @@ const NAMES: &[&str] = &[
 
 /// What each says of itself in a shell, in Python, Perl, Node and Tcl.
 const SHELL: &str = r#"{ echo "name $0"; echo "args $*"; echo "in $(pwd)"; echo "read $(cat)"; env | sort
-for f in 0 1 2 3 4 5 6 7 8 9; do test -e /proc/$$/fd/$f && echo "open $f"; done; } >>"$LOG"
+for f in 0 1 2 3 4 5 6 7 8 9; do if test -e /proc/$$/fd/$f; then echo "open $f"; fi; done; } >>"$LOG"
 "#;
 const PYTHON: &str = r#"import os, sys
 with open(os.environ['LOG'], 'a') as log:
@@ -175,8 +175,12 @@ fn outcome(repo: &Repo<'_>) -> String {
     ]
     .join("\n--\n");
     let all = all.replace('\r', "\n");
-    // Git gives advice about a hook of theirs that cannot be run; ours can.
-    let lines = all.lines().filter(|line| !line.starts_with("hint: "));
+    // Git gives advice about a hook of theirs that cannot be run; ours can. That one cannot be started is said in
+    // the words of the shell.
+    let is_of_words = |line: &&str| {
+        line.starts_with("hint: ") || line.contains("cannot exec '") || line.contains(": exec: ")
+    };
+    let lines = all.lines().filter(|line| !is_of_words(line));
     let all = lines.collect::<Vec<_>>().join("\n");
     // A shell corrects PWD where git was started below the checkout: any hook in a shell sees it like this,
     // and so does one in another language behind ours.
