@@ -138,12 +138,15 @@ fn snapshot(dir: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
     found
 }
 
+/// Makes a home what it is before `init`.
+type MakeHome = fn(&Path);
+
 #[test]
 fn homes_are_left_as_they_were() {
-    let homes: &[(&str, fn(&Path))] = &[
+    let homes: &[(&str, MakeHome)] = &[
         ("nothing", |_| {}),
         ("an empty directory", |home| {
-            fs::create_dir(home.join(".claude")).unwrap()
+            fs::create_dir(home.join(".claude")).unwrap();
         }),
         ("an empty file", |home| {
             fs::create_dir(home.join(".claude")).unwrap();
