@@ -138,10 +138,12 @@ fn snapshot(dir: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
     found
 }
 
+/// Makes a home what it is before `init`.
+type MakeHome = fn(&Path);
+
 #[test]
 fn homes_are_left_as_they_were() {
-    type Home = (&'static str, fn(&Path));
-    let homes: &[Home] = &[
+    let homes: &[(&str, MakeHome)] = &[
         ("nothing", |_| {}),
         ("an empty directory", |home| {
             fs::create_dir(home.join(".claude")).unwrap();

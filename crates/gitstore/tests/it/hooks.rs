@@ -73,9 +73,8 @@ impl Scene {
         plan
     }
 
-    /// Everything that a person may miss: the hooks, the settings, whether something stands in front.
-    #[expect(clippy::type_complexity, reason = "to compare, and nothing else")]
-    fn all(&self) -> (Vec<(PathBuf, Vec<u8>, u32)>, Vec<u8>, bool) {
+    /// Everything that a person may miss: the hooks, the settings, what git says of the checkout.
+    fn all(&self) -> (Listing, Vec<u8>, bool) {
         let settings = fs::read(self.tree.0.join(".git/config")).unwrap();
         let front = self.tree.0.join(".git").join(FRONT).exists();
         (listing(&self.hooks), settings, front)
@@ -118,8 +117,11 @@ impl Scene {
     }
 }
 
+/// What is in a directory: names, contents or targets, and permissions.
+type Listing = Vec<(PathBuf, Vec<u8>, u32)>;
+
 /// Names, contents or targets, and permissions.
-fn listing(dir: &Path) -> Vec<(PathBuf, Vec<u8>, u32)> {
+fn listing(dir: &Path) -> Listing {
     let mut all: Vec<_> = fs::read_dir(dir)
         .unwrap()
         .map(|entry| {
@@ -383,6 +385,7 @@ fn ours_stands_in_front_of_what_is_no_plain_script() {
 
 /// A linked worktree has its hooks from the same place, and a moved or copied repository its own.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a copy as people make one")]
 fn ours_stands_in_front_wherever_the_repository_is() {
     let scene = Scene::new();
     let theirs = scene.sandbox.path("theirs");
@@ -397,9 +400,8 @@ fn ours_stands_in_front_wherever_the_repository_is() {
     scene.tree.git(&["worktree", "add", "-q", "../side"]);
     side.commit("f", "2", "two");
     let copy = crate::sandbox::Tree(scene.sandbox.path("copy"));
-    #[expect(clippy::disallowed_methods, reason = "cp is no git")]
-    let mut copied = std::process::Command::new("cp");
-    let status = copied.arg("-a").args([&scene.tree.0, &copy.0]).status();
+    let copied = std::process::Command::new("cp");
+    let status = { copied }.arg("-a").args([&scene.tree.0, &copy.0]).status();
     assert!(status.unwrap().success());
     fs::rename(&scene.tree.0, scene.sandbox.path("gone")).unwrap();
     copy.commit("f", "3", "three");
@@ -477,7 +479,7 @@ fn hooks_that_are_switched_off_stay_off() {
     assert_eq!(listing_or_nothing(&scene.hooks), before);
 }
 
-fn listing_or_nothing(dir: &Path) -> Vec<(PathBuf, Vec<u8>, u32)> {
+fn listing_or_nothing(dir: &Path) -> Listing {
     if dir.is_dir() {
         listing(dir)
     } else {
