@@ -201,7 +201,7 @@ fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
     let mut one = Agent::start(&repo, "one");
     one.write("a.txt", "a\n");
     one.sh("git add -A && git commit -q -m 'Add a'");
-    repo.siglum(&["link", "add", "one", "--issue", "42"]).ok();
+    repo.siglum(&["link", "add", "one", "issue=42"]).ok();
     repo.siglum(&["adopt", "HEAD", "one"]).ok();
     repo.siglum(&["token", "create", "--name", "ci"]).ok();
     one.end("other");
