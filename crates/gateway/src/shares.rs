@@ -88,13 +88,13 @@ impl Shares {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, HashMap<String, Held>> {
+    fn by_token(&self) -> MutexGuard<'_, HashMap<String, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request of a token begins.
     fn begin(&self, token: String) -> Result<Share, Problem> {
-        let mut all = self.held();
+        let mut all = self.by_token();
         let held = all.entry(token.clone());
         let held = held.or_insert_with(|| Held::new(self.most));
         if held.requests >= self.most.requests {
@@ -126,7 +126,7 @@ struct Share {
 impl Share {
     /// The answer goes on for as long as somebody listens: it counts as a stream from now on.
     fn stream(&mut self) -> Result<(), Problem> {
-        let mut all = self.of.held();
+        let mut all = self.of.by_token();
         let held = all.entry(self.token.clone());
         let held = held.or_insert_with(|| Held::new(self.of.most));
         if held.streams >= self.of.most.streams {
@@ -142,7 +142,7 @@ impl Share {
 
     /// Holds more bytes. Where the token holds nothing else, any number will do.
     fn hold(&mut self, bytes: usize) -> Result<(), Problem> {
-        let mut all = self.of.held();
+        let mut all = self.of.by_token();
         let held = all.entry(self.token.clone());
         let held = held.or_insert_with(|| Held::new(self.of.most));
         if held.bytes > self.bytes && held.bytes.saturating_add(bytes) > self.of.most.bytes {
@@ -158,7 +158,7 @@ impl Share {
     /// Lets go of bytes.
     fn let_go(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
-        if let Some(held) = self.of.held().get_mut(&self.token) {
+        if let Some(held) = self.of.by_token().get_mut(&self.token) {
             held.bytes = held.bytes.saturating_sub(bytes);
         }
         self.bytes -= bytes;
@@ -168,7 +168,7 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         self.let_go(self.bytes);
-        let mut all = self.of.held();
+        let mut all = self.of.by_token();
         let Some(held) = all.get_mut(&self.token) else {
             return;
         };
@@ -380,7 +380,7 @@ mod tests {
         drop(second);
         assert!(slot(&shares, "a").is_some());
         drop(first);
-        assert!(shares.held().is_empty(), "what nobody holds is let go");
+        assert!(shares.by_token().is_empty(), "what nobody holds is let go");
     }
 
     #[test]
@@ -392,7 +392,7 @@ mod tests {
         let refused = second.answered(answer("text/event-stream", 0));
         assert_eq!(refused.status(), 429);
         drop((open, refused));
-        assert!(shares.held().is_empty());
+        assert!(shares.by_token().is_empty());
     }
 
     #[tokio::test]
@@ -417,7 +417,7 @@ mod tests {
         }
         assert_eq!(sizes, [PIECE, PIECE, PIECE, PIECE, 1]);
         drop(body);
-        assert!(shares.held().is_empty());
+        assert!(shares.by_token().is_empty());
     }
 
     #[tokio::test]

@@ -148,7 +148,7 @@ impl Taking<'_> {
         }
         list(&DocumentName::Batch, "asks", batch.asks.len())?;
         for session in &batch.asks {
-            if let Some(position) = self.asked(*session)? {
+            if let Some(position) = self.position_asked_for(*session)? {
                 positions.entry(*session).or_insert(position);
             }
         }
@@ -163,7 +163,7 @@ impl Taking<'_> {
     }
 
     /// How far this ledger is with a session that the sender asks about, as far as it is the sender's.
-    fn asked(&mut self, session: SessionId) -> Result<Option<Position>> {
+    fn position_asked_for(&mut self, session: SessionId) -> Result<Option<Position>> {
         if self.family.as_ref().is_some_and(|f| !f.contains(&session)) {
             return Ok(None);
         }
