@@ -277,7 +277,10 @@ fn parked(shelf: &dyn Shelf) -> Outcome {
     })?;
     let tries =
         |tx: &mut dyn crate::Transaction| Ok((tx.tries("export", "c")?, tx.tries("index", "c")?));
-    same!(desk.read(tries)?, (Some(2), None), "how often it was tried");
+    let mut other = Desk::open(shelf)?;
+    for desk in [&mut desk, &mut other] {
+        same!(desk.read(tries)?, (Some(2), None), "how often it was tried");
+    }
     same!(
         desk.read(|tx| tx.parked())?,
         left,

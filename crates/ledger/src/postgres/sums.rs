@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use crate::sums::{SUMMED, list};
 
-/// What the columns of a row come to.
+/// What the columns of a row come to: a digest, in the smallest type that holds one.
 fn sum(columns: &[&str], before: &str) -> String {
-    format!("md5(ROW({})::text)", list(columns, before))
+    format!("md5(ROW({})::text)::uuid", list(columns, before))
 }
 
 /// SQL that has the rows of all tables summed, after whatever migrations made of them.
@@ -16,7 +16,7 @@ pub(super) fn install() -> String {
         let (old, new) = (sum(columns, ""), sum(columns, "NEW."));
         let _ = write!(
             sql,
-            "ALTER TABLE {table} ADD COLUMN IF NOT EXISTS sum text; \
+            "ALTER TABLE {table} ADD COLUMN IF NOT EXISTS sum uuid; \
              DROP TRIGGER IF EXISTS {table}_summed ON {table}; \
              ALTER TABLE {table} DISABLE TRIGGER USER; \
              UPDATE {table} SET sum = {old} WHERE sum IS DISTINCT FROM {old}; \
