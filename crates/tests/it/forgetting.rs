@@ -55,7 +55,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 }
 
 /// Writes lines of a transcript, and lets the turn stop so that they are read.
-fn said(repo: &Repo<'_>, agent: &mut Agent, texts: &[&str]) {
+pub(crate) fn said(repo: &Repo<'_>, agent: &mut Agent, texts: &[&str]) {
     let path = agent.transcript();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let now = repo.sh("date -u +%Y-%m-%dT%H:%M:%S.%3NZ").ok();

@@ -188,7 +188,7 @@ fn rot(world: &World, sql: &str) {
     let store = world.store();
     let triggers = DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
     store.set_db_config(triggers, false).unwrap();
-    until("the ledger is free", || {
+    until(sql, || {
         store.execute(sql, []).is_ok_and(|changed| changed > 0)
     });
 }
@@ -204,6 +204,7 @@ fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
     repo.siglum(&["link", "add", "one", "issue=42"]).ok();
     repo.siglum(&["adopt", "HEAD", "one"]).ok();
     repo.siglum(&["token", "create", "--name", "ci"]).ok();
+    crate::forgetting::said(&repo, &mut one, &["This is done."]);
     one.end("other");
     idle(&repo);
     let (code, told) = verify(&repo, &[]);
@@ -214,7 +215,7 @@ fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
             "commits",
             "judgement = replace(judgement, 'certain', 'likely')",
         ),
-        ("intents", "scene = replace(scene, 'Add a', 'Add b')"),
+        ("intents", "scene = replace(scene, 'claude', 'codex')"),
         ("intents", "at = at + 1"),
         ("observations", "recorded_at = recorded_at + 1"),
         ("observations", "turn = NULL"),

@@ -287,17 +287,21 @@ fn send_all(
         name: &name,
         host: &host,
     };
-    let rechecked = replica::recheck(&world, ledger, &to, &mut way)?;
-    if rechecked.lacking > 0 {
-        let sessions = ui::plural(rechecked.lacking, "session");
-        cx.ui.warning(format!(
-            "{name} has less of {sessions} than it was sent; what is missing is sent again"
-        ));
+    // What is new leaves first: a sync that is cut short has got further each time.
+    let (mut sent, mut trouble) = feed_all(&world, ledger, &to, &mut way)?;
+    if !matches!(trouble, Some(GateError::Unavailable(_))) {
+        let rechecked = replica::recheck(&world, ledger, &to, &mut way)?;
+        trouble = rechecked.trouble.or(trouble);
+        if rechecked.lacking > 0 {
+            let sessions = ui::plural(rechecked.lacking, "session");
+            cx.ui.warning(format!(
+                "{name} has less of {sessions} than it was sent; what is missing is sent again"
+            ));
+            let (again, failed) = feed_all(&world, ledger, &to, &mut way)?;
+            sent += again;
+            trouble = failed.or(trouble);
+        }
     }
-    let (sent, trouble) = match rechecked.trouble {
-        Some(error) => (Sent::default(), Some(error.to_string())),
-        None => feed_all(&world, ledger, &to, &mut way)?,
-    };
     let remains = replica::due(ledger, &name)?;
     let shown = read(ledger, |tx| Shown::of(tx, &name, projection.scope.as_ref()))?;
     Ok(Outcome {
@@ -305,7 +309,7 @@ fn send_all(
         projection,
         sent: Some(sent),
         remains,
-        trouble,
+        trouble: trouble.map(|error| error.to_string()),
     })
 }
 
@@ -315,16 +319,14 @@ fn feed_all(
     ledger: &mut SqliteLedger,
     to: &Destined<'_>,
     way: &mut Way,
-) -> Result<(Sent, Option<String>), CommandError> {
+) -> Result<(Sent, Option<GateError>), CommandError> {
     let (mut sender, mut sent, mut trouble) = (Sender::default(), Sent::default(), None);
     loop {
         let fed = sender.feed(world, ledger, to, way)?;
         sent += fed.sent;
         match fed.trouble {
-            Some(error @ GateError::Unavailable(_)) => {
-                return Ok((sent, Some(error.to_string())));
-            }
-            Some(error) => trouble = Some(error.to_string()),
+            Some(error @ GateError::Unavailable(_)) => return Ok((sent, Some(error))),
+            Some(error) => trouble = Some(error),
             None if fed.slice == Slice::Idle => return Ok((sent, trouble)),
             None => {}
         }

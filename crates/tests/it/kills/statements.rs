@@ -110,7 +110,14 @@ fn story(day: &Day<'_>, commit: &str) -> String {
         .unwrap()
         .map(|old| format!("made of: {}", story(day, &old.unwrap())))
         .collect();
-    format!("{git}\n{known:?}\n{before}")
+    let announced = "SELECT hex(checkpoint) || ' ' || state || ' of ' || git || ' at ' || at || ' upon ' || scene FROM intents ORDER BY at";
+    let mut rows = store.prepare(announced).unwrap();
+    let intents = rows.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let intents: Vec<String> = intents.map(Result::unwrap).collect();
+    format!(
+        "{git}\n{known:?}\n{before}announced:\n{}",
+        intents.join("\n")
+    )
 }
 
 /// A commit is one checkpoint, or as many as its message names: commits that are made at once in one
