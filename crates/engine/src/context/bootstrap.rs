@@ -95,7 +95,7 @@ pub struct Ran {
 /// through [`commit`](super::commit()).
 ///
 /// # Errors
-/// [`ContextError::Invalid`] for a turn that is not committed in this context.
+/// [`ContextError::NoTurn`] for a turn that is not committed in this context.
 pub fn after_turn(here: &Here<'_>, ledger: &mut dyn Ledger, keys: &Keys, ran: &Ran) -> Outcome<()> {
     let length = ran.outcome.chars().count();
     if !(1..=OUTCOME_MOST).contains(&length) || ran.outcome.chars().any(char::is_control) {
@@ -147,8 +147,9 @@ fn known_for(
         Some(turn) => ContextTurn { kind, ..turn },
         None => {
             let receipt = tx.keyed_receipt(context.session, key.as_str())?;
-            let receipt = receipt.ok_or_else(|| {
-                ContextError::invalid("turn", format!("`{key}` is not committed in this context"))
+            let receipt = receipt.ok_or_else(|| ContextError::NoTurn {
+                context: context.key.clone(),
+                turn: key.to_string(),
             })?;
             let receipt = receipt.receipt;
             let fresh = siglum_domain::TurnId::mint(here.ids);

@@ -48,6 +48,14 @@ pub enum ContextError {
         /// Why.
         reason: String,
     },
+    /// The context has no such turn.
+    #[error("turn `{turn}` is not committed in context `{context}`")]
+    NoTurn {
+        /// The context.
+        context: ContextKey,
+        /// The key of the turn.
+        turn: String,
+    },
     /// The key was used for something else.
     #[error("`{key}` was used for something else in context `{context}`")]
     Conflict {
@@ -87,6 +95,7 @@ impl ContextError {
             Self::Mismatch { .. } => "keys-mismatch",
             Self::Ended { .. } => "context-ended",
             Self::Gap { .. } => "gap",
+            Self::NoTurn { .. } => "no-turn",
             Self::Conflict { .. } => "conflict",
             Self::Taken { .. } => "taken",
             Self::Invalid { .. } => "invalid",

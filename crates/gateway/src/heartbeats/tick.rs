@@ -109,7 +109,7 @@ fn told_to_route(
     };
     match context::after_turn(here, ledger, keys, &ran(Some(turn.clone()))) {
         // It came to no turn.
-        Err(ContextError::Invalid { .. }) => context::after_turn(here, ledger, keys, &ran(None)),
+        Err(ContextError::NoTurn { .. }) => context::after_turn(here, ledger, keys, &ran(None)),
         other => other,
     }
 }

@@ -34,6 +34,7 @@ impl From<ContextError> for Problem {
             ContextError::Mismatch { .. }
             | ContextError::Ended { .. }
             | ContextError::Gap { .. }
+            | ContextError::NoTurn { .. }
             | ContextError::Conflict { .. }
             | ContextError::Taken { .. } => Self::conflict(code, detail).not_committed(),
         }
