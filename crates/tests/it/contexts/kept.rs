@@ -290,6 +290,9 @@ fn s20_a_selector_that_is_missing_or_malformed_is_refused_and_nothing_is_written
             let refused = host.post(call, &missing);
             assert_eq!(refused.status, 400, "{call}: {}", refused.text);
         }
+        let never = json!({ "advancement_key": "never-said", "outcome": "done" });
+        let refused = host.post("after-turn", &with(&keys, never));
+        refused.problem(409, "no-turn");
         assert_eq!(rows(), before);
     });
 }

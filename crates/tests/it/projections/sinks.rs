@@ -89,19 +89,24 @@ fn what_is_refused_is_set_aside_and_holds_up_no_other_session() {
     assert_eq!(doctor.code, Some(1), "{doctor:?}");
     assert!(doctor.stdout.contains("picky"), "{doctor:?}");
 
+    // How many receipts a turn has is the worker's: it may seal what came before a turn by itself.
+    let numbers = || -> Vec<u64> {
+        let all = shown(&dir);
+        let of = all.get(&bad_id).into_iter().flatten();
+        of.map(|(number, _)| *number).collect()
+    };
+    let before = numbers();
+    let poison = before.last().unwrap() + 1;
+
     // Tried again it is refused again; left out, what comes behind it flows.
     repo.siglum(&["projection", "retry", "picky"]).ok();
     until("it is set aside again", parked);
     turn(&mut bad, "harmless");
     until_sealed(&world);
     repo.siglum(&["projection", "skip", "picky", &bad_id]).ok();
-    let numbers = || -> Vec<u64> {
-        let all = shown(&dir);
-        let of = all.get(&bad_id).into_iter().flatten();
-        of.map(|(number, _)| *number).collect()
-    };
-    until("the next one comes", || numbers().contains(&3));
-    assert_eq!(numbers(), [1, 3]);
+    let behind = || numbers().iter().any(|number| *number > poison);
+    until("the next one comes", behind);
+    assert!(numbers().starts_with(&before) && !numbers().contains(&poison));
 
     // Where the sink is mended, another try is enough.
     turn(&mut bad, "more poison");
@@ -109,7 +114,9 @@ fn what_is_refused_is_set_aside_and_holds_up_no_other_session() {
     until("that is set aside", parked);
     fs::write(world.root.join("tolerant"), "").unwrap();
     repo.siglum(&["projection", "retry", "picky", &bad_id]).ok();
-    until("it is taken", || numbers() == [1, 3, 4]);
+    let is_all = || standing(&repo, "picky")["projection"]["lag_receipts"] == 0;
+    until("it is taken", is_all);
+    assert!(!numbers().contains(&poison), "{:?}", numbers());
     let told = standing(&repo, "picky");
     assert_eq!(told["projection"]["parked"], 0, "{told}");
 }
