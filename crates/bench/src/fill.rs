@@ -13,6 +13,7 @@ use siglum_domain::observation::{
     Tokens, ToolClass, event,
 };
 use siglum_domain::process::{Ancestor, Chain, ProcessIdentity};
+use siglum_domain::provenance::{Origin, Span};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{
     AgentName, CheckpointId, NativeId, Oid, RepositoryId, SessionId, Timestamp, receipt,
@@ -21,7 +22,7 @@ use siglum_engine::deliver::{Delivered, deliver};
 use siglum_engine::session::file_key;
 use siglum_engine::{Here, worker};
 use siglum_ledger::{
-    CheckpointKind, CheckpointRecord, CommitRecord, Durability, IntentState, Ledger, LedgerError,
+    CheckpointKind, CheckpointRecord, CommitRecord, Durability, FileAuthors, IntentState, Ledger, LedgerError,
     SeenBy, SqliteLedger, Transaction, write,
 };
 
@@ -39,7 +40,7 @@ const DAYS: usize = 700;
 /// Whether the worker has been over the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Care {
-    /// Sealed and folded, commits known.
+    /// Sealed and folded, commits known, with the authors of their lines.
     Sealed,
     /// As hooks left them.
     Unsealed,
@@ -59,19 +60,27 @@ pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fal
         before: None,
     };
     let mut ledger = home.ledger()?;
-    let mut batch = Vec::new();
+    let mut all = Vec::new();
+    let mut settled = 0;
     for number in 0..sessions {
         let commit = &repo.history[number % repo.history.len()];
         let days = chance.below(DAYS * 24 * 60) as i64;
         let at = now().plus_millis(-(days + 30) * 60_000);
-        batch.push(maker.session(&mut ledger, at, commit, End::of(number))?);
-        if batch.len() == BATCH || number + 1 == sessions {
+        all.push(maker.session(&mut ledger, at, commit, End::of(number))?);
+        if all.len() - settled == BATCH || all.len() == sessions {
             if care == Care::Sealed {
-                maker.settle(&mut ledger, &batch)?;
+                maker.settle(&mut ledger, &all[settled..])?;
             }
             ledger.maintain()?;
-            batch.clear();
+            settled = all.len();
         }
+    }
+    if care == Care::Sealed {
+        // A session that is folded has the authors of commits near its edits looked for again.
+        for batch in all.chunks(BATCH) {
+            maker.finish(&mut ledger, batch)?;
+        }
+        ledger.maintain()?;
     }
     Ok(())
 }
@@ -303,12 +312,39 @@ impl Maker<'_> {
             checkpoint: Some(checkpoint),
             intent: Some(checkpoint),
             judgement: judgement(made.session),
-            facts: Some(facts(made.commit)),
-            patch: Some(self.chance.hex(40)),
+            facts: None,
+            patch: None,
             at: made.at,
             seen_by: SeenBy::Hook,
         })?;
         tx.push(made.at, "commit", made.commit.commit.as_str())
+    }
+
+    /// Adds what git says of the commits, and that their sessions wrote their lines.
+    fn finish(&self, ledger: &mut SqliteLedger, batch: &[Made<'_>]) -> Fallible<()> {
+        write(ledger, Durability::Process, |tx| {
+            let found = tx.repository(&self.place.common_dir)?;
+            let Some(repository) = found.map(|r| r.id) else {
+                return Ok(());
+            };
+            for made in batch {
+                let facts = facts(made.commit);
+                tx.finish(repository, &facts, &self.chance.hex(40))?;
+                let lines = Span {
+                    first: 1,
+                    last: 20,
+                    origin: Origin::Session(made.session),
+                    bridged: false,
+                };
+                let file = FileAuthors {
+                    path: made.commit.path.clone(),
+                    spans: vec![lines],
+                };
+                tx.put_authors(repository, &facts.commit, &[file])?;
+            }
+            Ok(())
+        })?;
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use siglum_engine::{Here, World, launch, settle};
 use siglum_gitstore::hooks::HookSite;
 use siglum_gitstore::{Git, ObjectStore, Repo, discover, without_checkout};
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{RepositoryRecord, Spool, SqliteLedger, read};
+use siglum_ledger::{Ledger as _, RepositoryRecord, Spool, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::config::Config;
@@ -16,6 +16,10 @@ use crate::error::CommandError;
 use crate::home::{Home, repository_spool};
 use crate::ui::{self, Ui};
 use crate::{claim, env, platform};
+
+/// What the store's own log may grow to, in bytes, before a command brings it into the ledger's file: a process that
+/// opens the ledger alone reads all of it.
+const LOG_MOST: u64 = 4 << 20;
 
 /// What a command works with.
 #[derive(Clone)]
@@ -75,7 +79,12 @@ impl Cx {
             repository = read(ledger, |tx| tx.repository(&repo.place.common_dir))?;
         }
         settle::settle(&world, ledger, &spools, repository.as_ref())?;
-        self.find_lost_launches(&world, ledger)
+        self.find_lost_launches(&world, ledger)?;
+        // Much was taken in, and no worker is there to tidy up: the next process would read all of it.
+        if SqliteLedger::log_bytes(&self.home.ledger()) > LOG_MOST {
+            ledger.maintain()?;
+        }
+        Ok(())
     }
 
     /// Writes down which launches are lost, and takes back the tokens of those that are over.

@@ -326,3 +326,21 @@ fn after_remove_nothing_is_recorded_and_what_was_is_kept() {
     assert_eq!(repo.trailers("HEAD"), [""; 0]);
     assert_eq!(repo.committer("HEAD~"), agent.certain());
 }
+
+/// Each process that opens the ledger reads all of the store's own log.
+#[test]
+fn a_command_leaves_a_short_log_where_no_worker_tidies_up() {
+    let world = World::new();
+    let repo = world.repo();
+    let lock = fs::File::create(world.siglum_home().join("worker.lock")).unwrap();
+    lock.lock().unwrap();
+    let store = world.store();
+    store.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
+    let sql = "INSERT INTO meta (key, value) VALUES ('much', zeroblob(5 << 20))";
+    store.execute(sql, []).unwrap();
+    let log = world.siglum_home().join("ledger.db-wal");
+    let bytes = || fs::metadata(&log).map_or(0, |m| m.len());
+    assert!(bytes() > 5 << 20, "{}", bytes());
+    repo.siglum(&["log"]).ok();
+    assert_eq!(bytes(), 0);
+}

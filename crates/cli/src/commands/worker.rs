@@ -31,6 +31,10 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    // A hook starts it, and its home may be moved away before it is up: a second one would be in the way of its return.
+    if !cx.home.dir().is_dir() {
+        return Ok(());
+    }
     if !args.once {
         platform::detach();
     }

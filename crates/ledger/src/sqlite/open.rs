@@ -38,6 +38,8 @@ pub struct SqliteLedger {
     path: PathBuf,
     id: LedgerId,
     key: [u8; 32],
+    /// How long it waits for others.
+    wait: Duration,
     /// What the connection was last told to sync; nothing before the first write.
     synced: Option<Durability>,
 }
@@ -76,6 +78,7 @@ impl SqliteLedger {
             path: path.to_owned(),
             id: meta.id,
             key: meta.key,
+            wait,
             synced: None,
         })
     }
@@ -199,8 +202,16 @@ impl Ledger for SqliteLedger {
 
     fn maintain(&mut self) -> Result<(), LedgerError> {
         if Self::log_bytes(&self.path) > CHECKPOINT_ABOVE {
-            self.db
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            // Where others read or write, the next one to come by cuts it off.
+            self.db.busy_timeout(Duration::ZERO)?;
+            let tried = self
+                .db
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            self.db.busy_timeout(self.wait)?;
+            match tried.map_err(LedgerError::from) {
+                Ok(()) | Err(LedgerError::Busy) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }

@@ -289,6 +289,10 @@ fn a_home_that_is_gone() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(ran.stderr, "", "a block without its program is silent");
     assert_eq!(repo.trailers("HEAD"), [""; 0]);
+    // A worker that a hook started before, and that is up only now.
+    let worker = format!("'{}' worker --once", away.join("bin/siglum").display());
+    world.sh(&world.root, &worker).ok();
+    assert!(!world.siglum_home().exists(), "no other home is made");
     fs::rename(&away, world.siglum_home()).unwrap();
     assert_eq!(repo.committer("HEAD"), "unknown unknown");
 }
