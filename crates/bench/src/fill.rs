@@ -22,8 +22,8 @@ use siglum_engine::deliver::{Delivered, deliver};
 use siglum_engine::session::file_key;
 use siglum_engine::{Here, worker};
 use siglum_ledger::{
-    CheckpointKind, CheckpointRecord, CommitRecord, Durability, FileAuthors, IntentState, Ledger, LedgerError,
-    SeenBy, SqliteLedger, Transaction, write,
+    CheckpointKind, CheckpointRecord, CommitRecord, Durability, FileAuthors, IntentState, Ledger,
+    LedgerError, SeenBy, SqliteLedger, Transaction, write,
 };
 
 use crate::Fallible;

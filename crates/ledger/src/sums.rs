@@ -1,8 +1,9 @@
-//! A sum for each row that nothing can make anew, kept by the store itself.
+//! A sum for each row that nothing can make anew, kept beside it: by triggers in PostgreSQL, and in SQLite by what writes
+//! the row, since each process that opens a file would read all of its triggers first.
 //!
 //! Receipts seal logs, and the audit is a chain. The other rows that answers rest on, and the columns of a log's entry
 //! that no receipt covers, have a sum of their columns beside them, so that [`crate::Integrity::unlike`] can tell those that
-//! went bad. It finds damage, and not somebody who changes a row on purpose, since the store then sums it anew.
+//! went bad. It finds damage, and not somebody who changes a row on purpose and sums it anew.
 
 /// The tables whose rows have a sum, and the columns in it. What is left out changes with each look at a row, or is
 /// verified in another way: how far a log goes and is sealed, how far something was read, when it was used last.

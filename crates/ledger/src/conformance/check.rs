@@ -9,6 +9,28 @@ use super::{
     transactions, turns, usage, waits,
 };
 
+/// Fails the check unless both are equal.
+macro_rules! same {
+    ($found:expr, $wanted:expr, $what:expr) => {{
+        let (found, wanted) = (&$found, &$wanted);
+        if found != wanted {
+            return Err($crate::conformance::check::Wrong(format!(
+                "{}: found {found:?}, wanted {wanted:?}",
+                $what
+            )));
+        }
+    }};
+}
+
+/// Fails the check unless this holds.
+macro_rules! holds {
+    ($holds:expr, $what:expr) => {
+        if !$holds {
+            return Err($crate::conformance::check::Wrong($what.to_string()));
+        }
+    };
+}
+
 /// The place of one store, which can be opened several times, also at once.
 pub trait Shelf {
     /// Opens the store; the first time creates it.
@@ -45,11 +67,20 @@ impl Check {
     /// # Errors
     /// What the store does wrong.
     pub fn run(&self, shelf: &dyn Shelf) -> Result<(), Failure> {
-        (self.run)(shelf).map_err(|wrong| Failure {
-            check: self.name,
-            reason: wrong.0,
-        })
+        (self.run)(shelf)
+            .and_then(|()| is_summed(shelf))
+            .map_err(|wrong| Failure {
+                check: self.name,
+                reason: wrong.0,
+            })
     }
+}
+
+/// Whatever was written, the sums beside the rows are theirs.
+fn is_summed(shelf: &dyn Shelf) -> Outcome {
+    let unlike = Desk::open(shelf)?.read(|tx| tx.unlike(9))?;
+    same!(unlike, [], "rows whose sums are not theirs");
+    Ok(())
 }
 
 /// All checks.
@@ -148,28 +179,6 @@ impl Desk {
 
 fn unrun() -> Wrong {
     Wrong("a transaction succeeded whose work did not".to_owned())
-}
-
-/// Fails the check unless both are equal.
-macro_rules! same {
-    ($found:expr, $wanted:expr, $what:expr) => {{
-        let (found, wanted) = (&$found, &$wanted);
-        if found != wanted {
-            return Err($crate::conformance::check::Wrong(format!(
-                "{}: found {found:?}, wanted {wanted:?}",
-                $what
-            )));
-        }
-    }};
-}
-
-/// Fails the check unless this holds.
-macro_rules! holds {
-    ($holds:expr, $what:expr) => {
-        if !$holds {
-            return Err($crate::conformance::check::Wrong($what.to_string()));
-        }
-    };
 }
 
 pub(super) use {holds, same};

@@ -58,7 +58,7 @@ impl Access for Tx<'_> {
             t.last_used_at.map(Col),
             t.scope.limit(),
         ])?;
-        Ok(())
+        self.sum("tokens", "id = ?1", [Col(t.id)])
     }
 
     fn token(&mut self, id: TokenId) -> Result<Option<TokenRecord>> {
@@ -100,20 +100,25 @@ impl Access for Tx<'_> {
     fn revoke_token(&mut self, id: TokenId, at: Timestamp) -> Result<bool> {
         let sql = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
         let revoked = self.db.prepare_cached(sql)?.execute((Col(id), Col(at)))?;
+        self.sum("tokens", "id = ?1", [Col(id)])?;
         Ok(revoked > 0)
     }
 
     fn revoke_tokens_of(&mut self, session: SessionId, at: Timestamp) -> Result<u64> {
         let sql = "UPDATE tokens SET revoked_at = ?2 WHERE session = ?1 AND revoked_at IS NULL";
         let values = (Col(session), Col(at));
-        Ok(self.db.prepare_cached(sql)?.execute(values)? as u64)
+        let revoked = self.db.prepare_cached(sql)?.execute(values)?;
+        self.sum("tokens", "session = ?1", [Col(session)])?;
+        Ok(revoked as u64)
     }
 
     fn replace_token(&mut self, old: TokenId, new: TokenId, until: Timestamp) -> Result<bool> {
         let sql = "UPDATE tokens SET replaced_by = ?2, expires_at = min(coalesce(expires_at, ?3), ?3) \
              WHERE id = ?1 AND replaced_by IS NULL AND revoked_at IS NULL";
         let values = (Col(old), Col(new), Col(until));
-        Ok(self.db.prepare_cached(sql)?.execute(values)? > 0)
+        let replaced = self.db.prepare_cached(sql)?.execute(values)?;
+        self.sum("tokens", "id = ?1", [Col(old)])?;
+        Ok(replaced > 0)
     }
 
     fn note_token_use(&mut self, id: TokenId, at: Timestamp) -> Result<()> {

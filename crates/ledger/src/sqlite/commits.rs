@@ -69,6 +69,11 @@ impl Tx<'_> {
         rows.into_iter().map(CommitRow::record).collect()
     }
 
+    fn sum_commit(&self, repository: RepositoryId, commit: &Oid) -> Result<()> {
+        let key = (Col(repository), commit.as_str());
+        self.sum("commits", "repository = ?1 AND \"commit\" = ?2", key)
+    }
+
     fn checkpoint_rows(
         &mut self,
         rest: &str,
@@ -123,7 +128,7 @@ impl Commits for Tx<'_> {
             Col(at),
             json(scene),
         ))?;
-        Ok(())
+        self.sum("intents", "checkpoint = ?1", [Col(scene.checkpoint)])
     }
 
     fn intent(&mut self, checkpoint: CheckpointId) -> Result<Option<IntentRecord>> {
@@ -149,7 +154,7 @@ impl Commits for Tx<'_> {
         self.db
             .prepare_cached("UPDATE intents SET state = ?2, \"commit\" = ?3 WHERE checkpoint = ?1")?
             .execute((Col(checkpoint), word, commit))?;
-        Ok(())
+        self.sum("intents", "checkpoint = ?1", [Col(checkpoint)])
     }
 
     fn put_commit(&mut self, r: &CommitRecord) -> Result<()> {
@@ -170,7 +175,7 @@ impl Commits for Tx<'_> {
             Col(r.at),
             word(&r.seen_by),
         ])?;
-        Ok(())
+        self.sum_commit(r.repository, &r.commit)
     }
 
     fn commit(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Option<CommitRecord>> {
@@ -243,7 +248,7 @@ impl Commits for Tx<'_> {
             facts_json(facts),
             patch,
         ))?;
-        Ok(())
+        self.sum_commit(repository, &facts.commit)
     }
 
     fn rejudge(
@@ -262,7 +267,7 @@ impl Commits for Tx<'_> {
             word(&judgement.verdict),
             json(judgement),
         ))?;
-        Ok(())
+        self.sum_commit(repository, commit)
     }
 
     fn put_rewrite(
@@ -281,7 +286,9 @@ impl Commits for Tx<'_> {
             command,
             Col(at),
         ))?;
-        Ok(())
+        let key = (Col(repository), old.as_str(), new.as_str());
+        let row = "repository = ?1 AND old = ?2 AND new = ?3";
+        self.sum("rewrites", row, key)
     }
 
     fn rewritten_from(&mut self, repository: RepositoryId, new: &Oid) -> Result<Vec<Oid>> {
@@ -324,7 +331,7 @@ impl Commits for Tx<'_> {
         for (session, lines) in lines {
             put.execute((Col(session), &key.0, key.1, int(lines)))?;
         }
-        Ok(())
+        self.sum("authors", "repository = ?1 AND \"commit\" = ?2", key)
     }
 
     fn authors(
@@ -380,7 +387,8 @@ impl Commits for Tx<'_> {
         for (session, sequence) in &r.pins {
             pin.execute((Col(r.id), Col(*session), int(*sequence)))?;
         }
-        Ok(())
+        self.sum("checkpoints", "id = ?1", [Col(r.id)])?;
+        self.sum("pins", "checkpoint = ?1", [Col(r.id)])
     }
 
     fn withdraw_checkpoint(&mut self, id: CheckpointId) -> Result<()> {

@@ -225,7 +225,7 @@ impl Contexts for Tx<'_> {
             c.next.map(int),
             c.anchors,
         ])?;
-        Ok(())
+        self.sum("contexts", "key = ?1", [c.key.as_str()])
     }
 
     fn contexts_of_route(
@@ -285,7 +285,8 @@ impl Contexts for Tx<'_> {
             t.digest,
             Col(t.at),
         ])?;
-        Ok(())
+        let key = (t.context.as_str(), &t.key);
+        self.sum("context_turns", "context = ?1 AND key = ?2", key)
     }
 
     fn context_turn(&mut self, context: &ContextKey, key: &str) -> Result<Option<ContextTurn>> {
@@ -358,7 +359,8 @@ impl Contexts for Tx<'_> {
             m.to.as_str(),
             m.cause.as_str(),
         ])?;
-        Ok(())
+        let key = (m.route.as_str(), Col(m.at));
+        self.sum("route_moves", "route = ?1 AND at = ?2", key)
     }
 
     fn route_moves(&mut self, route: &RouteKey, limit: usize) -> Result<Vec<RouteMove>> {

@@ -99,7 +99,8 @@ impl Forgetting for Tx<'_> {
         let sql =
             "UPDATE sessions SET forgotten_at = ?2, forgotten_whole = 1, folded = 0 WHERE id = ?1";
         self.db.prepare_cached(sql)?.execute((&id, Col(at)))?;
-        Ok(())
+        self.sum("pipeline_events", "session = ?1", [&id])?;
+        self.sum("sessions", "id = ?1", [&id])
     }
 
     fn forget_parts(&mut self, session: SessionId, at: Timestamp) -> Result<()> {
@@ -114,7 +115,7 @@ impl Forgetting for Tx<'_> {
         }
         let sql = "UPDATE sessions SET forgotten_at = max(coalesce(forgotten_at, ?2), ?2), folded = 0 WHERE id = ?1";
         self.db.prepare_cached(sql)?.execute((&id, Col(at)))?;
-        Ok(())
+        self.sum("sessions", "id = ?1", [&id])
     }
 
     fn payloads(&mut self, after: u64, limit: usize) -> Result<Vec<Payload>> {
@@ -176,7 +177,8 @@ impl Forgetting for Tx<'_> {
         self.db
             .prepare_cached(sql)?
             .execute(params![s.stream, int(s.first), bytes, data])?;
-        Ok(())
+        let key = (&s.stream, int(s.first));
+        self.sum("segments", "stream = ?1 AND first = ?2", key)
     }
 
     fn objects_of(&mut self, session: SessionId) -> Result<Vec<String>> {

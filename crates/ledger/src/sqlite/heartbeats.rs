@@ -118,7 +118,7 @@ impl Heartbeats for Tx<'_> {
             r.alive_at.map(Col),
         ];
         self.db.prepare_cached(&sql)?.execute(values)?;
-        Ok(())
+        self.sum("heartbeats", "name = ?1", [r.name.as_str()])
     }
 
     fn heartbeat(&mut self, name: &HeartbeatName) -> Result<Option<HeartbeatRecord>> {

@@ -88,6 +88,8 @@ impl Pipelines for Tx<'_> {
             draft.key().map(TurnKey::as_str),
             event.content,
         ])?;
+        let key = (pipeline, int(number));
+        self.sum("pipeline_events", "pipeline = ?1 AND number = ?2", key)?;
         Ok(number)
     }
 

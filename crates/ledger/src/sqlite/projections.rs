@@ -104,13 +104,14 @@ impl Projections for Tx<'_> {
             .prepare_cached(moved)?
             .execute((&p.name, &p.kind, &p.target, &scope))?;
         if known > 0 {
-            return Ok(());
+            return self.sum("projections", "name = ?1", [&p.name]);
         }
         let new =
             "INSERT INTO projections (name, kind, target, at, scope) VALUES (?1, ?2, ?3, ?4, ?5)";
         self.db
             .prepare_cached(new)?
             .execute((&p.name, &p.kind, &p.target, Col(p.at), &scope))?;
+        self.sum("projections", "name = ?1", [&p.name])?;
         let all = "INSERT INTO deliveries (projection, session, taken, due, since, retry_at) \
              SELECT ?1, f.session, 0, (SELECT max(l.number) FROM receipts l WHERE l.session = f.session), f.at, ?2 \
              FROM receipts f WHERE f.number = 1";

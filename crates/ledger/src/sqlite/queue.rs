@@ -123,7 +123,8 @@ impl Queue for Tx<'_> {
             int(bytes as u64),
             data
         ])?;
-        Ok(())
+        let key = (&s.stream, int(s.first));
+        self.sum("segments", "stream = ?1 AND first = ?2", key)
     }
 
     fn segment(&mut self, stream: &str, offset: u64) -> Result<Option<Segment>> {

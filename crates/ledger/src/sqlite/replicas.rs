@@ -255,6 +255,7 @@ impl Replicas for Tx<'_> {
         self.db
             .prepare_cached(sql)?
             .execute((Col(r.id), dir, Col(at)))?;
+        self.sum("repositories", "id = ?1", [Col(r.id)])?;
         let sql = "INSERT OR REPLACE INTO replica_repositories (repository, home, host, common_dir) VALUES (?1, ?2, ?3, ?4)";
         self.db
             .prepare_cached(sql)?
@@ -316,6 +317,7 @@ impl Replicas for Tx<'_> {
                 Col(turn.opened_at),
                 turn.prompt.map(int),
             ))?;
+            self.sum("turns", "id = ?1", [Col(turn.id)])?;
         }
         for row in rows {
             self.put_replica_row(session, row)?;
@@ -367,10 +369,12 @@ impl Replicas for Tx<'_> {
             let salt = row.salt.as_ref().map_or(&[][..], |s| &s[..]);
             let values = (Col(session), int(row.sequence), pack(fact), salt, &row.kind);
             self.db.prepare_cached(sql)?.execute(values)?;
+            let key = (Col(session), int(row.sequence));
+            self.sum("observations", "session = ?1 AND sequence = ?2", key)?;
         }
         let sql = "UPDATE sessions SET forgotten_at = NULL, forgotten_whole = 0, folded = 0 WHERE id = ?1";
         self.db.prepare_cached(sql)?.execute([Col(session)])?;
-        Ok(())
+        self.sum("sessions", "id = ?1", [Col(session)])
     }
 
     fn put_statement(&mut self, s: &StatementRecord) -> Result<bool> {
@@ -389,6 +393,8 @@ impl Replicas for Tx<'_> {
             of.repository.map(Col),
             of.commit.map(Oid::as_str),
         ])?;
+        let key = (Col(s.ledger), int(s.sequence));
+        self.sum("statements", "ledger = ?1 AND sequence = ?2", key)?;
         if let Statement::LinkAttached { session, link } | Statement::LinkDetached { session, link } =
             &s.statement
             && added > 0

@@ -54,9 +54,16 @@ impl Tx<'_> {
             Some(true) => "INSERT OR IGNORE INTO links (field, value, session) VALUES (?1, ?2, ?3)",
             _ => "DELETE FROM links WHERE field = ?1 AND value = ?2 AND session = ?3",
         };
-        self.db
-            .execute(sql, (link.field(), link.value(), Col(session)))?;
-        Ok(())
+        let value = link.value();
+        let key = || (link.field(), &value, Col(session));
+        self.db.execute(sql, key())?;
+        let row = "field = ?1 AND value = ?2 AND session = ?3";
+        self.sum("links", row, key())
+    }
+
+    fn sum_alias(&self, agent: &AgentName, native: &NativeId) -> Result<()> {
+        let key = (agent.as_str(), native.as_str());
+        self.sum("aliases", "agent = ?1 AND native = ?2", key)
     }
 
     fn repository_rows(
@@ -112,6 +119,7 @@ impl Tx<'_> {
             r.parent_at.map(int),
             r.archived_at.map(Col),
         ])?;
+        self.sum("sessions", "id = ?1", [Col(r.id)])?;
         self.works_in(r.id, r.repository)
     }
 
@@ -192,6 +200,7 @@ impl Sessions for Tx<'_> {
                 let sql = "INSERT INTO repositories (id, common_dir, first_at) VALUES (?1, ?2, ?3)";
                 self.db
                     .execute(sql, (Col(fresh), &place.common_dir, Col(at)))?;
+                self.sum("repositories", "id = ?1", [Col(fresh)])?;
                 fresh
             }
         };
@@ -199,6 +208,8 @@ impl Sessions for Tx<'_> {
             "INSERT INTO worktrees (repository, path) VALUES (?1, ?2)",
             (Col(id), &place.worktree),
         )?;
+        let key = (Col(id), &place.worktree);
+        self.sum("worktrees", "repository = ?1 AND path = ?2", key)?;
         Ok(id)
     }
 
@@ -270,7 +281,7 @@ impl Sessions for Tx<'_> {
             Col(session),
             Col(at),
         ))?;
-        Ok(())
+        self.sum_alias(agent, native)
     }
 
     fn add_caller_name(
@@ -287,7 +298,7 @@ impl Sessions for Tx<'_> {
             Col(session),
             Col(at),
         ))?;
-        Ok(())
+        self.sum_alias(agent, name)
     }
 
     fn aliases(&mut self, session: SessionId) -> Result<Vec<NativeId>> {
@@ -322,6 +333,7 @@ impl Sessions for Tx<'_> {
             worktree,
             cwd,
         ))?;
+        self.sum("sessions", "id = ?1", [Col(session)])?;
         self.works_in(session, repository)
     }
 
@@ -329,7 +341,7 @@ impl Sessions for Tx<'_> {
         self.db
             .prepare_cached("UPDATE sessions SET agent = ?2 WHERE id = ?1")?
             .execute((Col(session), agent.as_str()))?;
-        Ok(())
+        self.sum("sessions", "id = ?1", [Col(session)])
     }
 
     fn set_conversation(
@@ -340,14 +352,14 @@ impl Sessions for Tx<'_> {
         self.db
             .prepare_cached("UPDATE sessions SET conversation_id = ?2 WHERE id = ?1")?
             .execute((Col(session), conversation.as_str()))?;
-        Ok(())
+        self.sum("sessions", "id = ?1", [Col(session)])
     }
 
     fn set_ended(&mut self, session: SessionId, at: Option<Timestamp>) -> Result<()> {
         self.db
             .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE id = ?1")?
             .execute((Col(session), at.map(Col)))?;
-        Ok(())
+        self.sum("sessions", "id = ?1", [Col(session)])
     }
 
     fn set_unseen(&mut self, session: SessionId) -> Result<()> {
@@ -367,7 +379,7 @@ impl Sessions for Tx<'_> {
         self.db
             .prepare_cached(sql)?
             .execute((Col(session), Col(parent), word(&relation)))?;
-        Ok(())
+        self.sum("sessions", "id = ?1", [Col(session)])
     }
 
     fn put_summary(&mut self, session: SessionId, m: &Summary, folded: u64) -> Result<()> {
@@ -426,7 +438,8 @@ impl Sessions for Tx<'_> {
             Col(at),
             carried.map(json),
         ))?;
-        Ok(())
+        let key = (process.key(), Col(session));
+        self.sum("processes", "process = ?1 AND session = ?2", key)
     }
 
     fn bound_to(&mut self, process: &str) -> Result<Vec<Binding>> {
@@ -459,11 +472,10 @@ impl Sessions for Tx<'_> {
         let sql = "INSERT INTO turns (id, session, native, opened_at) VALUES (?1, ?2, ?3, ?4) \
              ON CONFLICT (session, native) DO UPDATE SET opened_at = min(opened_at, excluded.opened_at) RETURNING id";
         let mut query = self.db.prepare_cached(sql)?;
-        Ok(
-            query.query_row((Col(fresh), Col(session), native, Col(at)), |row| {
-                get(row, 0)
-            })?,
-        )
+        let values = (Col(fresh), Col(session), native, Col(at));
+        let id = query.query_row(values, |row| get(row, 0))?;
+        self.sum("turns", "id = ?1", [Col(id)])?;
+        Ok(id)
     }
 
     fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>> {
@@ -484,7 +496,7 @@ impl Sessions for Tx<'_> {
         self.db
             .prepare_cached(sql)?
             .execute((Col(turn), int(sequence)))?;
-        Ok(())
+        self.sum("turns", "id = ?1", [Col(turn)])
     }
 
     fn first_asked(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>> {
@@ -536,6 +548,8 @@ impl Sessions for Tx<'_> {
                 of.commit.map(Oid::as_str),
             ],
         )?;
+        let key = (Col(self.ledger), sequence);
+        self.sum("statements", "ledger = ?1 AND sequence = ?2", key)?;
         if let Statement::LinkAttached { session, link }
         | Statement::LinkDetached { session, link } = statement
         {

@@ -1,17 +1,16 @@
-//! Sums of rows, in SQLite: by triggers and a function that every connection of ours has.
+//! Sums of rows, in SQLite: by a function that every connection of ours has, and whoever writes a row has it summed.
 
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 
+use super::open::Tx;
+use crate::LedgerError;
 use crate::sums::{SUMMED, Unlike, list};
 
 type Result<T> = rusqlite::Result<T>;
 
-/// Entries of logs are many: what inserts one sums it.
-const SUMMED_BY_INSERT: &str = "observations";
-
-/// Lets SQL on a connection sum columns, `row_sum(a, b, …)`, without which nothing can be written to a ledger.
+/// Lets SQL on a connection sum columns: `row_sum(a, b, …)`.
 ///
 /// # Errors
 /// Those of the store.
@@ -45,67 +44,41 @@ fn sum(values: &Context<'_>) -> Result<i64> {
 /// How the column of the sums is written in the SQL of a table.
 pub(super) const COLUMN: &str = ", sum INTEGER";
 
-/// Whether something in a file is a trigger that sums rows, by its name.
-pub(super) fn is_trigger(kind: &str, name: &str) -> bool {
-    kind == "trigger" && (name.ends_with("_summed") || name.ends_with("_summed_again"))
-}
-
-/// Stops the summing of rows, so that migrations can change them.
-pub(super) fn remove(db: &Connection) -> Result<()> {
-    let sql = "SELECT type, name FROM sqlite_master";
-    let mut query = db.prepare(sql)?;
-    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    for thing in rows.collect::<Result<Vec<(String, String)>>>()? {
-        if is_trigger(&thing.0, &thing.1) {
-            db.execute_batch(&format!(
-                "DROP TRIGGER \"{}\"",
-                thing.1.replace('"', "\"\"")
-            ))?;
-        }
-    }
-    Ok(())
-}
-
 /// Has the rows of all tables summed, after whatever migrations made of them.
 pub(super) fn install(db: &Connection) -> Result<()> {
     for (table, columns) in SUMMED {
-        if key(db, table)?.is_empty() {
-            continue;
-        }
         let known = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'sum'";
         if !db.prepare(known)?.exists([table])? {
             db.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN sum INTEGER"))?;
         }
-        let all = list(columns, "");
-        let sums =
-            format!("UPDATE {table} SET sum = row_sum({all}) WHERE sum IS NOT row_sum({all})");
-        db.execute_batch(&sums)?;
-        for sql in triggers(db, table, columns)? {
-            db.execute_batch(&sql)?;
-        }
+        db.execute(&set(table, columns, "true"), [])?;
     }
     Ok(())
 }
 
-fn triggers(db: &Connection, table: &str, columns: &[&str]) -> Result<Vec<String>> {
-    let same: Vec<String> = key(db, table)?
-        .iter()
-        .map(|column| format!("\"{column}\" IS NEW.\"{column}\""))
-        .collect();
-    let set = format!(
-        "UPDATE {table} SET sum = row_sum({}) WHERE {}",
-        list(columns, "NEW."),
-        same.join(" AND ")
-    );
-    let trigger = |name: &str, when: &str| {
-        format!("CREATE TRIGGER {table}_{name} AFTER {when} ON {table} BEGIN {set}; END")
-    };
-    let changed = format!("UPDATE OF {}", list(columns, ""));
-    let mut all = vec![trigger("summed_again", &changed)];
-    if table != SUMMED_BY_INSERT {
-        all.push(trigger("summed", "INSERT"));
+/// Sums some rows of a table anew, where that makes a difference.
+fn set(table: &str, columns: &[&str], rows: &str) -> String {
+    let all = list(columns, "");
+    format!("UPDATE {table} SET sum = row_sum({all}) WHERE {rows} AND sum IS NOT row_sum({all})")
+}
+
+impl Tx<'_> {
+    /// Sums rows whose columns were written, by a condition on their table. Triggers would do it by themselves, but each
+    /// process that opens the file would read all of them first.
+    pub(super) fn sum(
+        &self,
+        table: &'static str,
+        rows: &str,
+        of: impl rusqlite::Params,
+    ) -> std::result::Result<(), LedgerError> {
+        let (_, columns) = SUMMED
+            .iter()
+            .find(|(summed, _)| *summed == table)
+            .expect("a table whose rows have sums");
+        let sql = set(table, columns, rows);
+        self.db.prepare_cached(&sql)?.execute(of)?;
+        Ok(())
     }
-    Ok(all)
 }
 
 /// The columns of the primary key of a table.

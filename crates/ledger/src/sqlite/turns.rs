@@ -265,7 +265,7 @@ impl Turns for Tx<'_> {
         self.db
             .prepare_cached(sql)?
             .execute((Col(session), Col(at)))?;
-        Ok(())
+        self.sum("sessions", "id = ?1", [Col(session)])
     }
 
     fn quarantine(&mut self, session: SessionId, reason: Option<&str>) -> Result<()> {

@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
 
-use rusqlite::config::DbConfig;
 use siglum_domain::LedgerId;
 
 use super::*;
@@ -146,9 +145,6 @@ fn a_changed_column_is_told_with_its_row_and_no_other_one_is() {
     let unlike = |ledger: &mut SqliteLedger| read(ledger, |tx| tx.unlike(9)).unwrap();
     assert_eq!(unlike(&mut ledger), []);
     let behind = Connection::open(dir.path().join("ledger.db")).unwrap();
-    behind
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)
-        .unwrap();
     behind.pragma_update(None, "foreign_keys", false).unwrap();
     let mut seen = 0;
     for (table, columns) in SUMMED {
