@@ -1,8 +1,9 @@
 //! The ledger in PostgreSQL, for one tenant of a store that several share.
 //!
 //! One ledger is one connection. It is made anew before a transaction where it was lost, and never in the middle of
-//! one. Nothing relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so that distributed
-//! databases that speak its protocol can hold a ledger, too; where there are notifications, they are a hint.
+//! one. Nothing but the sums of rows relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so
+//! that distributed databases that speak its protocol can hold a ledger, too, when these are made in another way; where
+//! there are notifications, they are a hint.
 
 mod access;
 mod audit;
