@@ -91,6 +91,43 @@ fn a_plain_rebase_has_its_rewriter_and_the_origin_of_each() {
     });
 }
 
+/// The shell finds the notes of the first commit, and adds the others by itself.
+#[test]
+fn a_rebase_starts_the_program_for_its_first_commit_alone() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "worker");
+    agent.sh("git checkout -q -b side && for n in 1 2 3 4 5 6; do echo $n >f-$n && git add -A && git commit -q -m $n; done").ok();
+    let old = repo.commits("main..side");
+    let origin = repo.committer("side");
+    repo.sh("git checkout -q main && echo m >m && git add -A && git commit -q -m m && git checkout -q side")
+        .ok();
+    let shim = world.siglum_home().join("bin/siglum");
+    let (real, calls) = (shim.with_file_name("real"), world.root.join("calls"));
+    std::fs::rename(&shim, &real).unwrap();
+    let script = format!(
+        "#!/bin/sh\necho \"$3\" >>'{}'\nexec '{}' \"$@\"\n",
+        calls.display(),
+        real.display()
+    );
+    std::fs::write(&shim, script).unwrap();
+    repo.sh(&format!("chmod +x '{}'", shim.display())).ok();
+    let mut person = Terminal::open(&repo);
+    person.run("git rebase -q main");
+    let calls = std::fs::read_to_string(calls).unwrap();
+    let of = |hook: &str| calls.lines().filter(|call| *call == hook).count();
+    assert_eq!(of("post-commit"), 1, "{calls}");
+    assert!(of("prepare-commit-msg") <= 1, "{calls}");
+    assert_eq!(of("commit-msg"), 0, "{calls}");
+    let new = repo.commits("main..side");
+    assert_eq!(new.len(), 6);
+    for (old, new) in old.iter().zip(&new) {
+        let why = repo.why(new);
+        assert_eq!(why.committer(), "human certain", "{why}");
+        assert_eq!(why.origins(), [(old.clone(), origin.clone())], "{why}");
+    }
+}
+
 #[test]
 fn a_rebase_by_patches_has_its_rewriter_and_the_origin_of_each() {
     both_ways("git rebase -q --apply main", |r| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::GitError;
 
 /// The version in the first marker. A block with another one is replaced.
-pub const BLOCK_VERSION: u32 = 2;
+pub const BLOCK_VERSION: u32 = 3;
 
 const BEGIN: &str = "# >>> siglum hooks v";
 const BEGIN_END: &str = " >>>\n";
@@ -45,7 +45,12 @@ pub(super) fn block(hook: &str, shim: &Path, company: Company<'_>) -> Result<Str
         };
         match is_shared.filter(|_| hook == READS_INPUT) {
             Some(and) => text.push_str(&with_shared_input(&program, &call, &and)),
-            None => text.push_str(&format!("if [ -x {program} ]; then {call} || :; fi\n")),
+            None => {
+                let (tests, spares) = spared(hook);
+                text.push_str(&format!(
+                    "{tests}if {spares}[ -x {program} ]; then {call} || :; fi\n"
+                ));
+            }
         }
     }
     if let Company::Behind(_) = company {
@@ -54,6 +59,48 @@ pub(super) fn block(hook: &str, shim: &Path, company: Company<'_>) -> Result<Str
         ));
     }
     Ok(text + END + "\n")
+}
+
+/// Whether a git process that a rebase's commits were noted of runs this hook: it has a file of notes, named by its id
+/// and start. Without `/proc`, or below a manager of hooks, there is none of that name.
+const IN_RUN: &str = r#"siglum_in_run() {
+[ -d "${GIT_DIR:-.git}/rebase-merge" ] || return 1
+{ read -r siglum_run </proc/$PPID/stat; } 2>/dev/null || return 1
+set -- ${siglum_run##*) }
+siglum_run=${GIT_DIR:-.git}/rebase-merge/siglum-run-$PPID-${20}
+[ -f "$siglum_run" ]
+}
+"#;
+/// Adds the commit at HEAD to the notes, with the one that was picked for it.
+const NOTE: &str = r#"siglum_note() {
+siglum_in_run || return 1
+siglum_old=
+{ read -r siglum_new <"${GIT_DIR:-.git}/HEAD"; } 2>/dev/null || return 1
+{ read -r siglum_old <"${GIT_DIR:-.git}/CHERRY_PICK_HEAD"; } 2>/dev/null
+case $siglum_new in '' | *[!0-9a-f]*) return 1 ;; esac
+{ printf '%s %s\n' "$siglum_new" "$siglum_old" >>"$siglum_run"; } 2>/dev/null
+}
+"#;
+/// Whether an earlier hook of a commit left something to do. What another checkout has is not looked for here.
+const IS_NOTED: &str = r#"siglum_is_noted() {
+[ -d "${GIT_DIR:-.git}/siglum" ] || return 0
+set -- "${GIT_DIR:-.git}/siglum/commits"/*
+[ -e "$1" ]
+}
+"#;
+
+/// Where the shell can tell that the program has nothing to do, which is a process less: its tests, and how they stand
+/// before the test for the program.
+fn spared(hook: &str) -> (String, &'static str) {
+    match hook {
+        "prepare-commit-msg" => (IN_RUN.to_owned(), "siglum_in_run; then :; elif "),
+        "commit-msg" => (
+            format!("{IN_RUN}{IS_NOTED}"),
+            "siglum_in_run || ! siglum_is_noted; then :; elif ",
+        ),
+        "post-commit" => (format!("{IN_RUN}{NOTE}"), "siglum_note; then :; elif "),
+        _ => (String::new(), ""),
+    }
 }
 
 /// The one hook of ours that git gives something to read.

@@ -154,7 +154,7 @@ fn hooks_of_ours_alone() {
         scene.log("log").last().unwrap(),
         "hook git post-rewrite amend 1"
     );
-    let text = fs::read_to_string(scene.hooks.join("post-commit")).unwrap();
+    let text = fs::read_to_string(scene.hooks.join("post-merge")).unwrap();
     assert_eq!(text.lines().count(), 5, "{text}");
     scene.remove();
     assert!(listing(&scene.hooks).is_empty());
@@ -576,7 +576,7 @@ fn what_cannot_be_is_an_error_that_names_the_path() {
 #[test]
 fn a_change_can_be_shown() {
     let scene = Scene::new();
-    let path = scene.hooks.join("post-commit");
+    let path = scene.hooks.join("post-merge");
     script(&path, "#!/bin/sh\ntrue\n", 0o755);
     let plan = scene.plan();
     assert_eq!(plan.changes.len(), HOOKS.len());
@@ -590,7 +590,7 @@ fn a_change_can_be_shown() {
     ));
     let diff = change.diff();
     assert!(
-        diff.contains("@@ -1,2 +1,5 @@\n #!/bin/sh\n+# >>> siglum hooks v2 >>>\n"),
+        diff.contains("@@ -1,2 +1,5 @@\n #!/bin/sh\n+# >>> siglum hooks v3 >>>\n"),
         "{diff}"
     );
 }
