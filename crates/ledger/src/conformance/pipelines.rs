@@ -263,6 +263,11 @@ fn forgotten(shelf: &dyn Shelf) -> Outcome {
         "texts of pipelines"
     );
     desk.write(|tx| tx.replace_text(column, "to forget", Some("gone")))?;
+    same!(
+        desk.read(|tx| tx.unlike(9))?,
+        [],
+        "sums after a replaced text"
+    );
     let texts = |desk: &mut Desk| -> Outcome<Vec<Option<String>>> {
         let events = desk.read(|tx| tx.pipeline_events("p", 0, 0))?;
         let text = |e: Event| e.text.map(siglum_domain::Redacted::into_string);

@@ -5,6 +5,7 @@ use siglum_domain::{SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int};
 use super::open::Tx;
+use super::sums;
 use crate::record::*;
 use crate::row::{from_json, pack, unpack};
 use crate::stored::fact_objects;
@@ -211,13 +212,14 @@ impl Forgetting for Tx<'_> {
     fn replace_text(&mut self, at: TextColumn, old: &str, new: Option<&str>) -> Result<()> {
         self.erase_securely()?;
         let TextColumn { table, column } = at;
-        let sql = match new {
-            Some(_) => format!("UPDATE {table} SET \"{column}\" = ?2 WHERE \"{column}\" = ?1"),
-            // The digest of what was said stays, and no salt to guess it with.
-            None => {
-                format!("UPDATE {table} SET \"{column}\" = ?2, salt = NULL WHERE \"{column}\" = ?1")
-            }
+        // The digest of what was said stays, and no salt to guess it with.
+        let salt = match new {
+            Some(_) => "",
+            None => ", salt = NULL",
         };
+        let sum = sums::when_set(table, column, "?2");
+        let sql =
+            format!("UPDATE {table} SET \"{column}\" = ?2{salt}{sum} WHERE \"{column}\" = ?1");
         self.db.prepare_cached(&sql)?.execute((old, new))?;
         Ok(())
     }

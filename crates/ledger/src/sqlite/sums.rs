@@ -62,6 +62,19 @@ fn set(table: &str, columns: &[&str], rows: &str) -> String {
     format!("UPDATE {table} SET sum = row_sum({all}) WHERE {rows} AND sum IS NOT row_sum({all})")
 }
 
+/// What else an `UPDATE` sets that sets a column of many rows to `value`; nothing where that is in no sum.
+pub(super) fn when_set(table: &str, column: &str, value: &str) -> String {
+    let summed = SUMMED.iter().find(|(summed, _)| *summed == table);
+    let Some((_, columns)) = summed.filter(|(_, columns)| columns.contains(&column)) else {
+        return String::new();
+    };
+    let quoted = format!("\"{column}\"");
+    format!(
+        ", sum = row_sum({})",
+        list(columns, "").replace(&quoted, value)
+    )
+}
+
 impl Tx<'_> {
     /// Sums rows whose columns were written, by a condition on their table. Triggers would do it by themselves, but each
     /// process that opens the file would read all of them first.
