@@ -78,7 +78,7 @@ pub(super) fn migrate(
         tx.execute_batch(sql)?;
         tx.pragma_update(None, "user_version", number)?;
     }
-    sums::install(&tx)?;
+    sums::sum_all(&tx)?;
     if from == 0 {
         let put = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
         tx.execute(put, ("ledger", Col(id)))?;
@@ -102,7 +102,7 @@ pub(super) fn strangers(db: &Connection) -> Result<Vec<String>, LedgerError> {
     let is_current = schema == SCHEMA;
     if is_current {
         sums::sums_on(&own)?;
-        sums::install(&own)?;
+        sums::sum_all(&own)?;
     }
     let mut known = things(&own)?;
     let mut strangers = Vec::new();

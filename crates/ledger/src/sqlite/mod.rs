@@ -36,4 +36,4 @@ mod usage;
 pub use cost::Cost;
 pub use migrate::SCHEMA;
 pub use open::{Open, SqliteLedger};
-pub use sums::sums_on;
+pub use sums::{sum_all, sums_on};

@@ -44,8 +44,11 @@ fn sum(values: &Context<'_>) -> Result<i64> {
 /// How the column of the sums is written in the SQL of a table.
 pub(super) const COLUMN: &str = ", sum INTEGER";
 
-/// Has the rows of all tables summed, after whatever migrations made of them.
-pub(super) fn install(db: &Connection) -> Result<()> {
+/// Has the rows of all tables summed, whatever was made of them: by migrations, or by whoever writes to the file itself.
+///
+/// # Errors
+/// Those of the store.
+pub fn sum_all(db: &Connection) -> Result<()> {
     for (table, columns) in SUMMED {
         let known = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'sum'";
         if !db.prepare(known)?.exists([table])? {
