@@ -2,10 +2,8 @@
 //!
 //! Every call names its directory with `-C`, has a fixed locale, takes no optional locks, asks no
 //! terminal, fetches nothing, ignores the variables by which a hook's git points at its own index
-//! or directory, and has bounded output. It starts no program that a repository names ([`harmless`]).
+//! or directory, and has bounded output. It starts no program that a repository names.
 //! Other settings given with `git -c` stay in force. No shell.
-//!
-//! [`harmless`]: crate::harmless
 
 use std::ffi::OsStr;
 use std::fmt;
