@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::bench::{Answer, Bench, Hooks};
 use crate::real_agents::agents::Agent;
+use crate::real_agents::programs::wait_for;
 use crate::real_sinks::sinks::fresh;
 
 /// A commit of a run is its session's; where the agent has hooks, nothing is told twice.
@@ -16,7 +17,13 @@ fn its_commit_is_known(agent: Agent) {
     let answer = bench.run(agent, &name, "write_commit");
     bench.is_everywhere(&answer, &name);
     one_session(&bench, &answer);
-    let recorded = bench.get(&format!("/v1/sessions/{}", answer.run("session")));
+    // The worker reads the transcript beside the run, and may still be at it when the answer is there.
+    let has_tokens = [Agent::Claude, Agent::Codex].contains(&agent);
+    let recorded = wait_for("its turn in the ledger", || {
+        let recorded = bench.get(&format!("/v1/sessions/{}", answer.run("session")));
+        let is_there = recorded["turns"] != 0 && !(has_tokens && recorded["tokens"]["output"] == 0);
+        is_there.then_some(recorded)
+    });
     assert_eq!(recorded["turns"], 1, "{recorded:#}");
     nothing_twice(&bench, agent, &recorded, answer.run("trace_id"));
     let why = bench.lab.ask(&["why", "HEAD"]);
