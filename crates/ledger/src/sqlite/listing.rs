@@ -165,10 +165,12 @@ impl Tx<'_> {
         } else {
             i64::try_from(filter.limit).unwrap_or(i64::MAX)
         };
-        let index = if filter.open && filter.seen {
-            "INDEXED BY sessions_open"
-        } else {
-            ""
+        let picks_few = filter.id.is_some() || filter.parent.is_some() || !filter.links.is_empty();
+        let index = match filter.order {
+            _ if filter.open && filter.seen => "INDEXED BY sessions_open",
+            // Else all sessions are read and sorted, however few are wanted.
+            Order::Heard if filter.limit > 0 && !picks_few => "INDEXED BY sessions_by_last",
+            _ => "",
         };
         let of = format!(
             "{} ORDER BY {order} LIMIT {limit}",
