@@ -9,7 +9,7 @@ cargo xtask bench [ROW]... [OPTIONS]
 
 Rows (all of them if none is named)
   hooks      agent hooks against an empty process, with old sessions and long transcripts
-  commits    git commit against git commit with hooks that do nothing
+  commits    git commit against git commit with hooks that do nothing; processor time of commit, amend and rebase
   messages   four who commit at once in one checkout: how many commits get the message of another one
   edits      300 edits of a 309 KB file: bytes on disk, time of each hook
   import     a transcript of 100 MB: speed, memory, size of the ledger

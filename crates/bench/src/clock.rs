@@ -7,6 +7,8 @@ use rustix::time::{ClockId, clock_gettime};
 use siglum_domain::{IdSource, Timestamp};
 use uuid::{Builder, Uuid};
 
+use crate::Fallible;
+
 /// The time now.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now()
@@ -20,6 +22,26 @@ pub(crate) fn now() -> Timestamp {
 pub(crate) fn cpu_ms() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+}
+
+/// The processor time that another process has taken.
+pub(crate) fn cpu_ms_of(pid: u32) -> Fallible<f64> {
+    stat_ms(&pid.to_string(), 11)
+}
+
+/// The processor time of the processes that this one started and waited for, and of those that they waited for.
+pub(crate) fn children_cpu_ms() -> Fallible<f64> {
+    stat_ms("self", 13)
+}
+
+/// The sum of two neighbouring times in `/proc/PID/stat`, which counts in steps of 10 ms.
+fn stat_ms(pid: &str, first: usize) -> Fallible<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let rest = text.rsplit_once(") ").ok_or("no /proc/PID/stat")?.1;
+    let ticks = rest.split(' ').skip(first).take(2);
+    let ticks: f64 = ticks.filter_map(|t| t.parse::<f64>().ok()).sum();
+    #[expect(clippy::cast_precision_loss, reason = "a hundred")]
+    Ok(ticks * 1e3 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 /// Numbers that look like chance and are the same in every run (splitmix64).

@@ -1,5 +1,6 @@
 //! Repositories with a long history.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -98,6 +99,16 @@ impl Repo {
         }
         names.sort();
         Ok(names)
+    }
+
+    /// Gives it as many hooks as the other one has, which do nothing.
+    pub(crate) fn do_nothing_in_hooks_of(&self, other: &Self) -> Fallible<()> {
+        for hook in other.hooks()? {
+            let path = self.dir.join(".git/hooks").join(hook);
+            std::fs::write(&path, "#!/bin/sh\n:\n")?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+        }
+        Ok(())
     }
 
     fn import(&self, home: &Home, commits: usize) -> Fallible<()> {

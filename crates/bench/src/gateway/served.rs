@@ -12,6 +12,7 @@ use siglum_ledger::{Ledger, PostgresLedger, PostgresSettings};
 use siglum_platform::clock::{Ids, secret};
 
 use crate::Fallible;
+use crate::clock::cpu_ms_of;
 use crate::driven;
 use crate::run::Run;
 
@@ -167,23 +168,13 @@ impl Served {
 
     /// The processor time that it has taken.
     pub(crate) fn cpu_ms(&self) -> Fallible<f64> {
-        cpu_ms(self.child.id())
+        cpu_ms_of(self.child.id())
     }
 
     /// The memory that it holds, in MB.
     pub(crate) fn rss_mb(&self) -> Fallible<f64> {
         rss_mb(self.child.id())
     }
-}
-
-/// The processor time that a process has taken.
-pub(crate) fn cpu_ms(pid: u32) -> Fallible<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let rest = text.rsplit_once(") ").ok_or("no /proc/PID/stat")?.1;
-    let ticks = rest.split(' ').skip(11).take(2);
-    let ticks: f64 = ticks.filter_map(|t| t.parse::<f64>().ok()).sum();
-    #[expect(clippy::cast_precision_loss, reason = "a hundred")]
-    Ok(ticks * 1e3 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 /// The memory that a process holds, in MB.

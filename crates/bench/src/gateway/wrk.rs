@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::served::{Client, Served};
 use crate::Fallible;
-use crate::clock::Chance;
+use crate::clock::{Chance, children_cpu_ms};
 use crate::filler::Filler;
 use crate::run::Run;
 
@@ -67,14 +67,4 @@ pub(crate) fn turns(
     }
     told["cpu_ms"] = json!(children_cpu_ms()? - before);
     Ok(Some(told))
-}
-
-/// The processor time of the processes that this one started and waited for.
-fn children_cpu_ms() -> Fallible<f64> {
-    let text = std::fs::read_to_string("/proc/self/stat")?;
-    let rest = text.rsplit_once(") ").ok_or("no /proc/self/stat")?.1;
-    let ticks = rest.split(' ').skip(13).take(2);
-    let ticks: f64 = ticks.filter_map(|t| t.parse::<f64>().ok()).sum();
-    #[expect(clippy::cast_precision_loss, reason = "a hundred")]
-    Ok(ticks * 1e3 / rustix::param::clock_ticks_per_second() as f64)
 }

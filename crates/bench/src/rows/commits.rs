@@ -1,8 +1,9 @@
 //! `git commit` by an agent, against `git commit` with as many hooks that do nothing.
 
+mod processor;
+
 use std::cell::Cell;
 use std::fs::File;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -61,6 +62,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     lines.push(
         Line::new("one sync in the same rounds", sync.median(), "ms", sync.n()).p95(sync.p95()),
     );
+    lines.extend(processor::measure(run)?);
     Ok(lines)
 }
 
@@ -124,11 +126,7 @@ fn scenes(run: &Run, files: usize, sessions: &[usize]) -> Fallible<Vec<Scene>> {
             _lock: Some(lock),
         });
     }
-    for hook in ours.hooks()? {
-        let path = scenes[0].repo.dir.join(".git/hooks").join(hook);
-        std::fs::write(&path, "#!/bin/sh\n:\n")?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-    }
+    scenes[0].repo.do_nothing_in_hooks_of(&ours)?;
     Ok(scenes)
 }
 
@@ -163,17 +161,12 @@ pub(super) fn commit_once(
     let file = &repo.files[chance.below(repo.files.len())];
     std::fs::write(repo.dir.join(file), format!("// {}\n", chance.hex(40)))?;
     repo.git(home, &["add", "--", file])?;
-    let mut command = Command::new("git");
-    home.apply(&mut command);
-    if let Some(agent) = agent {
-        agent.variables(&mut command);
-    }
-    command
-        .current_dir(&repo.dir)
-        .args(["commit", "-q", "-m", "Change one part"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let mut command = git_of(
+        home,
+        repo,
+        agent,
+        &["commit", "-q", "-m", "Change one part"],
+    );
     let start = Instant::now();
     let done = command.status()?.success();
     let time = millis(start);
@@ -182,6 +175,22 @@ pub(super) fn commit_once(
     } else {
         Err(format!("git commit failed in {}", repo.dir.display()).into())
     }
+}
+
+/// Git in the checkout, as the agent starts it, with nothing to read and nobody to listen.
+fn git_of(home: &Home, repo: &Repo, agent: Option<&Agent>, args: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    home.apply(&mut command);
+    if let Some(agent) = agent {
+        agent.variables(&mut command);
+    }
+    command
+        .current_dir(&repo.dir)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
 }
 
 /// Every commit of the agents must have been recognised, else its time would mean nothing.

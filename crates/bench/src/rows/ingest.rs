@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::Fallible;
+use crate::clock::cpu_ms_of;
 use crate::contest::Times;
 use crate::gateway::connection::Connection;
-use crate::gateway::served::{Client, Place, Served, cpu_ms, rss_mb};
+use crate::gateway::served::{Client, Place, Served, rss_mb};
 use crate::ingest::client::BATCH;
 use crate::ingest::phoenix::Phoenix;
 use crate::ingest::{rows, spans};
@@ -120,7 +121,7 @@ fn parts(
         spans: 0,
     };
     for _ in 0..PARTS {
-        let cpu = cpu_ms(pid)?;
+        let cpu = cpu_ms_of(pid)?;
         let told = part(&mut client, requests)?;
         sent += told.spans;
         let begun = Instant::now();
@@ -131,7 +132,7 @@ fn parts(
         all.visible.push(count / whole);
         all.p50.push(told.p50);
         all.p99.push(told.p99);
-        all.server_us.push((cpu_ms(pid)? - cpu) * 1e3 / count);
+        all.server_us.push((cpu_ms_of(pid)? - cpu) * 1e3 / count);
         all.client_us.push(told.cpu_ms * 1e3 / count);
         all.most_mb = all.most_mb.max(most);
         all.spans += told.spans;

@@ -4,7 +4,6 @@
 //! with any hooks much more often.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -26,11 +25,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     let empty = bare.copy(&home, &dir.join("empty"))?;
     let ours = bare.copy(&home, &dir.join("ours"))?;
     home.run(&ours.dir, &["init", "--yes"])?;
-    for hook in ours.hooks()? {
-        let path = empty.dir.join(".git/hooks").join(hook);
-        std::fs::write(&path, "#!/bin/sh\n:\n")?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-    }
+    empty.do_nothing_in_hooks_of(&ours)?;
     let each = run.much(40, 10);
     let all = WRITERS * each;
     let without = mixed_up(&home, &bare, each)?;
