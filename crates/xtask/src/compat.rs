@@ -1,8 +1,18 @@
-//! `cargo xtask compat`: our plug-ins in the live programs that they are for. Not part of any lane: it installs much.
+//! `cargo xtask compat`: our plug-ins in the live programs that they are for, and our hooks beside git's own tests and
+//! real hook managers. Not part of any lane: it installs much.
 
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, lab, programs, workspace};
+use crate::{Failure, debian, lab, programs, workspace};
+
+/// What builds git, and what its tests start.
+const GIT_NEEDS: &[debian::Need] = &[
+    ("python3", "python3"),
+    ("make", "make"),
+    ("cc", "gcc"),
+    ("perl", "perl"),
+];
+const MANAGERS_NEEDS: &[debian::Need] = &[("python3", "python3"), ("npm", "npm"), ("git", "git")];
 
 /// Runs a `cargo xtask compat` command.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
@@ -10,8 +20,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     match args.first().map(String::as_str) {
         Some("openclaw") => openclaw(rest),
         Some("record") => record(rest),
+        Some("git") => beside_git("git_suite.py", "git-suite", GIT_NEEDS, rest),
+        Some("managers") => beside_git("hook_managers.py", "hook-managers", MANAGERS_NEEDS, rest),
         _ => Err(Failure::Usage(
-            "compat openclaw [PART]… or compat record [PLAN]…".to_owned(),
+            "compat openclaw [PART]…, compat record [PLAN]…, compat git [TEST]… or compat managers [MANAGER]…".to_owned(),
         )),
     }
 }
@@ -52,4 +64,29 @@ fn record(plans: &[String]) -> Result<(), Failure> {
         .args(plans)
         .envs(lab::openclaw()?);
     programs::run(&mut recorder)
+}
+
+/// Runs a script that compares repositories without Siglum and with the release program. What it installs is kept in a
+/// folder of the target directory.
+fn beside_git(
+    script: &str,
+    folder: &str,
+    needs: &[debian::Need],
+    args: &[String],
+) -> Result<(), Failure> {
+    debian::ensure(needs)?;
+    programs::run(&mut programs::cargo(&[
+        "build",
+        "--release",
+        "-p",
+        "siglum",
+    ]))?;
+    let target = workspace::target_dir()?;
+    let mut compared = programs::program("python3");
+    compared
+        .arg(workspace::root().join("lab").join(script))
+        .arg(target.join(folder))
+        .args(args)
+        .env("SIGLUM_BIN", target.join("release/siglum"));
+    programs::run(&mut compared)
 }

@@ -47,6 +47,13 @@ Commands
                       install OpenClaw by npm (650 MB), and show the plug-in of integrations/openclaw in
                       a live gateway on loopback, with a scripted model: all parts, or some
   compat record       record again what OpenClaw calls a context engine with
+  compat git [TEST]...
+                      build git (gcc, make, zlib), and run its own tests with no hooks and with Siglum's: what
+                      passes must be the same. By default those of commits, rebases, merges, patches,
+                      submodules and worktrees; TEST as t3400 or t34*
+  compat managers [MANAGER]...
+                      install husky, lefthook, simple-git-hooks (npm) and pre-commit (pip), and show that
+                      their hooks run beside Siglum's as they do alone
   lab install         install the agents of the black-box tests, pinned, by npm, into a cache
   lab path            print where they are, as environment variables
   lab run AGENT STEP...

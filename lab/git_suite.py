@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Runs git's own tests with no hooks and with Siglum's, and compares what passes.
+
+    git_suite.py FOLDER [TEST]...    FOLDER keeps git's source and program; tests as t3400 or t34*; by default those of
+                                     commit, rebase, cherry-pick, am, merge, submodule and worktree
+
+Environment: SIGLUM_BIN (the program). Exit code 1 if a test ends differently. No agent is there: every commit is a
+person's, as git's tests know it.
+"""
+import hashlib
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tarfile
+import urllib.request
+from pathlib import Path
+
+VERSION = "2.47.3"
+SOURCE = f"http://deb.debian.org/debian/pool/main/g/git/git_{VERSION}.orig.tar.xz"
+SHA256 = "9c2eb1250781b3e5bfef098572d07fdf132d67e6c065e4307332ade9819a1501"
+WITHOUT = ["CURL", "EXPAT", "GETTEXT", "TCLTK", "PYTHON", "OPENSSL"]
+USUAL = ["t24*", "t34*", "t35*", "t415*", "t74*", "t75*", "t76*"]
+LINE = re.compile(r"^(not ok|ok) (\d+) - (.*)$", re.M)
+PAIRS = 2
+
+
+def build(folder):
+    """Git's source and program, once."""
+    git = folder / f"git-{VERSION}"
+    if (git / "built").exists():
+        return git
+    folder.mkdir(parents=True, exist_ok=True)
+    packed = folder / "git.tar.xz"
+    urllib.request.urlretrieve(SOURCE, packed)
+    if hashlib.sha256(packed.read_bytes()).hexdigest() != SHA256:
+        raise SystemExit(f"{SOURCE} is not what it was")
+    shutil.rmtree(git, ignore_errors=True)
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    make = ["make", f"-j{os.cpu_count()}", "CFLAGS=-O1", *(f"NO_{what}=1" for what in WITHOUT)]
+    with open(folder / "make.log", "w") as log:
+        subprocess.run(make, cwd=git, stdout=log, stderr=log, check=True)
+    (git / "built").touch()
+    return git
+
+
+def our_template(folder, git):
+    """What `siglum init` puts into a repository, to be put into every one."""
+    scratch = folder / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    (scratch / "home").mkdir(parents=True)
+    env = {"HOME": str(scratch / "home"), "SIGLUM_HOME": str(scratch / "ledger"), "LANG": "C.UTF-8", "PATH": f"{git}:/usr/bin:/bin"}
+    repo = scratch / "repo"
+    subprocess.run(["git", "init", "-q", f"--template={git}/templates/blt", repo], env=env, check=True)
+    subprocess.run([os.environ["SIGLUM_BIN"], "init", "--yes"], cwd=repo, env=env, check=True, stdout=subprocess.DEVNULL)
+    return [repo / ".git/hooks", repo / ".git/siglum"]
+
+
+def run(git, tests, root):
+    """How each test of each script ended, and the processor time of all in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    waiting, running, ended = list(tests), {}, {}
+    while waiting or running:
+        while waiting and len(running) < PAIRS:
+            test = waiting.pop(0)
+            log = open(root / f"{test}.log", "w+")
+            script = subprocess.Popen(
+                ["sh", f"{test}.sh", f"--root={root}"], cwd=git / "t", stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
+            )
+            running[script.pid] = (test, log)
+        pid, status = os.wait()
+        if pid in running:
+            test, log = running.pop(pid)
+            log.seek(0)
+            ended[test] = {(int(number), name): word for word, number, name in LINE.findall(log.read())}
+            ended[test]["ends with"] = os.waitstatus_to_exitcode(status)
+            log.close()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def environment():
+    return {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/nonexistent", "LANG": "C", "SHELL": "/bin/sh", "TERM": "dumb"}
+
+
+def main():
+    folder, wanted = Path(sys.argv[1]), sys.argv[2:] or USUAL
+    git = build(folder)
+    tests = sorted({path.stem for want in wanted for path in (git / "t").glob(f"{want}*.sh")})
+    template = git / "templates/blt"
+    plain = folder / "template"
+    if not plain.exists():
+        shutil.copytree(template, plain)
+    results = []
+    for ours in [False, True]:
+        shutil.rmtree(template)
+        shutil.copytree(plain, template)
+        if ours:
+            for source in our_template(folder, git):
+                shutil.copytree(source, template / source.name, dirs_exist_ok=True)
+        root = folder / ("ours" if ours else "none")
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir()
+        results.append(run(git, tests, root))
+    shutil.rmtree(template)
+    shutil.copytree(plain, template)
+    (none, none_s), (ours, ours_s) = results
+    differing = 0
+    for test in tests:
+        for key in sorted(none[test].keys() | ours[test].keys(), key=str):
+            pair = none[test].get(key), ours[test].get(key)
+            if pair[0] != pair[1]:
+                differing += 1
+                print(f"{test} {key}: {pair[0]} with no hooks, {pair[1]} with Siglum's")
+    cases = sum(len(found) - 1 for found in none.values())
+    passed = sum(word == "ok" for found in none.values() for word in found.values())
+    print(f"{len(tests)} scripts, {cases} tests of git {VERSION}, {passed} pass with no hooks: {differing} differ with Siglum's")
+    print(f"processor time {none_s:.0f} s with no hooks, {ours_s:.0f} s with Siglum's ({ours_s / none_s:.2f} ×)")
+    sys.exit(differing > 0 or cases == 0)
+
+
+if __name__ == "__main__":
+    main()
