@@ -1,4 +1,8 @@
 //! How the program is linked.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "Cargo tells a build script in variables what is built"
+)]
 
 use std::env;
 
