@@ -1,5 +1,6 @@
 //! Listing commits the way `git log` does: one process for any number of them.
 
+use siglum_domain::redact::Redactor;
 use siglum_domain::{Oid, Timestamp};
 
 use crate::error::GitError;
@@ -28,9 +29,9 @@ pub struct ListedCommit {
     pub commit: Oid,
     /// When it was committed.
     pub committed: Timestamp,
-    /// The person that git names as author.
+    /// The person that git names as author, without secrets.
     pub author: String,
-    /// The first paragraph of its message on one line.
+    /// The first paragraph of its message on one line, without secrets.
     pub subject: String,
 }
 
@@ -68,6 +69,11 @@ impl Git {
     }
 }
 
+/// What git shows may be handed on: to a file, to a pipeline, to an agent.
+pub(crate) fn without_secrets(text: &str) -> String {
+    Redactor::shared().redact_cow(text).into_owned()
+}
+
 fn parse(output: &[u8]) -> Option<Vec<ListedCommit>> {
     let text = String::from_utf8_lossy(output);
     let fields: Vec<&str> = text.split_terminator('\0').collect();
@@ -75,8 +81,8 @@ fn parse(output: &[u8]) -> Option<Vec<ListedCommit>> {
         [commit, committed, author, subject] => Some(ListedCommit {
             commit: Oid::new(*commit).ok()?,
             committed: Timestamp::from_seconds(committed.parse().ok()?),
-            author: (*author).to_owned(),
-            subject: (*subject).to_owned(),
+            author: without_secrets(author),
+            subject: without_secrets(subject),
         }),
         _ => None,
     };

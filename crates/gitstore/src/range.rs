@@ -7,6 +7,7 @@ use siglum_domain::{CheckpointId, Oid, trailer};
 use crate::bounded;
 use crate::error::GitError;
 use crate::git::Git;
+use crate::list::without_secrets;
 use crate::place::Repo;
 
 const COMMAND: &str = "log";
@@ -20,9 +21,9 @@ pub struct RangeCommit {
     pub commit: Oid,
     /// How many parents it has here; in a shallow clone those at its edge have none.
     pub parents: usize,
-    /// The person that git names as author.
+    /// The person that git names as author, without secrets.
     pub author: String,
-    /// The first paragraph of its message on one line.
+    /// The first paragraph of its message on one line, without secrets.
     pub subject: String,
     /// The checkpoints that its message names.
     pub named: Vec<CheckpointId>,
@@ -82,8 +83,8 @@ fn parse(output: &[u8]) -> Option<Vec<RangeCommit>> {
         [commit, parents, author, subject, message] => Some(RangeCommit {
             commit: Oid::new(*commit).ok()?,
             parents: parents.split_ascii_whitespace().count(),
-            author: (*author).to_owned(),
-            subject: (*subject).to_owned(),
+            author: without_secrets(author),
+            subject: without_secrets(subject),
             named: trailer::named(message),
             malformed: trailer::malformed(message),
         }),

@@ -367,6 +367,16 @@ fn is_words(value: &str) -> bool {
             .zip(value.bytes().skip(1))
             .any(|(a, b)| a.is_ascii_digit() && b.is_ascii_alphabetic())
         && !has_shaken_case(value)
+        && !has_mixed_style(value)
+}
+
+/// Both cases, joined by `_` and by `-`: two naming styles in one name.
+fn has_mixed_style(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.bytes().any(|b| is(&b));
+    value.contains('_')
+        && value.contains('-')
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
 }
 
 /// Mixed case that no naming style produces, as in `aBcDQzRtYp`.

@@ -474,7 +474,7 @@ pub(super) const TOKENS: &[Rule] = &[
     token(
         "posthog-key",
         &["phx_", "phs_", "phr_", "pha_"],
-        r"ph[xsra]_[A-Za-z0-9_]{40,}",
+        r"ph[xsra]_[A-Za-z0-9_-]{40,}",
         concat!(
             "ph",
             "x_sZhQNhbm9wyQ",
