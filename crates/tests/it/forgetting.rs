@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::harness::{Agent, Ran, Repo, World, until};
@@ -23,20 +25,42 @@ fn kept(repo: &Repo<'_>) -> Vec<u8> {
             bytes.extend(content);
         }
     }
-    let store = repo.world.store();
-    for sql in [
-        "SELECT payload FROM observations WHERE payload IS NOT NULL",
-        "SELECT data FROM segments",
-    ] {
-        let mut rows = store.prepare(sql).unwrap();
-        let rows = rows.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap();
-        rows.for_each(|blob| bytes.extend(unpacked(&blob.unwrap())));
+    bytes.extend(rows(&repo.world.store()));
+    bytes
+}
+
+/// All that is in rows, as it is and unpacked: in its file, a long text is in pieces.
+pub(crate) fn rows(store: &Connection) -> Vec<u8> {
+    let tables = "SELECT name FROM sqlite_master WHERE type = 'table'";
+    let mut tables = store.prepare(tables).unwrap();
+    let tables: Vec<String> = tables
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let mut bytes = Vec::new();
+    for table in tables {
+        let mut query = store
+            .prepare(&format!("SELECT * FROM \"{table}\""))
+            .unwrap();
+        let columns = query.column_count();
+        let mut rows = query.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            for column in 0..columns {
+                if let ValueRef::Text(value) | ValueRef::Blob(value) = row.get_ref(column).unwrap()
+                {
+                    bytes.extend(unpacked(value));
+                    bytes.extend(value);
+                    bytes.push(b'\n');
+                }
+            }
+        }
     }
     bytes
 }
 
 /// What a Zstandard frame in there says.
-fn unpacked(content: &[u8]) -> Vec<u8> {
+pub(crate) fn unpacked(content: &[u8]) -> Vec<u8> {
     let magic = [0x28, 0xb5, 0x2f, 0xfd];
     let starts = content.windows(4).enumerate().filter(|(_, w)| *w == magic);
     let mut all = Vec::new();

@@ -51,6 +51,7 @@ mod real_sinks;
 mod removing;
 mod rewritten_commits;
 mod runs;
+mod secrets;
 mod several_repositories;
 mod statements;
 mod syncing;

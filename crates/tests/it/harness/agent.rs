@@ -16,7 +16,7 @@ pub(crate) struct Agent {
     /// The id that the agent gave its session.
     pub(crate) native: String,
     home: PathBuf,
-    pub(super) cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
     child: Option<Child>,
     steps: Box<dyn Write + Send>,
     answers: Box<dyn BufRead + Send>,

@@ -97,7 +97,11 @@ impl Reader<'_> {
         let Some((verb, rest)) = whole.split_once('(') else {
             return;
         };
-        let Some((arguments, result)) = rest.rsplit_once(") = ") else {
+        // There is room before the result of a call that was interrupted.
+        let Some((arguments, result)) = rest.rsplit_once(" = ") else {
+            return;
+        };
+        let Some(arguments) = arguments.trim_end().strip_suffix(')') else {
             return;
         };
         if result.starts_with('-') {
@@ -270,5 +274,6 @@ fn text(quoted: &str) -> Vec<u8> {
 
 /// The arguments of a call: nothing in them holds a comma, since strings are in digits.
 fn split(arguments: &str) -> Vec<String> {
-    arguments.split(", ").map(str::to_owned).collect()
+    let all = arguments.split(", ");
+    all.map(|argument| argument.trim().to_owned()).collect()
 }
