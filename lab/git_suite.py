@@ -87,9 +87,9 @@ def environment():
 
 
 def main():
-    folder, wanted = Path(sys.argv[1]), sys.argv[2:] or USUAL
+    folder, wanted = Path(sys.argv[1]).resolve(), sys.argv[2:] or USUAL
     git = build(folder)
-    tests = sorted({path.stem for want in wanted for path in (git / "t").glob(f"{want}*.sh")})
+    tests = sorted({path.stem for want in wanted for path in (git / "t").glob(f"{want.rstrip('*')}*.sh")})
     template = git / "templates/blt"
     plain = folder / "template"
     if not plain.exists():

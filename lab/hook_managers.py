@@ -174,7 +174,7 @@ def compare(folder, manager, tools):
 
 
 def main():
-    folder, wanted = Path(sys.argv[1]), sys.argv[2:] or [*PACKAGES, "pre-commit"]
+    folder, wanted = Path(sys.argv[1]).resolve(), sys.argv[2:] or [*PACKAGES, "pre-commit"]
     folder.mkdir(parents=True, exist_ok=True)
     tools = tools_of(folder)
     for manager in wanted:
