@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs git's own tests with no hooks and with Siglum's, and compares what passes.
+"""Runs git's own tests with no hooks, with hooks that do nothing and with Siglum's, and compares what passes.
 
     git_suite.py FOLDER [TEST]...    FOLDER keeps git's source and program; tests as t3400 or t34*; by default those of
                                      commit, rebase, cherry-pick, am, merge, submodule and worktree
 
-Environment: SIGLUM_BIN (the program). Exit code 1 if a test ends differently. No agent is there: every commit is a
-person's, as git's tests know it.
+Environment: SIGLUM_BIN (the program). Exit code 1 if a test ends with Siglum's hooks as with neither
+of the others: tests that write hooks of their own find that place taken. No agent is there: every commit is a person's.
 """
 import hashlib
 import os
@@ -55,7 +55,7 @@ def our_template(folder, git):
     env = {"HOME": str(scratch / "home"), "SIGLUM_HOME": str(scratch / "ledger"), "LANG": "C.UTF-8", "PATH": f"{git}:/usr/bin:/bin"}
     repo = scratch / "repo"
     subprocess.run(["git", "init", "-q", f"--template={git}/templates/blt", repo], env=env, check=True)
-    subprocess.run([os.environ["SIGLUM_BIN"], "init", "--yes"], cwd=repo, env=env, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([os.environ["SIGLUM_BIN"], "init", "--yes"], cwd=repo, env=env, check=True, capture_output=True)
     return [repo / ".git/hooks", repo / ".git/siglum"]
 
 
@@ -94,31 +94,42 @@ def main():
     plain = folder / "template"
     if not plain.exists():
         shutil.copytree(template, plain)
-    results = []
-    for ours in [False, True]:
+    results = {}
+    for arm in ["no hooks", "hooks that do nothing", "Siglum's"]:
         shutil.rmtree(template)
         shutil.copytree(plain, template)
-        if ours:
-            for source in our_template(folder, git):
+        ours = our_template(folder, git)
+        if arm != "no hooks":
+            for source in ours:
                 shutil.copytree(source, template / source.name, dirs_exist_ok=True)
-        root = folder / ("ours" if ours else "none")
+        if arm == "hooks that do nothing":
+            shutil.rmtree(template / "siglum")
+            for hook in (template / "hooks").iterdir():
+                if not hook.suffix:
+                    hook.write_text("#!/bin/sh\nexit 0\n")
+        root = folder / "trash"
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
-        results.append(run(git, tests, root))
+        results[arm] = run(git, tests, root)
     shutil.rmtree(template)
     shutil.copytree(plain, template)
-    (none, none_s), (ours, ours_s) = results
-    differing = 0
+    (none, none_s), (nothing, nothing_s), (ours, ours_s) = results.values()
+    differing = taken = 0
     for test in tests:
-        for key in sorted(none[test].keys() | ours[test].keys(), key=str):
-            pair = none[test].get(key), ours[test].get(key)
-            if pair[0] != pair[1]:
+        for key in sorted(none[test].keys() | nothing[test].keys() | ours[test].keys(), key=str):
+            ends = [found[test].get(key) for found in (none, nothing, ours)]
+            if ends[2] not in ends[:2]:
                 differing += 1
-                print(f"{test} {key}: {pair[0]} with no hooks, {pair[1]} with Siglum's")
+                print(f"{test} {key}: {ends[0]} with no hooks, {ends[1]} with hooks that do nothing, {ends[2]} with Siglum's")
+            elif ends[0] != ends[2]:
+                taken += 1
+                print(f"{test} {key}: {ends[2]} with Siglum's as with hooks that do nothing")
     cases = sum(len(found) - 1 for found in none.values())
     passed = sum(word == "ok" for found in none.values() for word in found.values())
-    print(f"{len(tests)} scripts, {cases} tests of git {VERSION}, {passed} pass with no hooks: {differing} differ with Siglum's")
-    print(f"processor time {none_s:.0f} s with no hooks, {ours_s:.0f} s with Siglum's ({ours_s / none_s:.2f} ×)")
+    print(f"{len(tests)} scripts, {cases} tests of git {VERSION}, {passed} pass with no hooks")
+    print(f"{taken} end otherwise with any hooks in their place, {differing} with Siglum's alone")
+    times = f"{none_s:.0f} s with no hooks, {nothing_s:.0f} s with hooks that do nothing, {ours_s:.0f} s with Siglum's"
+    print(f"processor time {times} ({ours_s / nothing_s:.2f} × hooks that do nothing)")
     sys.exit(differing > 0 or cases == 0)
 
 
