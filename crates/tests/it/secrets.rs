@@ -268,7 +268,7 @@ fn by_commands(repo: &Repo<'_>, planted: &mut Planted) {
 }
 
 /// What all commands say, in words and in JSON.
-fn told(repo: &Repo<'_>) -> String {
+fn all_output(repo: &Repo<'_>) -> String {
     let commands: &[&[&str]] = &[
         &["why", "HEAD", "--explain"],
         &["log"],
@@ -322,8 +322,8 @@ fn what_hooks_transcripts_and_commits_bring_in_is_kept_without_secrets() {
         world.spooled() == 0 && world.count(open) == 0
     });
     nothing_is_kept(&repo, &planted, "after all was read");
-    let told = told(&repo);
-    planted.are_gone("what commands say", told.as_bytes());
+    let output = all_output(&repo);
+    planted.are_gone("what commands say", output.as_bytes());
     let found = repo.siglum(&["doctor", "--secrets", "--json"]);
     let found: Value = serde_json::from_str(&found.stdout).unwrap();
     for found in found["data"]["secrets"].as_array().unwrap() {
