@@ -182,6 +182,12 @@ impl Repo {
         refs::moves(&self.git_dir)
     }
 
+    /// The commit that was amended, if HEAD's last move, to this one, was an amend and git logs moves in a file.
+    #[must_use]
+    pub fn amended(&self, commit: &Oid) -> Option<Oid> {
+        refs::amended(&self.git_dir, commit)
+    }
+
     /// How long git's list of the moves of HEAD is, in bytes; nothing where git keeps none.
     #[must_use]
     pub fn log_length(&self) -> Option<u64> {

@@ -101,6 +101,16 @@ pub(crate) fn moves(git_dir: &Path) -> Vec<(Option<Oid>, Oid)> {
     log.lines().rev().filter(made).filter_map(moved).collect()
 }
 
+/// The commit that an amend just now put this one in the place of, by the last line of the log of HEAD.
+pub(crate) fn amended(git_dir: &Path, commit: &Oid) -> Option<Oid> {
+    let log = bounded::read_tail(&git_dir.join("logs/HEAD"), LOG_TAIL)?;
+    let (oids, message) = log.lines().next_back()?.split_once('\t')?;
+    let mut oids = oids.split(' ');
+    let old = Oid::new(oids.next()?).ok()?;
+    let is_amend = message.starts_with("commit (amend):");
+    (is_amend && oids.next() == Some(commit.as_str())).then_some(old)
+}
+
 /// How long the log of HEAD is, in bytes; nothing where there is none.
 pub(crate) fn log_length(git_dir: &Path) -> Option<u64> {
     let log = fs::metadata(git_dir.join("logs/HEAD")).ok()?;

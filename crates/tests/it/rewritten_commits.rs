@@ -1,6 +1,6 @@
 //! Commits that git rewrote: who rewrote them, and who made those that they were made of.
 
-use crate::harness::{Agent, Repo, Terminal, Why, World};
+use crate::harness::{Agent, Repo, Terminal, Why, World, until};
 
 /// One way of rewriting: whoever made the branch, and whoever rewrites it.
 struct Rewriting<'w> {
@@ -91,6 +91,107 @@ fn a_plain_rebase_has_its_rewriter_and_the_origin_of_each() {
     });
 }
 
+/// Has the starts of the program by hooks of git counted: the names of those hooks since the last time that one asked.
+fn count_starts(repo: &Repo<'_>) -> impl Fn() -> Vec<String> {
+    let shim = repo.world.siglum_home().join("bin/siglum");
+    let (real, calls) = (shim.with_file_name("real"), repo.world.root.join("calls"));
+    std::fs::rename(&shim, &real).unwrap();
+    let script = format!(
+        "#!/bin/sh\n[ \"$2\" = git ] && echo \"$3\" >>'{}'\nexec '{}' \"$@\"\n",
+        calls.display(),
+        real.display()
+    );
+    std::fs::write(&shim, script).unwrap();
+    repo.sh(&format!("chmod +x '{}'", shim.display())).ok();
+    move || {
+        let names = std::fs::read_to_string(&calls).unwrap_or_default();
+        let _ = std::fs::remove_file(&calls);
+        names.lines().map(str::to_owned).collect()
+    }
+}
+
+/// The shell sees that the message is settled, and that an amend was told of.
+#[test]
+fn a_commit_starts_the_program_twice_and_so_does_an_amend() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "worker");
+    let started = count_starts(&repo);
+    let twice = ["prepare-commit-msg", "post-commit"];
+    agent
+        .sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
+        .ok();
+    assert_eq!(started(), twice);
+    let first = repo.id("HEAD");
+    assert_eq!(repo.committer("HEAD"), agent.certain());
+    assert_eq!(repo.trailers("HEAD").len(), 1);
+    agent
+        .sh("echo 2 >f && git commit -q -a --amend -m 'Add f at last'")
+        .ok();
+    assert_eq!(started(), twice);
+    let why = repo.why("HEAD");
+    assert_eq!(why.committer(), agent.certain(), "{why}");
+    assert_eq!(why.origins(), [(first.clone(), agent.certain())], "{why}");
+    // Amended again at once, by another agent.
+    let second = repo.id("HEAD");
+    let mut other = Agent::start(&repo, "other");
+    other.sh("git commit -q --amend --no-edit").ok();
+    assert_eq!(started(), twice);
+    let why = repo.why("HEAD");
+    assert_eq!(why.committer(), other.certain(), "{why}");
+    let origins = [second, first].map(|commit| (commit, agent.certain()));
+    assert_eq!(why.origins(), origins, "{why}");
+}
+
+/// A message that a hook of somebody else's changed behind ours is looked at again, as is one beside another commit.
+#[test]
+fn a_message_that_is_not_settled_is_looked_at_by_the_program() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "worker");
+    let started = count_starts(&repo);
+    let all = ["prepare-commit-msg", "commit-msg", "post-commit"];
+    let hook = repo.dir.join(".git/hooks/prepare-commit-msg");
+    let ours = std::fs::read_to_string(&hook).unwrap();
+    std::fs::write(
+        &hook,
+        format!("{ours}echo 'Signed-off-by: A <a@b>' >>\"$1\"\n"),
+    )
+    .unwrap();
+    agent
+        .sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
+        .ok();
+    assert_eq!(started(), all);
+    assert!(
+        repo.sh("git log -1 --format=%B")
+            .ok()
+            .contains("Signed-off-by: A <a@b>"),
+        "theirs stays"
+    );
+    // Another git stands in its first hook, while this one commits.
+    let gate = world.root.join("gate");
+    let waits = format!(
+        "{ours}while [ -e '{}' ]; do sleep 0.01; done\n",
+        gate.display()
+    );
+    std::fs::write(&hook, waits).unwrap();
+    std::fs::write(&gate, "").unwrap();
+    let notes = repo.dir.join(".git/siglum/commits");
+    let in_hook = || std::fs::read_dir(&notes).is_ok_and(|notes| notes.count() > 0);
+    std::thread::scope(|scope| {
+        let repo = &repo;
+        scope.spawn(move || {
+            repo.sh("git commit -q --allow-empty -m first");
+        });
+        until("the first one stands in its hook", in_hook);
+        std::fs::write(&hook, &ours).unwrap();
+        started();
+        agent.sh("git commit -q --allow-empty -m second").ok();
+        assert_eq!(started(), all);
+        std::fs::remove_file(&gate).unwrap();
+    });
+}
+
 /// The shell finds the notes of the first commit, and adds the others by itself.
 #[test]
 fn a_rebase_starts_the_program_for_its_first_commit_alone() {
@@ -102,23 +203,14 @@ fn a_rebase_starts_the_program_for_its_first_commit_alone() {
     let origin = repo.committer("side");
     repo.sh("git checkout -q main && echo m >m && git add -A && git commit -q -m m && git checkout -q side")
         .ok();
-    let shim = world.siglum_home().join("bin/siglum");
-    let (real, calls) = (shim.with_file_name("real"), world.root.join("calls"));
-    std::fs::rename(&shim, &real).unwrap();
-    let script = format!(
-        "#!/bin/sh\necho \"$3\" >>'{}'\nexec '{}' \"$@\"\n",
-        calls.display(),
-        real.display()
-    );
-    std::fs::write(&shim, script).unwrap();
-    repo.sh(&format!("chmod +x '{}'", shim.display())).ok();
+    let started = count_starts(&repo);
     let mut person = Terminal::open(&repo);
     person.run("git rebase -q main");
-    let calls = std::fs::read_to_string(calls).unwrap();
-    let of = |hook: &str| calls.lines().filter(|call| *call == hook).count();
-    assert_eq!(of("post-commit"), 1, "{calls}");
-    assert!(of("prepare-commit-msg") <= 1, "{calls}");
-    assert_eq!(of("commit-msg"), 0, "{calls}");
+    let calls = started();
+    let of = |hook: &str| calls.iter().filter(|call| *call == hook).count();
+    assert_eq!(of("post-commit"), 1, "{calls:?}");
+    assert!(of("prepare-commit-msg") <= 1, "{calls:?}");
+    assert_eq!(of("commit-msg"), 0, "{calls:?}");
     let new = repo.commits("main..side");
     assert_eq!(new.len(), 6);
     for (old, new) in old.iter().zip(&new) {

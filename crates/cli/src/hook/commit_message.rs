@@ -44,16 +44,13 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
     let log = repo.log_length();
     let message = Message::read(file);
     let named = message.as_ref().ok().and_then(Message::named);
+    let scene = scene::look(repo, source, named);
     if let Ok(message) = &message
-        && was_prepared(repo, file, message)
+        && was_prepared(repo, &scene.chain, file, message)
     {
         return;
     }
-    let scene = draft::with_draft(
-        scene::look(repo, source, named),
-        repo,
-        message.as_ref().ok(),
-    );
+    let scene = draft::with_draft(scene, repo, message.as_ref().ok());
     let key = format!("intent:{}", scene.checkpoint);
     let delivered = delivery.send(key, Matter::Intent(scene.clone()), Some(repo));
     let wanted = match &delivered {
@@ -91,8 +88,7 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
 }
 
 /// Whether an earlier run of this hook has done all of this: a manager of hooks may run ours twice.
-fn was_prepared(repo: &Repo, file: &Path, message: &Message) -> bool {
-    let chain = chain_to_git();
+fn was_prepared(repo: &Repo, chain: &Chain, file: &Path, message: &Message) -> bool {
     let git = chain.git_process().map(|(_, git)| &git.identity);
     let Some(note) = git.and_then(|git| CommitNote::read(repo, git)) else {
         return false;
@@ -160,7 +156,7 @@ impl Prepared<'_> {
             template,
             comment: Some(comment),
         };
-        note.leave(self.repo, &git.identity)
+        note.leave(self.repo, &git.identity).map(drop)
     }
 
     /// Writes the message as it is to be, where no editor is started. Nothing where it cannot be read.
@@ -185,6 +181,7 @@ impl Prepared<'_> {
             false => text,
         };
         let changed = text != present;
+        let mut time = None;
         let git = self.scene.chain.git_process().map(|(_, git)| &git.identity);
         if let Some(git) = git {
             let note = CommitNote {
@@ -200,17 +197,19 @@ impl Prepared<'_> {
                 template: None,
                 comment: None,
             };
-            if let Err(error) = note.leave(self.repo, git) {
-                return Some(Err(error));
-            }
+            time = match note.leave(self.repo, git) {
+                Ok(time) => time,
+                Err(error) => return Some(Err(error)),
+            };
             let lock = MessageLock::new(self.repo, git, self.log);
             if changed && lock.wait() == Waited::Overtaken {
                 return Some(Ok(()));
             }
         }
-        Some(match changed {
-            true => message::replace(self.file, &text),
-            false => Ok(()),
+        Some(match (changed, time) {
+            (true, _) => message::replace(self.file, &text, time),
+            (false, Some(time)) => message::set_time(self.file, &text, time),
+            (false, None) => Ok(()),
         })
     }
 }
@@ -302,7 +301,7 @@ fn keep_own(
     if present.text() == own.text || !is_anothers(&present, note, chain) {
         return Ok(());
     }
-    message::replace(file, &own.text)
+    message::replace(file, &own.text, None)
 }
 
 /// Whether a message that is not as it was left is another git's. It is where nobody but git and

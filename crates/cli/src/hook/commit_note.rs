@@ -1,16 +1,23 @@
 //! What the first hook of a commit leaves for the later hooks of the same git process.
+//!
+//! A message that nobody else can have changed needs no second look: as long as one git alone commits in a repository,
+//! its note and its message file have the very same time of change, which the hook's shell compares instead of starting
+//! the program (`siglum_gitstore::hooks`). Whoever else writes the message gives it another time, and a hook that finds
+//! the note of another living git gives both notes another time.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{CheckpointId, Oid};
 use siglum_gitstore::Repo;
+use siglum_gitstore::hooks::COMMITS;
 
+use crate::clock;
 use crate::platform::{self, regular_file};
 
 /// A note whose git cannot be seen from here is of no use to anybody after this time.
@@ -48,37 +55,46 @@ pub struct PreparedMessage {
     pub log: Option<u64>,
 }
 
-/// Where notes lie in the repository's directory of Siglum.
-pub const DIRECTORY: &str = "commits";
-
 fn directory(repo: &Repo) -> PathBuf {
-    repo.siglum_dir().join(DIRECTORY)
+    repo.siglum_dir().join(COMMITS)
 }
 
+/// By its number alone, which is all that a shell below git knows of it; the note itself says of which process it is.
 fn path(repo: &Repo, git: &ProcessIdentity) -> PathBuf {
-    directory(repo).join(format!("{}-{}", git.pid, git.start))
+    directory(repo).join(git.pid.to_string())
 }
 
 impl CommitNote {
-    /// Writes the note, and removes those of git processes that died.
-    pub fn leave(&self, repo: &Repo, git: &ProcessIdentity) -> io::Result<()> {
+    /// Writes the note, and removes those of git processes that died. Gives the time that the message file is to have,
+    /// where no other git commits in this repository.
+    pub fn leave(&self, repo: &Repo, git: &ProcessIdentity) -> io::Result<Option<SystemTime>> {
         let directory = directory(repo);
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)?;
         let own = path(repo, git);
-        match fs::read_dir(&directory) {
-            Ok(entries) => entries
-                .flatten()
-                .map(|entry| entry.path())
-                .filter(|path| *path != own && is_stale(path))
-                .for_each(|path| drop(fs::remove_file(path))),
-            Err(_) => fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(&directory)?,
-        }
         let mut options = fs::OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = regular_file::open(&own, &mut options)?;
-        file.write_all(&serde_json::to_vec(self)?)
+        file.write_all(&serde_json::to_vec(self)?)?;
+        let time = SystemTime::UNIX_EPOCH + since_epoch();
+        file.set_modified(time)?;
+        // Where times are kept in seconds, another git's message may have the same one.
+        let is_kept = file.metadata()?.modified()? == time;
+        // Each of two hooks at once has written its own note by now, so that one at least finds the other's.
+        let others = fs::read_dir(&directory)?.flatten().map(|e| e.path());
+        let (stale, rivals): (Vec<_>, Vec<_>) = others
+            .filter(|path| *path != own)
+            .partition(|path| is_stale(path));
+        for path in stale {
+            let _ = fs::remove_file(path);
+        }
+        if rivals.is_empty() {
+            return Ok(is_kept.then_some(time));
+        }
+        rivals.iter().chain([&own]).for_each(|note| unsettle(note));
+        Ok(None)
     }
 
     /// The note of a git process.
@@ -98,6 +114,20 @@ impl CommitNote {
 fn load(path: &Path) -> Option<CommitNote> {
     let text = regular_file::read_text(path, NOTE_MOST).ok()?;
     serde_json::from_str(&text).ok()
+}
+
+fn since_epoch() -> Duration {
+    Duration::from_nanos(u64::try_from(clock::now().nanos()).unwrap_or(0))
+}
+
+/// Has the next hook of a commit look at its message, whatever time that has.
+fn unsettle(note: &Path) {
+    let mut options = fs::OpenOptions::new();
+    options.write(true);
+    // One that is gone belongs to a commit that is done.
+    if let Ok(file) = regular_file::open(note, &mut options) {
+        let _ = file.set_modified(SystemTime::UNIX_EPOCH);
+    }
 }
 
 /// Whether the git process of a note is dead.

@@ -3,14 +3,18 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use siglum_domain::Oid;
-use siglum_domain::intake::{Head, Landed, LandedBy, Matter};
+use siglum_domain::intake::{Head, Landed, LandedBy, Matter, Rewritten, Scene};
+use siglum_domain::{CheckpointId, Oid};
 use siglum_gitstore::{Git, HeadRead, Repo, discover};
 
 use super::delivery::Delivery;
-use super::{commit_message, rebase, scene};
+use super::{amend_mark, commit_message, rebase, scene};
+use crate::clock::Ids;
 use crate::config::Config;
 use crate::env;
+
+/// What git calls an amend where it tells of rewritten commits.
+const AMEND: &str = "amend";
 
 /// Runs one hook of git: its name, then its arguments as git gave them.
 pub fn run(args: &[String]) {
@@ -67,12 +71,15 @@ fn landed(delivery: &mut Delivery, repo: &Repo, by: LandedBy) {
     let key = format!("landed:{}:{commit}", repo.place.common_dir);
     let matter = Matter::Landed(Landed {
         place: repo.place.clone(),
-        commit,
+        commit: commit.clone(),
         by,
-        scene,
+        scene: scene.clone(),
         moves,
     });
     delivery.send(key, matter, Some(repo));
+    if let Some(old) = repo.amended(&commit).filter(|_| !repo.rebasing()) {
+        amended(delivery, repo, scene, (old, commit));
+    }
     if let (Some(prepared), Some(own)) = (prepared, own) {
         commit_message::compare(delivery, repo, &prepared, &own);
     }
@@ -82,6 +89,30 @@ fn landed(delivery: &mut Delivery, repo: &Repo, by: LandedBy) {
 fn moved_from(moves: &[(Option<Oid>, Oid)], from: Option<&Oid>, head: &Oid) -> Oid {
     let moved = moves.iter().find(|(old, _)| old.as_ref() == from);
     moved.map_or_else(|| head.clone(), |(_, new)| new.clone())
+}
+
+/// What `post-rewrite` would tell of an amend, in one start of the program; the shell is told that it need not be started
+/// again.
+fn amended(delivery: &mut Delivery, repo: &Repo, scene: Scene, pair: (Oid, Oid)) {
+    let git = scene.chain.git_process().map(|(_, git)| git.identity.pid);
+    let scene = Scene {
+        checkpoint: CheckpointId::mint(&Ids),
+        message: AMEND.to_owned(),
+        ..scene
+    };
+    send_rewritten(delivery, repo, rebase::amended(repo, scene, pair));
+    if let Some(git) = git {
+        // Without it the same is delivered twice, which is once.
+        let _ = amend_mark::leave(repo, git);
+    }
+}
+
+fn send_rewritten(delivery: &mut Delivery, repo: &Repo, rewritten: Rewritten) {
+    let Some((_, last)) = rewritten.pairs.last() else {
+        return;
+    };
+    let key = format!("rewritten:{}:{last}", repo.place.common_dir);
+    delivery.send(key, Matter::Rewritten(rewritten), Some(repo));
 }
 
 fn rewritten(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
@@ -103,18 +134,13 @@ fn rewritten(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
     };
     let mut pairs: Vec<(Oid, Oid)> = text.lines().filter_map(pair).collect();
     let command = args.first().cloned().unwrap_or_default();
-    if command == "amend" && repo.rebasing() {
+    if command == AMEND && repo.rebasing() {
         if rebase::runs_by_itself(repo) {
             return rebase::note_replaced(repo, &pairs);
         }
         pairs = rebase::without_its_own(repo, pairs);
     }
-    let Some((_, last)) = pairs.last() else {
-        return;
-    };
-    let key = format!("rewritten:{}:{last}", repo.place.common_dir);
-    let rewritten = rebase::rewritten(repo, command, pairs);
-    delivery.send(key, Matter::Rewritten(rewritten), Some(repo));
+    send_rewritten(delivery, repo, rebase::rewritten(repo, command, pairs));
 }
 
 fn moved(delivery: &mut Delivery, repo: &Repo) {

@@ -1,6 +1,7 @@
 //! Hooks: guests in somebody's turn or commit.
 
 mod agent;
+mod amend_mark;
 mod commit_message;
 mod commit_note;
 mod commit_options;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use delivery::Delivery;
+use siglum_gitstore::hooks::{AMENDS, COMMITS};
 
 use crate::clock;
 use crate::home::Home;
@@ -73,7 +75,7 @@ fn leave_in_time(edge: &str) {
     });
 }
 
-/// Removes what hooks of git keep in a repository beside the spool: notes of commits under way, locks
+/// Removes what hooks of git keep in a repository beside the spool: notes of commits under way and of amends, locks
 /// of messages, and whether hooks were taken over.
 pub fn remove_state(siglum_dir: &Path) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(siglum_dir) else {
@@ -82,7 +84,7 @@ pub fn remove_state(siglum_dir: &Path) -> io::Result<()> {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name == commit_note::DIRECTORY {
+        if name == COMMITS || name == AMENDS {
             fs::remove_dir_all(entry.path())?;
         } else if name == takeover::STATE || message_lock::is_lock(&name) {
             fs::remove_file(entry.path())?;

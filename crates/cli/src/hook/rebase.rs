@@ -190,6 +190,20 @@ pub fn without_its_own(repo: &Repo, mut pairs: Vec<(Oid, Oid)>) -> Vec<(Oid, Oid
     rest
 }
 
+/// An amend, by the process that this scene is of.
+pub fn amended(repo: &Repo, scene: Scene, pair: (Oid, Oid)) -> Rewritten {
+    Rewritten {
+        place: repo.place.clone(),
+        command: scene.message.clone(),
+        runs: vec![RewriteRun {
+            at: clock::now(),
+            commits: vec![pair.1.clone()],
+            scene,
+        }],
+        pairs: vec![pair],
+    }
+}
+
 /// What `post-rewrite` tells: the pairs, and which git process made the new commits, as far as it is known.
 pub fn rewritten(repo: &Repo, command: String, mut pairs: Vec<(Oid, Oid)>) -> Rewritten {
     let mut runs = Vec::new();

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::GitError;
 
 /// The version in the first marker. A block with another one is replaced.
-pub const BLOCK_VERSION: u32 = 3;
+pub const BLOCK_VERSION: u32 = 4;
 
 const BEGIN: &str = "# >>> siglum hooks v";
 const BEGIN_END: &str = " >>>\n";
@@ -43,15 +43,12 @@ pub(super) fn block(hook: &str, shim: &Path, company: Company<'_>) -> Result<Str
             Company::Below => Some(String::new()),
             Company::Behind(_) => Some(format!(" && [ -x \"${THEIRS}\" ]")),
         };
-        match is_shared.filter(|_| hook == READS_INPUT) {
-            Some(and) => text.push_str(&with_shared_input(&program, &call, &and)),
-            None => {
-                let (tests, spares) = spared(hook);
-                text.push_str(&format!(
-                    "{tests}if {spares}[ -x {program} ]; then {call} || :; fi\n"
-                ));
-            }
-        }
+        let (tests, spares) = spared(hook);
+        text.push_str(&tests);
+        text.push_str(&match is_shared.filter(|_| hook == READS_INPUT) {
+            Some(and) => with_shared_input(spares, &program, &call, &and),
+            None => format!("if {spares}[ -x {program} ]; then {call} || :; fi\n"),
+        });
     }
     if let Company::Behind(_) = company {
         text.push_str(&format!(
@@ -89,11 +86,30 @@ case $siglum_new in '' | *[!0-9a-f]*) return 1 ;; esac
 { printf '%s %s\n' "$siglum_new" "$siglum_old" >>"$siglum_run"; } 2>/dev/null
 }
 "#;
-/// Whether an earlier hook of a commit left something to do. What another checkout has is not looked for here.
-const IS_NOTED: &str = r#"siglum_is_noted() {
-[ -d "${GIT_DIR:-.git}/siglum" ] || return 0
+/// Whether nothing is to be done for the message in the file `$1`: no earlier hook of this commit left a note, or the note
+/// of this git process and the message have the same time of change ([`super::COMMITS`]). A `[` that cannot compare times
+/// fails otherwise than by 1. Below a manager of hooks the number of git is not known, and any note counts; notes of
+/// other checkouts than the main one are not looked for here.
+const IS_SETTLED: &str = r#"siglum_is_settled() {
+[ -d "${GIT_DIR:-.git}/siglum" ] || return 1
+siglum_note=${GIT_DIR:-.git}/siglum/commits/$PPID
+if [ -f "$siglum_note" ]; then
+[ "$1" -nt "$siglum_note" ] 2>/dev/null
+[ $? = 1 ] || return 1
+[ "$1" -ot "$siglum_note" ] 2>/dev/null
+[ $? = 1 ]
+else
 set -- "${GIT_DIR:-.git}/siglum/commits"/*
-[ -e "$1" ]
+! [ -e "$1" ]
+fi
+}
+"#;
+/// Whether the hook after an amend by this git process told all of it ([`super::AMENDS`]): HEAD did not move since.
+const IS_TOLD: &str = r#"siglum_is_told() {
+siglum_mark=${GIT_DIR:-.git}/siglum/amends/$PPID
+[ "$1" = amend ] && [ -f "$siglum_mark" ] || return 1
+[ "$siglum_mark" -ot "${GIT_DIR:-.git}/logs/HEAD" ] 2>/dev/null
+[ $? = 1 ]
 }
 "#;
 
@@ -106,10 +122,11 @@ fn spared(hook: &str) -> (String, &'static str) {
             "siglum_seems_in_run; then :; elif ",
         ),
         "commit-msg" => (
-            format!("{SEEMS_IN_RUN}{IS_NOTED}"),
-            "siglum_seems_in_run || ! siglum_is_noted; then :; elif ",
+            format!("{SEEMS_IN_RUN}{IS_SETTLED}"),
+            "siglum_seems_in_run || siglum_is_settled \"$1\"; then :; elif ",
         ),
         "post-commit" => (format!("{IN_RUN}{NOTE}"), "siglum_note; then :; elif "),
+        "post-rewrite" => (IS_TOLD.to_owned(), "siglum_is_told \"$1\"; then :; elif "),
         _ => (String::new(), ""),
     }
 }
@@ -117,14 +134,14 @@ fn spared(hook: &str) -> (String, &'static str) {
 /// The one hook of ours that git gives something to read.
 const READS_INPUT: &str = "post-rewrite";
 
-/// Both read what git says.
-fn with_shared_input(program: &str, call: &str, and: &str) -> String {
+/// Both read what git says, where ours needs it.
+fn with_shared_input(spares: &str, program: &str, call: &str, and: &str) -> String {
     let alone = match and {
         "" => String::new(),
         _ => format!("elif [ -x {program} ]; then {call} || :\n"),
     };
     format!(
-        "if [ -x {program} ]{and}; then\nsiglum_input=$(cat) || :\n\
+        "if {spares}[ -x {program} ]{and}; then\nsiglum_input=$(cat) || :\n\
          printf '%s\\n' \"$siglum_input\" | {call} || :\n\
          exec <<SIGLUM_INPUT\n$siglum_input\nSIGLUM_INPUT\n{alone}fi\n"
     )

@@ -34,5 +34,13 @@ pub const HOOKS: [&str; 6] = [
 /// Siglum's directory of hooks in a repository's common directory.
 pub const FRONT: &str = "siglum-hooks";
 
+/// Where hooks of a commit leave notes for the later ones, in the repository's directory of Siglum: a file for each git
+/// process, named by its number. One with the very time of change of its message file has a message that is settled.
+pub const COMMITS: &str = "commits";
+
+/// Where the hook after an amended commit leaves a file for each git process, named by its number, once nothing more is
+/// to be told of the amend.
+pub const AMENDS: &str = "amends";
+
 /// What the name of a hook ends in that an earlier version moved aside.
 const CHAINED: &str = "-siglum-chained";
