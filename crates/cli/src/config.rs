@@ -5,7 +5,7 @@
 
 mod contexts;
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use etcetera::BaseStrategy;
 use siglum_domain::context::Rule;
 
 use crate::env;
+use crate::platform::regular_file;
 
 /// A file of settings that is larger than this is left out, in bytes.
 const FILE_MOST: u64 = 64 << 10;
@@ -271,8 +272,8 @@ fn read(path: &Path, origin: Origin) -> Result<Option<String>, String> {
         return Err("it is no regular file".to_owned());
     }
     let mut text = String::new();
-    let read =
-        fs::File::open(path).and_then(|file| file.take(FILE_MOST + 1).read_to_string(&mut text));
+    let file = regular_file::open(path, OpenOptions::new().read(true));
+    let read = file.and_then(|file| file.take(FILE_MOST + 1).read_to_string(&mut text));
     match read {
         Ok(bytes) if bytes as u64 > FILE_MOST => {
             Err(format!("it is larger than {FILE_MOST} bytes"))

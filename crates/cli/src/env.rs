@@ -11,6 +11,8 @@ use std::path::PathBuf;
 
 use siglum_agents::{AgentSpec, InstallError, SettingsError, SettingsFile, TelemetrySpec};
 
+use crate::platform::regular_file;
+
 /// A variable as text; empty and unreadable ones are absent.
 pub fn text(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -75,7 +77,7 @@ pub fn telemetry_dir(agent: &TelemetrySpec) -> PathBuf {
 /// # Errors
 /// One of them is there and cannot be read.
 pub fn read_settings(paths: Vec<PathBuf>) -> Result<Vec<SettingsFile>, SettingsError> {
-    let read = |path: PathBuf| match std::fs::read_to_string(&path) {
+    let read = |path: PathBuf| match regular_file::read_settings(&path) {
         Ok(text) => Ok(SettingsFile {
             path,
             text: Some(text),

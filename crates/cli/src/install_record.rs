@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
 use crate::home::Home;
+use crate::platform::regular_file;
 
 /// What `siglum init` wrote where.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub struct InstallRecord {
 impl InstallRecord {
     /// The record in a home; one that cannot be read is none, since it only ever adds places.
     pub fn load(home: &Home) -> Self {
-        let text = fs::read_to_string(home.install_record()).unwrap_or_default();
+        let text = regular_file::read_settings(&home.install_record()).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 

@@ -1,7 +1,7 @@
 //! Secrets of the user that are kept for later, in files that only this user reads.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use siglum_domain::IdSource as _;
 use crate::clock::Ids;
 use crate::error::CommandError;
 use crate::home::Home;
+use crate::platform::regular_file;
 
 /// The largest file with a secret, in bytes.
 const MOST: u64 = 8 << 10;
@@ -18,13 +19,7 @@ const MOST: u64 = 8 << 10;
 pub fn read(path: &Path, what: &str) -> Result<String, CommandError> {
     let shown = path.display();
     let told = |e: io::Error| CommandError::failed(format!("the {what} in {shown}: {e}"));
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(told)?;
-    if !file.metadata().map_err(told)?.is_file() {
-        return Err(CommandError::failed(format!("{shown} is not a file")));
-    }
-    file.take(MOST).read_to_string(&mut text).map_err(told)?;
-    Ok(text)
+    regular_file::read_text(path, MOST).map_err(told)
 }
 
 /// Keeps a secret under the name of a file, whole or not at all.

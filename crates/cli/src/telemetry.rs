@@ -3,7 +3,6 @@
 
 pub mod settings;
 
-use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
@@ -14,6 +13,7 @@ use siglum_domain::TokenId;
 use crate::env;
 use crate::error::CommandError;
 use crate::home::Home;
+use crate::platform::regular_file;
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -51,7 +51,7 @@ impl Kept {
     /// What is set up, if anything is.
     pub fn read(home: &Home) -> Result<Option<Self>, CommandError> {
         let path = home.telemetry();
-        let text = match fs::read_to_string(&path) {
+        let text = match regular_file::read_settings(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -1,17 +1,26 @@
 //! Reading small files that others wrote: only regular ones, never more than a bound.
 
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Reads a regular file of at most `limit` bytes. A pipe in its place is not opened, because that
-/// would block.
-pub(crate) fn read(path: &Path, limit: u64) -> Option<Vec<u8>> {
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
+use rustix::fs::OFlags;
+
+/// Opens a regular file to read it. A pipe in its place is not waited for.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("is not a regular file")),
     }
+}
+
+/// Reads a regular file of at most `limit` bytes.
+pub(crate) fn read(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    File::open(path)
+    open(path)
         .ok()?
         .take(limit + 1)
         .read_to_end(&mut content)
@@ -31,8 +40,8 @@ pub(crate) fn read_tail(path: &Path, limit: u64) -> Option<String> {
 
 /// The same, with where in the file they begin, in bytes.
 pub(crate) fn read_tail_at(path: &Path, limit: u64) -> Option<(u64, Vec<u8>)> {
-    let size = fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len();
-    let mut file = File::open(path).ok()?;
+    let mut file = open(path).ok()?;
+    let size = file.metadata().ok()?.len();
     let mut from = size.saturating_sub(limit);
     file.seek(SeekFrom::Start(from)).ok()?;
     let mut content = Vec::new();

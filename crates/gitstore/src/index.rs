@@ -4,11 +4,12 @@
 //! them that of the whole, which is the one that the next commit gets. It stands behind all entries, so that reading
 //! it from the end costs the same for trees of every size.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use siglum_domain::Oid;
+
+use crate::bounded;
 
 /// How much of an index is read, in bytes. More directories than fit in there are not looked for.
 const TAIL: u64 = 256 << 10;
@@ -18,11 +19,8 @@ const HEAD: usize = 8;
 
 /// The tree of an index; nothing where git left none, as after something was added that no commit has.
 pub(crate) fn tree(path: &Path, oid_length: usize) -> Option<Oid> {
-    let size = std::fs::metadata(path)
-        .ok()
-        .filter(std::fs::Metadata::is_file)?
-        .len();
-    let mut file = File::open(path).ok()?;
+    let mut file = bounded::open(path).ok()?;
+    let size = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(TAIL))).ok()?;
     let mut tail = Vec::new();
     file.take(TAIL).read_to_end(&mut tail).ok()?;

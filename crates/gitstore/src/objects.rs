@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use siglum_domain::Oid;
 
+use crate::bounded;
 use crate::error::GitError;
 use crate::objects::form::{Form, Header};
 use crate::place::ObjectFormat;
@@ -274,7 +275,7 @@ impl ObjectStore {
 
     fn form(&self, address: &ObjectAddress) -> Option<Form> {
         let mut start = Vec::new();
-        let file = File::open(self.path(address)).ok()?;
+        let file = bounded::open(&self.path(address)).ok()?;
         file.take(form::HEADER_LIMIT).read_to_end(&mut start).ok()?;
         Header::read(&start).map(|(header, _)| header.form)
     }
@@ -294,10 +295,14 @@ impl ObjectStore {
 
     fn stored(&self, address: &ObjectAddress) -> Result<Vec<u8>, GitError> {
         let path = self.path(address);
-        fs::read(&path).map_err(|error| match error.kind() {
+        let mut stored = Vec::new();
+        let file = bounded::open(&path);
+        let read = file.and_then(|mut file| file.read_to_end(&mut stored));
+        read.map_err(|error| match error.kind() {
             ErrorKind::NotFound => GitError::NotFound(*address),
             _ => GitError::io(&path)(error),
-        })
+        })?;
+        Ok(stored)
     }
 
     fn write(

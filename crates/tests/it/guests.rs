@@ -2,12 +2,12 @@
 //! host's and wait for nothing that is no file.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::harness::{Agent, Repo, World, until};
+use crate::harness::{Agent, Ran, Repo, World, until};
 
 fn fifo(path: &Path) {
     let _ = fs::remove_file(path);
@@ -91,6 +91,69 @@ fn pipes_in_the_place_of_files_hold_up_nothing() {
         assert!(took < Duration::from_secs(5), "{number}: {took:?}");
         assert_eq!(repo.trailers("HEAD").len(), 1, "{number}");
     }
+}
+
+/// What commands read, too, in homes and repositories: none waits for a writer that never comes.
+#[test]
+fn pipes_in_the_place_of_files_hold_up_no_command() {
+    let files: &[fn(&Repo<'_>) -> PathBuf] = &[
+        |repo| repo.world.siglum_home().join("siglum.log"),
+        |repo| repo.world.siglum_home().join("installed.json"),
+        |repo| repo.world.siglum_home().join("known-ledger"),
+        |repo| repo.world.siglum_home().join("telemetry.json"),
+        |repo| repo.world.siglum_home().join("ledger.db"),
+        |repo| repo.world.home().join(".config/siglum/config.toml"),
+        |repo| repo.world.home().join(".config/siglum/prices.json"),
+        |repo| repo.world.home().join(".claude/settings.json"),
+        |repo| repo.world.home().join(".codex/config.toml"),
+        |repo| repo.world.home().join(".codex/hooks.json"),
+        |repo| repo.world.home().join(".gemini/settings.json"),
+        |repo| repo.dir.join(".claude/settings.json"),
+        |repo| repo.dir.join(".siglum.toml"),
+        a_version,
+    ];
+    let commands: &[&[&str]] = &[
+        &["status"],
+        &["doctor"],
+        &["doctor", "--secrets"],
+        &["cost"],
+        &["verify"],
+        &["config", "list"],
+        &["config", "set", "record", "true"],
+        &["doctor", "--fix"],
+        &["init", "--yes"],
+        &["init", "--telemetry", "--yes"],
+        &["remove", "--yes"],
+    ];
+    for file in files {
+        let world = World::new();
+        let repo = world.repo();
+        let mut agent = Agent::start(&repo, "blocked");
+        agent.write("a", "one\n");
+        agent.stop();
+        drop(agent);
+        until("the worker is done", || worker_is_done(&repo));
+        let path = file(&repo);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fifo(&path);
+        for command in commands {
+            let mut run = world.command("timeout");
+            run.args(["--kill-after=1", "10"]).arg(World::program());
+            let ran = run.args(*command).current_dir(&repo.dir).output();
+            let ran = Ran::from(ran.unwrap());
+            let ended = matches!(ran.code, Some(0..=4));
+            assert!(ended, "{}: {command:?}: {ran:?}", path.display());
+        }
+    }
+}
+
+/// A version of an edited file, as it is stored.
+fn a_version(repo: &Repo<'_>) -> PathBuf {
+    let objects = repo.world.siglum_home().join("objects");
+    let script = format!("find '{}' -type f -size +0 | head -n 1", objects.display());
+    let found = PathBuf::from(repo.sh(&script).ok());
+    assert!(found.is_absolute());
+    found
 }
 
 /// A program that hangs is left by the hook itself, in the end.

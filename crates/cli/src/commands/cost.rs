@@ -2,7 +2,6 @@
 
 mod json;
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -20,6 +19,7 @@ use super::time::Period;
 use crate::config;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::platform::regular_file;
 use crate::scope::Where;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -170,7 +170,7 @@ fn prices_file() -> PathBuf {
 /// The prices that come with the program, and before them the user's own.
 fn prices() -> Result<Prices, CommandError> {
     let file = prices_file();
-    let text = match fs::read_to_string(&file) {
+    let text = match regular_file::read_settings(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Prices::built_in().clone()),
         Err(error) => return Err(CommandError::failed(format!("{}: {error}", file.display()))),

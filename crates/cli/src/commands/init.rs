@@ -18,6 +18,7 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::install_record::{InstallRecord, link_target, missing_directories};
+use crate::platform::regular_file;
 use crate::telemetry::settings::{Asked, Setup, without};
 use crate::ui::{self, Style};
 
@@ -83,7 +84,7 @@ impl SettingsChange {
     /// Writes it whole or not at all, and only if the file is still
     /// what it was when the change was shown.
     pub fn apply(&self) -> Result<(), CommandError> {
-        let now = fs::read_to_string(&self.path).ok();
+        let now = regular_file::read_settings(&self.path).ok();
         if now != self.before {
             return Err(
                 CommandError::failed(format!("{} changed meanwhile", self.path.display()))

@@ -27,6 +27,18 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     Ok(text)
 }
 
+/// Reads a whole regular file that people or Siglum write, such as settings.
+pub fn read_settings(path: &Path) -> io::Result<String> {
+    let text = read_text(path, SETTINGS_MOST + 1)?;
+    match text.len() as u64 > SETTINGS_MOST {
+        true => Err(io::Error::other("is too large")),
+        false => Ok(text),
+    }
+}
+
+/// No settings are larger, in bytes.
+const SETTINGS_MOST: u64 = 16 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;

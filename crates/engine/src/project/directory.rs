@@ -6,6 +6,7 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use siglum_domain::SessionId;
@@ -98,7 +99,7 @@ impl Directory {
 impl Sink for Directory {
     fn position(&mut self, session: SessionId) -> Result<Position, SinkError> {
         let path = self.path(session);
-        let mut file = match File::open(&path) {
+        let mut file = match open(&path, OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Position::Nothing);
@@ -163,6 +164,18 @@ fn unavailable(path: &Path, error: &std::io::Error) -> SinkError {
     SinkError::Unavailable(format!("{}: {error}", path.display()))
 }
 
+/// Opens a regular file: for a pipe in its place the worker would wait, and whoever waits for the worker.
+fn open(path: &Path, options: &mut OpenOptions) -> std::io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("is not a regular file")),
+    }
+}
+
 /// Appends a line, unless the file has it. What a writer that died left of a line is cut off.
 fn append(dir: &Path, path: &Path, sealed: &Sealed<'_>) -> std::io::Result<()> {
     if !dir.is_dir() {
@@ -171,13 +184,9 @@ fn append(dir: &Path, path: &Path, sealed: &Sealed<'_>) -> std::io::Result<()> {
             .mode(0o700)
             .create(dir)?;
     }
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file = open(path, options.mode(0o600))?;
     let (line, end) = last_line(&mut file)?;
     let has = line
         .and_then(|line| serde_json::from_slice::<Marked>(&line).ok())
@@ -260,4 +269,23 @@ fn line_of<'a>(sealed: &Sealed<'a>) -> Line<'a> {
 
 pub(super) fn document(sealed: &Sealed<'_>) -> String {
     serde_json::to_string(&line_of(sealed)).expect("because a line has text keys only")
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = SessionId::from_uuid(Uuid::from_u128(1));
+        let mut sink = Directory {
+            dir: dir.path().to_owned(),
+        };
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, sink.path(session), mode).unwrap();
+        assert!(sink.position(session).is_err());
+    }
 }

@@ -1,6 +1,5 @@
 //! Changing the user's file of settings: the comments and the order of a person's file stay.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -9,6 +8,7 @@ use toml_edit::{DocumentMut, KeyMut, RawString, value};
 use super::super::init::{Mode, SettingsChange};
 use crate::config::{Key, user_file};
 use crate::error::CommandError;
+use crate::platform::regular_file;
 
 /// The user's file, open for a change.
 pub(super) struct UserFile {
@@ -20,7 +20,7 @@ pub(super) struct UserFile {
 impl UserFile {
     pub(super) fn open() -> Result<Self, CommandError> {
         let path = user_file();
-        let before = match fs::read_to_string(&path) {
+        let before = match regular_file::read_settings(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(CommandError::failed(format!("{}: {error}", path.display()))),

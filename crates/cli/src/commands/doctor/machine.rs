@@ -1,6 +1,6 @@
 //! What holds for the whole machine: programs, ledger, spool, worker, log.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -12,7 +12,7 @@ use siglum_platform::disk::ROOM_NONE;
 use super::{Check, FIX};
 use crate::config::Config;
 use crate::cx::Cx;
-use crate::platform::Lock;
+use crate::platform::{Lock, regular_file};
 use crate::ui;
 
 /// Above this size the ledger's own log is worth a look, in bytes.
@@ -302,7 +302,7 @@ fn worker(cx: &Cx) -> Check {
 
 /// Deliveries for which there was no place at all are only in the log file.
 fn lost(cx: &Cx) -> Option<Check> {
-    let mut file = fs::File::open(cx.home.log()).ok()?;
+    let mut file = regular_file::open(&cx.home.log(), OpenOptions::new().read(true)).ok()?;
     let size = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(TAIL))).ok()?;
     let mut bytes = Vec::new();
