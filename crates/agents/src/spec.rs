@@ -56,13 +56,15 @@ pub struct AgentSpec {
     pub first_cwd: fn(&[u8]) -> Option<String>,
     /// The settings files in the agent's own directory that our hooks concern, the main one first.
     pub settings: fn(&Path) -> Vec<PathBuf>,
+    /// Further files that may keep our hooks from running, and that are nobody's to change here: checkout → paths.
+    pub other_settings: fn(Option<&Path>) -> Vec<PathBuf>,
     /// The settings with our hooks: files before, stable shim → texts after, one per file; none where
     /// there is no such file.
     pub plan_install: fn(&[SettingsFile], &str) -> Result<SettingsTexts, SettingsError>,
     /// The settings without our hooks: files before, stable shim → texts after, one per file; none
     /// where nothing is left in a file that install made.
     pub plan_remove: fn(&[SettingsFile], &str) -> Result<SettingsTexts, SettingsError>,
-    /// What of our hooks the settings hold: files, stable shim.
+    /// What of our hooks the settings hold: files, the main one first, and the others; stable shim.
     pub inspect: fn(&[SettingsFile], &str) -> Result<InstallState, SettingsError>,
     /// How many days the agent keeps transcripts by its settings; nothing where it deletes none.
     pub retention_days: fn(&[SettingsFile]) -> Option<u32>,

@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use siglum_agents::{AgentSpec, InstallError, SettingsError, SettingsFile, TelemetrySpec};
 
@@ -61,6 +61,20 @@ pub fn agent_dir(agent: &AgentSpec) -> PathBuf {
 /// One of them is there and cannot be read.
 pub fn settings(agent: &AgentSpec) -> Result<Vec<SettingsFile>, SettingsError> {
     read_settings((agent.settings)(&agent_dir(agent)))
+}
+
+/// The settings files that decide whether our hooks run in a checkout: the agent's own, the main one first, and those of
+/// the checkout and of the administrator.
+///
+/// # Errors
+/// One of them is there and cannot be read.
+pub fn settings_in(
+    agent: &AgentSpec,
+    checkout: Option<&Path>,
+) -> Result<Vec<SettingsFile>, SettingsError> {
+    let mut paths = (agent.settings)(&agent_dir(agent));
+    paths.extend((agent.other_settings)(checkout));
+    read_settings(paths)
 }
 
 /// The directory of an agent's own that its telemetry is switched on in.

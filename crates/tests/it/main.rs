@@ -10,6 +10,7 @@
     reason = "tests start programs, and stop at the first surprise"
 )]
 
+mod agent_settings;
 mod auditing;
 mod authors;
 mod back_ends;

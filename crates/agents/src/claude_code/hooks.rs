@@ -6,6 +6,8 @@ use crate::command_hooks::{CommandHooks, Hooked, member, parse};
 use crate::install::{InstallState, SettingsError, SettingsFile};
 use crate::known::CLAUDE_CODE;
 
+use super::path::is_managed;
+
 /// Which tool calls are reported.
 const TOOLS: &str = "Bash|Write|Edit|MultiEdit|NotebookEdit|Task|Agent";
 
@@ -28,37 +30,45 @@ pub(crate) const HOOKS: CommandHooks = CommandHooks {
     timeout: 10,
 };
 
-/// What of our hooks the settings hold. They may be there and yet be switched off: all hooks, in any of the files, or all
-/// but those of the administrator, in the managed one.
+/// What of our hooks the settings hold. They may be there and yet be switched off: all hooks, by the file that has the
+/// last word on it, or all but those of the administrator, in the administrator's files.
 pub(super) fn inspect(files: &[SettingsFile], shim: &str) -> Result<InstallState, SettingsError> {
     let state = HOOKS.inspect_first(files, shim)?;
     if state != InstallState::Current {
         return Ok(state);
     }
-    for (n, file) in files.iter().enumerate() {
-        let text = file.text.as_deref().unwrap_or_default();
-        let settings = ["disableAllHooks", "allowManagedHooksOnly"];
-        let told = if n == 0 {
-            &settings[..1]
-        } else {
-            &settings[..]
-        };
-        if let Some(setting) = told.iter().find(|setting| is_on(text, setting)) {
-            return Ok(InstallState::SwitchedOff {
-                setting,
-                path: file.path.clone(),
-            });
-        }
-    }
-    Ok(state)
+    let (managed, own): (Vec<_>, Vec<_>) = files.iter().partition(|f| is_managed(&f.path));
+    let parts = |f: &&&SettingsFile| !f.path.ends_with("managed-settings.json");
+    let (parts, whole): (Vec<_>, Vec<_>) = managed.iter().copied().partition(|f| parts(&f));
+    // The agent's own settings come first in the list, and give way to those of the checkout.
+    let own = own.iter().skip(1).chain(own.first()).copied();
+    let managed = || parts.iter().chain(&whole).copied();
+    let only_managed = decides(managed(), "allowManagedHooksOnly");
+    let all = || decides(managed().chain(own), "disableAllHooks");
+    Ok(only_managed.or_else(all).unwrap_or(state))
 }
 
-fn is_on(settings: &str, name: &str) -> bool {
+/// The state that a setting puts hooks into, if the first file that has a value for it switches it on.
+fn decides<'f>(
+    mut files: impl Iterator<Item = &'f SettingsFile>,
+    setting: &'static str,
+) -> Option<InstallState> {
+    let value = |file: &SettingsFile| flag(file.text.as_deref().unwrap_or_default(), setting);
+    let (file, is_on) = files.find_map(|file| Some((file, value(file)?)))?;
+    is_on.then(|| InstallState::SwitchedOff {
+        setting,
+        path: file.path.clone(),
+    })
+}
+
+fn flag(settings: &str, name: &str) -> Option<bool> {
     let Ok(Some(Value::Object(root))) = parse(settings) else {
-        return false;
+        return None;
     };
-    let value = member(&root, name).map(|m| &m.value);
-    matches!(value, Some(Value::BooleanLit(lit)) if lit.value)
+    match &member(&root, name)?.value {
+        Value::BooleanLit(lit) => Some(lit.value),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -66,38 +76,83 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_that_switch_hooks_off_are_named_with_their_file() {
-        let file = |name: &str, text: Option<String>| SettingsFile {
-            path: name.into(),
-            text,
-        };
-        let own = [file("own", None), file("managed", None)];
-        let plan = HOOKS.install_first(&own, "/siglum").expect("a plan");
-        let hooks = plan[0].clone().expect("a text");
-        let state = |own: &str, managed: &str| {
-            let own = hooks.replacen('{', &format!("{{{own}"), 1);
-            let files = [
-                file("own", Some(own)),
-                file("managed", Some(managed.to_owned())),
-            ];
-            inspect(&files, "/siglum").expect("a state")
-        };
-        let off = |setting, name: &str| InstallState::SwitchedOff {
+    fn the_file_that_switches_hooks_off_is_named() {
+        let off = |setting, path: &str| InstallState::SwitchedOff {
             setting,
-            path: name.into(),
+            path: path.into(),
         };
-        let all = "\"disableAllHooks\": true";
-        assert_eq!(state("", "{}"), InstallState::Current);
-        assert_eq!(state(&format!("{all},"), ""), off("disableAllHooks", "own"));
-        assert_eq!(
-            state("", &format!("{{{all}}}")),
-            off("disableAllHooks", "managed")
+        let (all, only) = ("disableAllHooks", "allowManagedHooksOnly");
+        let (own, local) = (
+            "/home/.claude/settings.json",
+            "/repo/.claude/settings.local.json",
         );
-        let managed = "{ \"allowManagedHooksOnly\": true }";
-        assert_eq!(state("", managed), off("allowManagedHooksOnly", "managed"));
-        assert_eq!(
-            state("\"disableAllHooks\": false,", "no JSON"),
-            InstallState::Current
-        );
+        let (project, managed) = ("/repo/.claude/settings.json", "/etc/managed-settings.json");
+        let part = "/etc/managed-settings.d/10.json";
+        let cases: &[(&[(&str, &str, bool)], InstallState)] = &[
+            (&[], InstallState::Current),
+            (&[(own, all, true)], off(all, own)),
+            (&[(project, all, true)], off(all, project)),
+            (&[(local, all, true)], off(all, local)),
+            (&[(managed, all, true)], off(all, managed)),
+            (&[(part, all, true)], off(all, part)),
+            (&[(part, only, true)], off(only, part)),
+            (&[(managed, only, true)], off(only, managed)),
+            (&[(own, all, false)], InstallState::Current),
+            // The one with the last word decides.
+            (
+                &[(own, all, true), (project, all, false)],
+                InstallState::Current,
+            ),
+            (
+                &[(project, all, true), (local, all, false)],
+                InstallState::Current,
+            ),
+            (
+                &[(local, all, true), (managed, all, false)],
+                InstallState::Current,
+            ),
+            (
+                &[(managed, only, true), (part, only, false)],
+                InstallState::Current,
+            ),
+            // Only an administrator says that.
+            (
+                &[(own, only, true), (local, only, true)],
+                InstallState::Current,
+            ),
+        ];
+        for (given, expected) in cases {
+            let state = inspect(&settings(given), "/siglum").expect("a state");
+            assert_eq!(state, *expected, "{given:?}");
+        }
+        let mut files = settings(&[]);
+        files[1].text = Some("no JSON".to_owned());
+        assert_eq!(inspect(&files, "/siglum"), Ok(InstallState::Current));
+    }
+
+    /// Our hooks, and in each file what is given for it.
+    fn settings(given: &[(&str, &str, bool)]) -> Vec<SettingsFile> {
+        let paths = [
+            "/home/.claude/settings.json",
+            "/etc/managed-settings.json",
+            "/etc/managed-settings.d/10.json",
+            "/repo/.claude/settings.local.json",
+            "/repo/.claude/settings.json",
+        ];
+        let text = |path: &str| {
+            let mine = given.iter().filter(|(of, _, _)| *of == path);
+            let flags: Vec<_> = mine
+                .map(|(_, name, on)| format!("\"{name}\": {on}"))
+                .collect();
+            (!flags.is_empty()).then(|| format!("{{ {} }}", flags.join(", ")))
+        };
+        let file = |path: &str| SettingsFile {
+            path: path.into(),
+            text: text(path),
+        };
+        let mut files = paths.map(file).to_vec();
+        let plan = HOOKS.install_first(&files, "/siglum").expect("a plan");
+        files[0].text.clone_from(&plan[0]);
+        files
     }
 }

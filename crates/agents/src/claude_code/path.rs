@@ -1,5 +1,6 @@
 //! Where Claude Code keeps its things.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Longest name of a project's directory that is made of the path alone.
@@ -17,11 +18,49 @@ pub(super) fn settings(agent_dir: &Path) -> PathBuf {
 
 /// The settings that an administrator gives everybody on this machine.
 pub(super) fn managed_settings() -> PathBuf {
-    let dir = match cfg!(target_os = "macos") {
+    managed_dir().join(MANAGED)
+}
+
+/// The settings of a checkout and the rest of the administrator's, each file before those that it gives way to.
+pub(super) fn other_settings(checkout: Option<&Path>) -> Vec<PathBuf> {
+    let mut paths = managed_parts(&managed_dir().join(MANAGED_PARTS));
+    let own = ["settings.local.json", "settings.json"];
+    paths.extend(
+        checkout
+            .into_iter()
+            .flat_map(|dir| own.map(|name| dir.join(".claude").join(name))),
+    );
+    paths
+}
+
+/// Whether a file of settings is an administrator's.
+pub(super) fn is_managed(path: &Path) -> bool {
+    let dir = path.parent().and_then(Path::file_name);
+    path.file_name().is_some_and(|name| name == MANAGED)
+        || dir.is_some_and(|dir| dir == MANAGED_PARTS)
+}
+
+const MANAGED: &str = "managed-settings.json";
+const MANAGED_PARTS: &str = "managed-settings.d";
+
+fn managed_dir() -> &'static Path {
+    Path::new(match cfg!(target_os = "macos") {
         true => "/Library/Application Support/ClaudeCode",
         false => "/etc/claude-code",
+    })
+}
+
+/// The parts of the administrator's settings; the last by name comes first, since it has the last word.
+fn managed_parts(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_part = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".json") && !name.starts_with('.')
     };
-    Path::new(dir).join("managed-settings.json")
+    let mut parts: Vec<_> = entries.map(|e| e.path()).filter(is_part).collect();
+    parts.sort();
+    parts.reverse();
+    parts
 }
 
 /// The directory of all transcripts in the agent's own directory.
@@ -64,6 +103,26 @@ mod tests {
         check("/ä😀", Some("----"));
         check("", None);
         check(&"/x".repeat(101), None);
+    }
+
+    #[test]
+    fn parts_of_managed_settings_are_in_the_order_of_their_word() {
+        let dir = tempfile::tempdir().unwrap();
+        let parts = dir.path().join(MANAGED_PARTS);
+        assert!(managed_parts(&parts).is_empty());
+        fs::create_dir(&parts).unwrap();
+        for name in ["10-a.json", "20-b.json", ".hidden.json", "notes.txt"] {
+            fs::write(parts.join(name), "{}").unwrap();
+        }
+        let found = managed_parts(&parts);
+        assert_eq!(found, ["20-b.json", "10-a.json"].map(|n| parts.join(n)));
+        assert!(found.iter().all(|part| is_managed(part)));
+        assert!(is_managed(&managed_settings()));
+        let others = other_settings(Some(Path::new("/repo")));
+        let own = ["settings.local.json", "settings.json"];
+        let own = own.map(|name| Path::new("/repo/.claude").join(name));
+        assert!(others.ends_with(&own));
+        assert!(own.iter().all(|path| !is_managed(path)));
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     project_dir: path::project_dir,
     first_cwd: discover::first_cwd,
     settings: |dir| vec![path::settings(dir), path::managed_settings()],
+    other_settings: path::other_settings,
     plan_install: |files, shim| HOOKS.install_first(files, shim),
     plan_remove: |files, shim| HOOKS.remove_first(files, shim),
     inspect: super::hooks::inspect,

@@ -29,6 +29,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     project_dir: |_, _| None,
     first_cwd: discover::first_cwd,
     settings: path::settings,
+    other_settings: |_| Vec::new(),
     plan_install: settings::plan_install,
     plan_remove: settings::plan_remove,
     inspect: settings::inspect,

@@ -30,6 +30,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     project_dir: |_, _| None,
     first_cwd: discover::first_cwd,
     settings: |dir| vec![path::settings(dir)],
+    other_settings: |_| Vec::new(),
     plan_install: |files, shim| HOOKS.install_first(files, shim),
     plan_remove: |files, shim| HOOKS.remove_first(files, shim),
     inspect: hooks::inspect,

@@ -34,8 +34,9 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
             checks.push(machine::spool("spool", "in this repository", &spool));
         }
     }
+    let checkout = cx.find_repo();
     for agent in AGENTS {
-        checks.extend(settings(cx, agent));
+        checks.extend(settings(cx, agent, checkout.as_ref()));
     }
     checks.extend(telemetry(cx));
     checks
@@ -133,9 +134,9 @@ const fn complaint(state: HookCondition) -> Option<&'static str> {
     }
 }
 
-fn settings(cx: &Cx, agent: &AgentSpec) -> Vec<Check> {
+fn settings(cx: &Cx, agent: &AgentSpec, checkout: Option<&Repo>) -> Vec<Check> {
     let dir = env::agent_dir(agent);
-    let files = match env::settings(agent) {
+    let files = match env::settings_in(agent, checkout.map(Repo::worktree)) {
         Ok(files) => files,
         Err(error) => return vec![Check::problem(agent.name, error.to_string())],
     };

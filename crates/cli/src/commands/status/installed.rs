@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use siglum_agents::{AGENTS, AgentSpec, InstallState};
+use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, HookCondition, HookState};
 
 use super::field;
@@ -51,18 +52,25 @@ pub fn look(cx: &Cx) -> Result<Installed, CommandError> {
         _ => Vec::new(),
     };
     Ok(Installed {
-        repository: repo.map(|r| r.place.worktree),
+        repository: repo.as_ref().map(|r| r.place.worktree.clone()),
         on,
         everywhere: cx.home.everywhere().exists(),
         recording: cx.config.get("record") != "false",
         hooks,
-        agents: AGENTS.iter().map(|agent| of_agent(agent, &shim)).collect(),
+        agents: AGENTS
+            .iter()
+            .map(|agent| of_agent(agent, &shim, repo.as_ref()))
+            .collect(),
         program: shim.exists(),
     })
 }
 
-fn of_agent(agent: &'static AgentSpec, shim: &Path) -> (&'static AgentSpec, String, bool) {
-    let files = match env::settings(agent) {
+fn of_agent(
+    agent: &'static AgentSpec,
+    shim: &Path,
+    repo: Option<&Repo>,
+) -> (&'static AgentSpec, String, bool) {
+    let files = match env::settings_in(agent, repo.map(Repo::worktree)) {
         Ok(files) => files,
         Err(error) => return (agent, error.to_string(), false),
     };
@@ -85,8 +93,9 @@ fn of_agent(agent: &'static AgentSpec, shim: &Path) -> (&'static AgentSpec, Stri
             );
             (agent, text, false)
         }
-        Ok(InstallState::SwitchedOff { setting, .. }) => {
-            let text = format!("hooks in {shown} are switched off there by `{setting}`");
+        Ok(InstallState::SwitchedOff { setting, path }) => {
+            let path = Cx::tilde(&path);
+            let text = format!("hooks in {shown} are switched off by `{setting}` in {path}");
             (agent, text, false)
         }
         Err(error) => (agent, error.to_string(), false),
