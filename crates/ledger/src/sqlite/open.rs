@@ -1,7 +1,7 @@
 //! Opening the file, and transactions on it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -13,8 +13,7 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 /// Above this size the store's own log is brought into its file. The first to open the file reads
 /// all of the log, so a short one keeps hooks quick.
 const CHECKPOINT_ABOVE: u64 = 128 << 10;
-/// How often the file is tried to be cleaned while somebody else is at work, and the pause between.
-const SCRUB_TRIES: u32 = 100;
+/// The pause before the file is tried to be cleaned again while somebody else is at work.
 const SCRUB_PAUSE: Duration = Duration::from_millis(20);
 
 /// How to open a ledger.
@@ -218,13 +217,16 @@ impl Ledger for SqliteLedger {
 
     fn scrub(&mut self) -> Result<(), LedgerError> {
         // The worker's transactions are short, and to some of them SQLite does not wait by itself.
-        for _ in 0..SCRUB_TRIES {
+        // One that stands still never ends its own.
+        let begun = Instant::now();
+        loop {
             match self.cut_off() {
-                Err(LedgerError::Busy) => std::thread::sleep(SCRUB_PAUSE),
+                Err(LedgerError::Busy) if begun.elapsed() < self.wait => {
+                    std::thread::sleep(SCRUB_PAUSE);
+                }
                 done => return done,
             }
         }
-        self.cut_off()
     }
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {

@@ -317,3 +317,17 @@ fn a_ledger_for_transactions_of_parts_keeps_no_file_of_the_system() {
     })
     .unwrap();
 }
+
+#[test]
+fn scrubbing_does_not_wait_for_ever_for_a_reader_that_stands_still() {
+    let home = Home::furnished();
+    let reader = home.raw();
+    reader
+        .execute_batch("BEGIN; SELECT count(*) FROM meta")
+        .unwrap();
+    let mut hook = home.open(Open::Hook).unwrap();
+    let begun = Instant::now();
+    assert!(matches!(hook.scrub(), Err(LedgerError::Busy)));
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
