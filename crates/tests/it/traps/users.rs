@@ -131,3 +131,33 @@ fn what_waits_for_another_user_is_left_to_them() {
     neighbour.why("HEAD");
     assert_eq!(waiting(), 0, "they took it themselves");
 }
+
+/// What the ledger cannot take would be lost there.
+#[test]
+fn a_spool_that_cannot_be_written_to_is_reported() {
+    let world = World::new();
+    let repo = world.repo();
+    let spools = [
+        world.siglum_home().join("spool"),
+        repo.dir.join(".git/siglum/spool"),
+    ];
+    // Root writes everywhere, so somebody else looks.
+    let becomes = match rustix::process::geteuid().is_root() {
+        true => format!(
+            "chown -R {OTHER} '{}' && setpriv --reuid {OTHER} --clear-groups",
+            world.root.display()
+        ),
+        false => String::new(),
+    };
+    let doctor = format!("{becomes} '{}' doctor", World::program().display());
+    repo.sh(&doctor).ok();
+    for spool in spools {
+        std::fs::create_dir_all(&spool).unwrap();
+        std::fs::set_permissions(&spool, PermissionsExt::from_mode(0o500)).unwrap();
+        let ran = repo.sh(&doctor);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stdout.contains("Make it writable"), "{ran:?}");
+        std::fs::set_permissions(&spool, PermissionsExt::from_mode(0o700)).unwrap();
+        repo.sh(&doctor).ok();
+    }
+}
