@@ -36,7 +36,9 @@ impl Home {
             .is_absolute()
             .then(|| program.parent()?.parent())??;
         let home = Self::at(dir.to_owned());
-        (home.shim() == program && home.ledger().exists()).then_some(home.dir)
+        // One of them is there after `init`, also where the ledger is lost.
+        let marks = [home.ledger(), home.install_record()];
+        (home.shim() == program && marks.iter().any(|mark| mark.exists())).then_some(home.dir)
     }
 
     /// What is wrong with the variable that names the home, if something is.

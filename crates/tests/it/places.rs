@@ -1,8 +1,9 @@
 //! Where a checkout can be: worktrees, submodules, odd names, odd formats.
 
+use std::fs;
 use std::thread;
 
-use crate::harness::{Agent, Repo, World};
+use crate::harness::{Agent, Repo, World, until};
 
 /// One commit by an agent, and one by nobody, where the checkout is.
 fn both(repo: &Repo<'_>, what: &str) {
@@ -369,4 +370,19 @@ fn hooks_know_their_home_without_an_environment() {
     let sql = format!("SELECT count(*) FROM commits WHERE \"commit\" = '{id}'");
     assert_eq!(world.count(&sql), 1);
     assert_eq!(repo.committer("HEAD").split(' ').next(), Some("clean"));
+}
+
+/// Also where the ledger is lost: what such a commit brings waits in that home, and not in one of somebody else's.
+#[test]
+fn hooks_know_their_home_without_an_environment_and_without_a_ledger() {
+    let world = World::new();
+    let repo = world.repo();
+    until("the worker has left", || world.processes().is_empty());
+    for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+        let _ = fs::remove_file(world.siglum_home().join(name));
+    }
+    let commit =
+        "env -i PATH=\"$PATH\" git -c user.name=a -c user.email=b commit -q --allow-empty -m one";
+    repo.sh(commit).ok();
+    assert!(world.spooled() > 0, "it waits in this home");
 }
