@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::home::{Home, repository_spool};
 use crate::ui::{self, Ui};
-use crate::{claim, env, platform};
+use crate::{claim, env, known_ledger, platform};
 
 /// What the store's own log may grow to, in bytes, before a command brings it into the ledger's file: a process that
 /// opens the ledger alone reads all of it.
@@ -40,8 +40,31 @@ impl Cx {
         }
     }
 
-    /// Opens the ledger, creating or migrating it if need be.
+    /// Opens the ledger, migrating it if need be; it is begun only where none was here before.
     pub fn open_ledger(&self) -> Result<SqliteLedger, CommandError> {
+        if let Some(id) = known_ledger::load(&self.home) {
+            return Ok(SqliteLedger::open_known(&self.home.ledger(), id)?);
+        }
+        let ledger = self.create_ledger()?;
+        // A home that cannot be written to keeps the ledger that it has, and that is learned another time.
+        let _ = known_ledger::store(&self.home, ledger.id());
+        Ok(ledger)
+    }
+
+    /// Begins a ledger in place of one that is lost, or goes on with the one that stands there.
+    pub fn begin_ledger(&self) -> Result<SqliteLedger, CommandError> {
+        let ledger = self.create_ledger()?;
+        let known = self.home.known_ledger();
+        known_ledger::store(&self.home, ledger.id()).map_err(CommandError::at(&known))?;
+        Ok(ledger)
+    }
+
+    /// Whether there is a ledger, or was one before; asking begins none.
+    pub fn has_ledger(&self) -> bool {
+        known_ledger::is_here(&self.home)
+    }
+
+    fn create_ledger(&self) -> Result<SqliteLedger, CommandError> {
         let how = Open::Command {
             id: LedgerId::mint(&Ids),
             key: clock::secret(),

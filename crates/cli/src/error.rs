@@ -90,6 +90,12 @@ impl CommandError {
         matches!(ledger, Some(LedgerError::Unwritable(_)))
     }
 
+    /// Whether the ledger that was here is gone, emptied or another one.
+    pub fn is_lost_ledger(&self) -> bool {
+        let ledger = self.source.downcast_ref::<LedgerError>();
+        matches!(ledger, Some(LedgerError::Lost(_)))
+    }
+
     /// Adds what to do.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
@@ -110,6 +116,9 @@ impl From<LedgerError> for CommandError {
             ),
             LedgerError::Damaged(_) => Some(
                 "`siglum doctor` shows what is damaged; `siglum restore` brings back a backup, and takes in what waits.",
+            ),
+            LedgerError::Lost(_) => Some(
+                "`siglum restore` brings it back from a backup; `siglum init` begins a new one, or goes on with the one that is there.",
             ),
             LedgerError::Unreachable(_) => {
                 Some("Check that the server runs and that the address in the settings is right.")

@@ -37,7 +37,7 @@ impl Home {
             .then(|| program.parent()?.parent())??;
         let home = Self::at(dir.to_owned());
         // One of them is there after `init`, also where the ledger is lost.
-        let marks = [home.ledger(), home.install_record()];
+        let marks = [home.ledger(), home.install_record(), home.known_ledger()];
         (home.shim() == program && marks.iter().any(|mark| mark.exists())).then_some(home.dir)
     }
 
@@ -94,6 +94,11 @@ impl Home {
     /// Where `siglum init` wrote something.
     pub fn install_record(&self) -> PathBuf {
         self.dir.join("installed.json")
+    }
+
+    /// Which ledger was here before.
+    pub fn known_ledger(&self) -> PathBuf {
+        self.dir.join("known-ledger")
     }
 
     /// The log file.

@@ -23,6 +23,7 @@ mod home;
 mod hook;
 mod install_record;
 mod kept;
+mod known_ledger;
 mod platform;
 #[cfg(test)]
 mod schema;

@@ -25,6 +25,9 @@ pub enum LedgerError {
     /// The disk is full or the place cannot be written to. Nothing was written.
     #[error("the ledger cannot be written to")]
     Unwritable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The ledger that was here is gone, emptied, or another one stands in its place. Nothing was written.
+    #[error("the ledger {0}")]
+    Lost(String),
     /// The store cannot be reached. Nothing was written.
     #[error("the store cannot be reached")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),

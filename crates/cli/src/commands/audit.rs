@@ -28,7 +28,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
 
 /// The ledger, which nobody creates to look at its audit.
 fn ledger(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
-    if store::address()?.is_none() && !cx.home.ledger().exists() {
+    if store::address()?.is_none() && !cx.has_ledger() {
         return Err(CommandError::not_found("there is no ledger yet")
             .hint("`siglum init` in a repository creates it."));
     }

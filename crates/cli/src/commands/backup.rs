@@ -44,7 +44,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    if !cx.home.ledger().exists() {
+    if !cx.has_ledger() {
         return Err(CommandError::not_found("there is no ledger yet"));
     }
     if args.file.exists() && !args.force {

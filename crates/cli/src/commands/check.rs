@@ -140,7 +140,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     };
     if against == Against::Nothing && !listed.is_empty() {
         let ledger = Cx::tilde(&cx.home.ledger());
-        let what = if cx.home.ledger().exists() {
+        let what = if cx.has_ledger() {
             format!("the ledger at {ledger} knows nothing of these commits")
         } else {
             format!("there is no ledger at {ledger}")
@@ -211,7 +211,7 @@ fn look(
         return Ok((Against::Trailers, check::trailers(listed)));
     }
     // Asking must not make a ledger where there is none.
-    if cx.home.ledger().exists() {
+    if cx.has_ledger() {
         let (mut ledger, repository) = cx.settled()?;
         if let Some(checked) = check::against(&mut ledger, repository.map(|r| r.id), listed)? {
             return Ok((Against::Ledger, checked));

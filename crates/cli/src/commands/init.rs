@@ -11,14 +11,14 @@ use siglum_egress::Plain;
 use siglum_engine::import;
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
-use siglum_ledger::{Durability, write};
+use siglum_ledger::{Aside, Durability, write};
 
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::install_record::{InstallRecord, link_target, missing_directories};
-use crate::platform::regular_file;
+use crate::platform::{self, regular_file};
 use crate::telemetry::settings::{Asked, Setup, without};
 use crate::ui::{self, Style};
 
@@ -164,7 +164,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             .hint("Run `siglum init --yes` to change it without being asked."));
     }
     install_shim(cx)?;
-    drop(cx.open_ledger()?);
+    begin_ledger(cx)?;
     let mut record = InstallRecord::load(&cx.home);
     settings.iter().for_each(|change| change.note(&mut record));
     if let Some(repo) = &repo {
@@ -189,6 +189,26 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         switch_on(cx, repo)?;
     }
     finish(cx, repo.as_ref(), changes)
+}
+
+/// Makes sure of a ledger. One that is lost gives way to another, which takes in what waited meanwhile.
+fn begin_ledger(cx: &Cx) -> Result<(), CommandError> {
+    match cx.open_ledger() {
+        Err(error) if error.is_lost_ledger() => {
+            cx.ui
+                .warning(format!("{:#}; siglum goes on without it", error.source));
+        }
+        opened => return opened.map(drop),
+    }
+    drop(cx.begin_ledger()?);
+    let spools = cx.spools();
+    spools.iter().for_each(|spool| {
+        spool.take_back(&[Aside::Refused]);
+    });
+    if spools.iter().any(|spool| !spool.is_empty()) {
+        platform::start_worker(&cx.home);
+    }
+    Ok(())
 }
 
 /// Notes where hooks get a block, before they do.

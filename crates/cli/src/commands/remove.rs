@@ -168,7 +168,7 @@ fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError
 
 /// The other repositories that are switched on, or why that cannot be told.
 fn others(cx: &Cx, repo: Option<&Repo>) -> Result<Vec<PathBuf>, String> {
-    if !cx.home.ledger().exists() {
+    if !cx.has_ledger() {
         return Ok(Vec::new());
     }
     let known = cx
@@ -352,8 +352,9 @@ impl Going {
 /// the ledger does not take waits in Siglum's home.
 fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     let spool = repository_spool(dir);
-    if !spool.is_empty() {
-        let mut ledger = cx.open_ledger()?;
+    if !spool.is_empty()
+        && let Ok(mut ledger) = cx.open_ledger()
+    {
         while worker::drain(&Ids, &mut ledger, std::slice::from_ref(&spool))? > 0 {}
     }
     if let Ok(entries) = fs::read_dir(spool.dir()) {

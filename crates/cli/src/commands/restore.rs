@@ -1,6 +1,7 @@
 //! `siglum restore`: the ledger as a backup has it.
 
 use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use siglum_ledger::{Aside, Ledger as _, Spool, SqliteLedger, read};
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::known_ledger;
 use crate::platform::{self, Lock};
 use crate::ui;
 
@@ -127,12 +129,14 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
     let mut ledger = SqliteLedger::open(part, how())?;
     examine(args, cx, &mut ledger)?;
     let path = cx.home.ledger();
-    let mut old = match path.exists() {
+    let mut old = match known_ledger::has_bytes(&cx.home) {
         true => Some(SqliteLedger::open(&path, how())?),
         false => None,
     };
+    let present = old.as_ref().map(SqliteLedger::id);
+    same(args, known_ledger::load(&cx.home).or(present), ledger.id())?;
     let epoch = match &mut old {
-        Some(old) => same(args, old, &ledger)?,
+        Some(old) => read(old, |tx| tx.greatest_epoch()).unwrap_or(0),
         None => 0,
     };
     let prepared = restore::prepare(&cx.world()?, &mut ledger, epoch, &cx.person())?;
@@ -145,11 +149,12 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
             Some(kept.display().to_string())
         }
         None => {
+            let log = set_log_aside(&path)?;
             fs::rename(part, &path).map_err(CommandError::at(&path))?;
-            None
+            log.map(|log| log.display().to_string())
         }
     };
-    let mut restored = SqliteLedger::open(&path, how())?;
+    let mut restored = cx.begin_ledger()?;
     let spools = cx.all_spools(&mut restored)?;
     spools.iter().for_each(|spool| {
         spool.take_back(&[Aside::Refused]);
@@ -218,17 +223,31 @@ fn examine(args: &Args, cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), Comman
     .hint("`--force` restores it all the same, and quarantines them."))
 }
 
-/// The greatest epoch of the ledger that is replaced, which must be the one that the backup is of.
-fn same(args: &Args, old: &mut SqliteLedger, new: &SqliteLedger) -> Result<u64, CommandError> {
-    if old.id() != new.id() && !args.force {
-        return Err(CommandError::failed(format!(
-            "the backup is of ledger {}, and this is {}; nothing was changed",
-            new.id(),
-            old.id()
+/// Makes sure that the backup is of the ledger that this home has, or had before that was lost.
+fn same(args: &Args, known: Option<LedgerId>, backup: LedgerId) -> Result<(), CommandError> {
+    match known {
+        Some(known) if known != backup && !args.force => Err(CommandError::failed(format!(
+            "the backup is of ledger {backup}, and this is {known}; nothing was changed"
         ))
-        .hint("`--force` replaces it all the same."));
+        .hint("`--force` replaces it all the same.")),
+        _ => Ok(()),
     }
-    Ok(read(old, |tx| tx.greatest_epoch()).unwrap_or(0))
+}
+
+/// Takes the log away that a lost ledger left: the store would take it for one of the ledger that comes in its place.
+fn set_log_aside(path: &Path) -> Result<Option<PathBuf>, CommandError> {
+    let beside = |path: &Path, ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let _ = fs::remove_file(beside(path, "-shm"));
+    let (log, kept) = (beside(path, "-wal"), beside(&kept(path), "-wal"));
+    match fs::rename(&log, &kept) {
+        Ok(()) => Ok(Some(kept)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(CommandError::at(&log)(error)),
+    }
 }
 
 fn kept(path: &Path) -> PathBuf {

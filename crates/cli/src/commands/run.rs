@@ -172,7 +172,7 @@ fn flags(args: &Args) -> Result<Vec<Stated>, LinkError> {
 /// Records that a launch was refused, by the field and its rule and without the value. Nothing is made for that: where
 /// there is no ledger yet, nothing is recorded.
 fn note_refusal(cx: &Cx, refused: &LinkError) {
-    if !cx.config.records() || !cx.home.ledger().exists() {
+    if !cx.config.records() || !cx.has_ledger() {
         return;
     }
     let (person, field) = (cx.person(), Some(refused.field));

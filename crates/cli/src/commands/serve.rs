@@ -132,6 +132,8 @@ fn directory(text: &str) -> Result<PathBuf, String> {
 fn store(cx: &Cx) -> Result<Store, CommandError> {
     match crate::store::address()? {
         None => {
+            // One that is lost is not served as an empty one.
+            drop(cx.open_ledger()?);
             let home = cx.home.clone();
             // The worker does what requests leave for later: folds, projections.
             let written = Written(Arc::new(move || platform::start_worker(&home)));

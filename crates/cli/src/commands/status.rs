@@ -72,7 +72,7 @@ fn look(cx: &Cx) -> Result<Status, CommandError> {
     // left work behind that is seen below.
     let lock = cx.home.worker_lock();
     let at_work = lock.exists() && Lock::try_take(&lock).is_none();
-    if !cx.home.ledger().exists() {
+    if !cx.has_ledger() {
         return Ok(Status {
             installed,
             here: None,

@@ -106,7 +106,7 @@ impl From<&Problem> for ProblemJson {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    if !cx.home.ledger().exists() {
+    if !cx.has_ledger() {
         return Err(CommandError::not_found("there is no ledger yet")
             .hint("`siglum init` in a repository creates it."));
     }

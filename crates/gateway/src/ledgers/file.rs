@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use siglum_domain::LedgerId;
 use siglum_ledger::{Durability, Joined, Ledger, LedgerError, SqliteLedger, write};
 use siglum_platform::disk::{self, ROOM_NONE};
 
@@ -36,13 +37,14 @@ impl File {
         limits: &Limits,
     ) -> Result<Self, LedgerError> {
         let ledger = SqliteLedger::open(path, how())?.in_parts()?;
+        let id = ledger.id();
         let (writer, jobs) = sync_channel(limits.queue);
         thread::spawn(move || write_all(ledger, &jobs, &written));
         let (readers, jobs) = sync_channel(limits.queue);
         let jobs = Arc::new(Mutex::new(jobs));
         for _ in 0..limits.readers.max(1) {
             let (path, jobs) = (path.to_owned(), Arc::clone(&jobs));
-            thread::spawn(move || read_all(&path, &jobs));
+            thread::spawn(move || read_all(&path, id, &jobs));
         }
         let path = path.to_owned();
         Ok(Self {
@@ -157,11 +159,11 @@ pub(super) fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     jobs.recv().ok()
 }
 
-fn read_all(path: &Path, jobs: &Mutex<Receiver<Job>>) {
+fn read_all(path: &Path, id: LedgerId, jobs: &Mutex<Receiver<Job>>) {
     let mut ledger = None;
     while let Some(mut job) = next(jobs) {
         if ledger.is_none() {
-            match SqliteLedger::open(path, how()) {
+            match SqliteLedger::open_known(path, id) {
                 Ok(opened) => ledger = Some(opened),
                 Err(error) => {
                     job.fail(&error);

@@ -63,23 +63,26 @@ pub(super) fn admit(db: &Connection) -> Result<(), LedgerError> {
     found.admit(SCHEMA)
 }
 
-/// Brings a store to the schema of this program. A new store gets its id and its key.
+/// Brings a store to the schema of this program. A new store gets its id and its key; where there are none to give it,
+/// nothing is begun.
 pub(super) fn migrate(
     db: &mut Connection,
-    id: LedgerId,
-    key: &[u8; 32],
+    new: Option<(LedgerId, &[u8; 32])>,
 ) -> Result<(), LedgerError> {
     if found(db)? >= SCHEMA {
         return Ok(());
     }
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let from = found(&tx)?;
+    if from == 0 && new.is_none() {
+        return Err(LedgerError::Lost("is empty".to_owned()));
+    }
     for (number, sql) in (1u32..).zip(MIGRATIONS).filter(|(n, _)| *n > from) {
         tx.execute_batch(sql)?;
         tx.pragma_update(None, "user_version", number)?;
     }
     sums::sum_all(&tx)?;
-    if from == 0 {
+    if let (0, Some((id, key))) = (from, new) {
         let put = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
         tx.execute(put, ("ledger", Col(id)))?;
         tx.execute(put, ("key", &key[..]))?;
@@ -127,6 +130,16 @@ fn things(db: &Connection) -> rusqlite::Result<BTreeMap<(String, String), String
     let mut query = db.prepare(sql)?;
     let rows = query.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
     rows.collect()
+}
+
+/// The ledger that a file holds, whatever its schema is; nothing, where it holds none.
+pub(super) fn found_id(db: &Connection) -> Result<Option<LedgerId>, LedgerError> {
+    if found(db)? == 0 {
+        return Ok(None);
+    }
+    let get = "SELECT value FROM meta WHERE key = 'ledger'";
+    let id = db.query_row(get, [], |row| row.get::<_, Col<LedgerId>>(0));
+    Ok(Some(id?.0))
 }
 
 /// Reads what the store says of itself.

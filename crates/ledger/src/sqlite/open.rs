@@ -16,6 +16,12 @@ const CHECKPOINT_ABOVE: u64 = 128 << 10;
 /// The pause before the file is tried to be cleaned again while somebody else is at work.
 const SCRUB_PAUSE: Duration = Duration::from_millis(20);
 
+/// How long others are waited for.
+const HOOK_WAIT: Duration = Duration::from_millis(50);
+const COMMAND_WAIT: Duration = Duration::from_secs(10);
+/// How a file is opened that is there.
+const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
 /// How to open a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Open {
@@ -50,25 +56,55 @@ impl SqliteLedger {
     /// [`LedgerError::Unwritable`] where there is none and `how` does not create one, or where the
     /// place cannot be written to; [`LedgerError::TooNew`] and [`LedgerError::Outdated`] by schema.
     pub fn open(path: &Path, how: Open) -> Result<Self, LedgerError> {
-        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut flags = FLAGS;
         let wait = match how {
-            Open::Hook => Duration::from_millis(50),
+            Open::Hook => HOOK_WAIT,
             Open::Command { .. } => {
                 create(path)?;
                 flags |= OpenFlags::SQLITE_OPEN_CREATE;
-                Duration::from_secs(10)
+                COMMAND_WAIT
             }
         };
-        let mut db = Connection::open_with_flags(path, flags)?;
-        db.busy_timeout(wait)?;
-        sums::sums_on(&db)?;
-        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        db.pragma_update(None, "wal_autocheckpoint", 0)?;
+        let mut db = connect(path, flags, wait)?;
         if let Open::Command { id, key } = how {
-            db.pragma_update(None, "journal_mode", "WAL")?;
-            db.pragma_update(None, "foreign_keys", true)?;
-            migrate::migrate(&mut db, id, &key)?;
+            prepare(&db)?;
+            migrate::migrate(&mut db, Some((id, &key)))?;
         }
+        Self::admitted(db, path, wait)
+    }
+
+    /// Opens the ledger that was at `path` before, for a command or the worker: waits 10 s and migrates, and never
+    /// creates. One that is gone or emptied is no reason to begin another, which would look sound.
+    ///
+    /// # Errors
+    /// [`LedgerError::Lost`] where the file is gone, is empty or holds another ledger, which stays as it is; those of
+    /// [`Self::open`].
+    pub fn open_known(path: &Path, id: LedgerId) -> Result<Self, LedgerError> {
+        // A file without a page makes the store delete the log beside it, so this is looked at before.
+        match std::fs::metadata(path) {
+            Ok(meta) if meta.len() == 0 => return Err(lost(path, "is empty")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(lost(path, "is gone"));
+            }
+            _ => {}
+        }
+        let mut db = connect(path, FLAGS, COMMAND_WAIT)?;
+        match migrate::found_id(&db)? {
+            Some(found) if found == id => {}
+            Some(found) => {
+                return Err(lost(
+                    path,
+                    &format!("is another one: {found}, and {id} was here"),
+                ));
+            }
+            None => return Err(lost(path, "is empty")),
+        }
+        prepare(&db)?;
+        migrate::migrate(&mut db, None)?;
+        Self::admitted(db, path, COMMAND_WAIT)
+    }
+
+    fn admitted(db: Connection, path: &Path, wait: Duration) -> Result<Self, LedgerError> {
         migrate::admit(&db)?;
         let meta = migrate::meta(&db)?;
         db.set_prepared_statement_cache_capacity(64);
@@ -127,6 +163,26 @@ impl SqliteLedger {
         tx.commit()?;
         Ok(())
     }
+}
+
+fn connect(path: &Path, flags: OpenFlags, wait: Duration) -> Result<Connection, LedgerError> {
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(wait)?;
+    sums::sums_on(&db)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    db.pragma_update(None, "wal_autocheckpoint", 0)?;
+    Ok(db)
+}
+
+/// Readies a connection for a migration, and for all that commands do.
+fn prepare(db: &Connection) -> Result<(), LedgerError> {
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "foreign_keys", true)?;
+    Ok(())
+}
+
+fn lost(path: &Path, how: &str) -> LedgerError {
+    LedgerError::Lost(format!("{} {how}", path.display()))
 }
 
 /// Creates the file for its owner alone, with its directory.

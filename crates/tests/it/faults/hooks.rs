@@ -160,7 +160,7 @@ fn a_large_prompt_is_withheld_and_a_huge_file_is_not_kept() {
 }
 
 /// A whole piece of work while something is wrong: the agent must notice nothing.
-fn work(repo: &Repo<'_>, agent: &mut Agent) -> String {
+pub(super) fn work(repo: &Repo<'_>, agent: &mut Agent) -> String {
     agent.prompt("While it is broken.");
     agent.write("broken", "one\ntwo\n");
     agent
@@ -171,7 +171,7 @@ fn work(repo: &Repo<'_>, agent: &mut Agent) -> String {
 }
 
 /// After the recovery everything is known that happened before it.
-fn recovered(repo: &Repo<'_>, commit: &str, native: &str) {
+pub(super) fn recovered(repo: &Repo<'_>, commit: &str, native: &str) {
     let why = repo.why(commit);
     assert_eq!(why.committer(), format!("{native} certain"), "{why}");
     assert_eq!(why.authors(), [(native.to_owned(), 2)].into(), "{why}");
@@ -309,19 +309,6 @@ fn a_missing_program_is_silent_and_the_commit_passes() {
     assert_eq!(ran.stderr, "");
     symlink("/nonexistent/siglum", &shim).unwrap();
     repo.sh("git commit -q --allow-empty -m dangling").ok();
-}
-
-#[test]
-fn a_ledger_without_its_file() {
-    let world = World::new();
-    let repo = world.repo();
-    until("the worker has left", || world.processes().is_empty());
-    for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
-        let _ = fs::remove_file(world.siglum_home().join(name));
-    }
-    let mut agent = Agent::start(&repo, "fileless");
-    let commit = work(&repo, &mut agent);
-    recovered(&repo, &commit, "fileless");
 }
 
 #[test]

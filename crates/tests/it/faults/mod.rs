@@ -7,6 +7,7 @@
 pub(crate) mod driver;
 mod failing;
 mod hooks;
+mod lost_ledger;
 mod past;
 mod power;
 mod proxy;

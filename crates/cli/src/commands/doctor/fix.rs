@@ -52,7 +52,7 @@ fn git_hooks(cx: &Cx) -> Result<Vec<String>, CommandError> {
 
 /// Stores file versions again that are damaged, where git has them.
 fn versions(cx: &Cx) -> Result<Vec<String>, CommandError> {
-    if !cx.home.ledger().exists() {
+    if !cx.has_ledger() {
         return Ok(Vec::new());
     }
     let mut ledger = cx.open_ledger()?;
@@ -65,7 +65,7 @@ fn versions(cx: &Cx) -> Result<Vec<String>, CommandError> {
 /// Takes in what waits, tries again what was set aside, and brings the store's log in.
 fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
     let mut done = Vec::new();
-    if !cx.home.ledger().exists() {
+    if !cx.has_ledger() {
         return Ok(done);
     }
     let mut ledger = cx.open_ledger()?;

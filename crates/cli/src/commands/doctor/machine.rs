@@ -44,7 +44,7 @@ fn program(cx: &Cx) -> Check {
     let shim = cx.home.shim();
     let shown = Cx::tilde(&shim);
     let version = env!("CARGO_PKG_VERSION");
-    if fs::symlink_metadata(&shim).is_err() && !cx.home.ledger().exists() {
+    if fs::symlink_metadata(&shim).is_err() && !cx.has_ledger() {
         return Check::note("program", format!("siglum {version}; no hook calls it yet"))
             .remedy("`siglum init` in a repository switches it on.");
     }
@@ -122,20 +122,24 @@ fn settings(config: &Config) -> Option<Check> {
 fn ledger(cx: &Cx) -> Check {
     let path = cx.home.ledger();
     let shown = Cx::tilde(&path);
-    if !path.exists() && was_there(cx) {
+    if !cx.has_ledger() && was_there(cx) {
         return Check::problem(
             "ledger",
             format!("{shown} is gone, and what is recorded with it"),
         )
         .remedy("`siglum restore` brings one back from a backup; `siglum init` begins a new one.");
     }
-    if !path.exists() {
+    if !cx.has_ledger() {
         return Check::note("ledger", format!("there is none yet in {shown}"))
             .remedy("`siglum init` creates it.");
     }
     let checked = cx.open_ledger().and_then(|mut ledger| Ok(ledger.check()?));
     let wrong = match checked {
         Ok(wrong) => wrong,
+        Err(error) if error.is_lost_ledger() => {
+            return Check::problem("ledger", format!("{:#}", error.source))
+                .remedy(error.hints.join(" "));
+        }
         Err(error) => {
             return Check::problem("ledger", format!("{shown}: {:#}", error.source))
                 .details(error.hints);

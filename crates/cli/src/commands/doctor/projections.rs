@@ -12,7 +12,7 @@ use crate::ui;
 const SHOWN: usize = 5;
 
 pub(super) fn checks(cx: &Cx) -> Vec<Check> {
-    if !cx.home.ledger().exists() {
+    if !cx.has_ledger() {
         return Vec::new();
     }
     look(cx).unwrap_or_else(|error| {

@@ -18,7 +18,7 @@ const SHOWN: usize = 5;
 const FAULTS: [&str; 1] = ["panicked"];
 
 pub(super) fn checks(cx: &Cx, since: Timestamp) -> Vec<Check> {
-    if !cx.home.ledger().exists() {
+    if !cx.has_ledger() {
         return Vec::new();
     }
     // That it cannot be opened was told already.

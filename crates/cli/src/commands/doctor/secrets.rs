@@ -17,7 +17,7 @@ const SHOWN: usize = 5;
 
 /// Looks through everything that is stored. Returns what to tell, and every place.
 pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
-    if !cx.home.ledger().exists() {
+    if !cx.has_ledger() {
         return (Vec::new(), Vec::new());
     }
     match look(cx) {

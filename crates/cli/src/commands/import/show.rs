@@ -162,12 +162,7 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
 
 pub(super) fn preview(cx: &Cx, chosen: &[Found], wrong: &Wrong) -> Result<(), CommandError> {
     let mut rows = Vec::new();
-    let mut ledger = cx
-        .home
-        .ledger()
-        .exists()
-        .then(|| cx.open_ledger())
-        .transpose()?;
+    let mut ledger = cx.has_ledger().then(|| cx.open_ledger()).transpose()?;
     for found in chosen {
         let bytes = match &mut ledger {
             Some(ledger) => import::unread(ledger, found)?,

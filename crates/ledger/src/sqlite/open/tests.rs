@@ -318,6 +318,33 @@ fn a_ledger_for_transactions_of_parts_keeps_no_file_of_the_system() {
     .unwrap();
 }
 
+/// A file that is lost stays as it is: what its log holds may be all that is left.
+#[test]
+fn a_known_ledger_is_never_created() {
+    let home = Home::furnished();
+    let id = LedgerId::from_uuid(Uuid::from_u128(1));
+    let known = |id| SqliteLedger::open_known(&home.path(), id);
+    let lost = |id| match known(id) {
+        Err(LedgerError::Lost(text)) => text,
+        other => panic!("{:?}", other.err()),
+    };
+    assert_eq!(known(id).unwrap().id(), id);
+    let other = LedgerId::from_uuid(Uuid::from_u128(2));
+    assert!(lost(other).contains("another one"), "{}", lost(other));
+    let log = home.path().with_file_name("ledger.db-wal");
+    let logged = std::fs::metadata(&log).unwrap().len();
+    std::fs::write(home.path(), "").unwrap();
+    assert!(lost(id).ends_with("is empty"), "{}", lost(id));
+    assert_eq!(std::fs::metadata(&log).unwrap().len(), logged);
+    std::fs::remove_file(home.path()).unwrap();
+    assert!(lost(id).ends_with("is gone"), "{}", lost(id));
+    assert!(!home.path().exists());
+    // A database that nobody made a ledger of.
+    std::fs::remove_file(log).unwrap();
+    home.raw().execute_batch("CREATE TABLE t (a)").unwrap();
+    assert!(lost(id).ends_with("is empty"), "{}", lost(id));
+}
+
 #[test]
 fn scrubbing_does_not_wait_for_ever_for_a_reader_that_stands_still() {
     let home = Home::furnished();

@@ -1,0 +1,159 @@
+//! A ledger that is gone, emptied or another one is never taken for a new one: nothing begins in its place by itself, what
+//! hooks see waits, and it comes in after `init` or `restore`.
+
+use std::fs;
+use std::path::Path;
+
+use super::hooks::{recovered, work};
+use crate::harness::{Agent, Ran, Repo, World, until};
+
+/// Ways to lose a ledger, and what is said of each.
+const WAYS: [(&str, fn(&Path)); 3] = [
+    ("is gone", |home| {
+        for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+            let _ = fs::remove_file(home.join(name));
+        }
+    }),
+    // The log of the ledger that was there stays, and belongs to no other one.
+    ("is gone", |home| {
+        fs::remove_file(home.join("ledger.db")).unwrap()
+    }),
+    ("is empty", |home| {
+        fs::write(home.join("ledger.db"), "").unwrap()
+    }),
+];
+
+fn bytes(world: &World) -> u64 {
+    fs::metadata(world.siglum_home().join("ledger.db")).map_or(0, |meta| meta.len())
+}
+
+#[track_caller]
+fn refused(ran: &Ran, text: &str) {
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    for part in [text, "siglum restore", "siglum init"] {
+        assert!(said.contains(part), "{part}: {ran:?}");
+    }
+}
+
+/// Loses the ledger and works on: every command says it, and none makes another one.
+fn lose(repo: &Repo<'_>, text: &str, lose: fn(&Path)) -> String {
+    let world = repo.world;
+    until("the worker has left", || world.processes().is_empty());
+    lose(&world.siglum_home());
+    let mut agent = Agent::start(repo, "lost");
+    let commit = work(repo, &mut agent);
+    drop(agent);
+    until("the worker gave up", || world.processes().is_empty());
+    for command in [
+        &["doctor"][..],
+        &["doctor", "--fix"],
+        &["status"],
+        &["why"],
+        &["import", "--all"],
+        &["verify"],
+        &["worker", "--once"],
+        &["serve", "--listen", "127.0.0.1:0"],
+        &["run", "--", "true"],
+    ] {
+        refused(&repo.siglum(command), text);
+        assert_eq!(bytes(world), 0, "{command:?} makes none");
+    }
+    assert!(world.spooled() > 0, "the evidence waits");
+    commit
+}
+
+#[test]
+fn a_lost_ledger_gives_way_to_a_new_one_by_init_alone() {
+    for (text, way) in WAYS {
+        let world = World::new();
+        let repo = world.repo();
+        let commit = lose(&repo, text, way);
+        let ran = repo.siglum(&["init", "--yes"]);
+        assert!(ran.stderr.contains(text), "{ran:?}");
+        ran.ok();
+        recovered(&repo, &commit, "lost");
+        assert!(repo.siglum(&["doctor"]).stdout.contains("is sound"));
+    }
+}
+
+#[test]
+fn a_lost_ledger_comes_back_from_its_backup() {
+    for (text, way) in WAYS {
+        let world = World::new();
+        let repo = world.repo();
+        let mut agent = Agent::start(&repo, "before");
+        agent
+            .sh("git commit -q --allow-empty -m 'before it was lost'")
+            .ok();
+        let before = repo.id("HEAD");
+        agent.stop();
+        drop(agent);
+        let backup = world.root.join("backup.db");
+        repo.siglum(&["backup", backup.to_str().unwrap()]).ok();
+        // Only the ledger's log knows of it, and it goes with the ledger.
+        repo.sh("git commit -q --allow-empty -m 'after the backup'")
+            .ok();
+        let commit = lose(&repo, text, way);
+        repo.siglum(&["restore", backup.to_str().unwrap()]).ok();
+        recovered(&repo, &commit, "lost");
+        assert_eq!(repo.committer(&before), "before certain");
+        repo.siglum(&["verify"]).ok();
+        assert!(repo.siglum(&["doctor"]).stdout.contains("is sound"));
+    }
+}
+
+#[test]
+fn a_backup_of_another_ledger_is_refused_where_one_was_lost() {
+    let (world, other) = (World::new(), World::new());
+    let (repo, elsewhere) = (world.repo(), other.repo());
+    let backup = other.root.join("backup.db");
+    let backup = backup.to_str().unwrap();
+    elsewhere.siglum(&["backup", backup]).ok();
+    let (text, way) = WAYS[0];
+    lose(&repo, text, way);
+    let ran = repo.siglum(&["restore", backup]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("--force"), "{ran:?}");
+    repo.siglum(&["restore", "--force", backup]).ok();
+    repo.siglum(&["why"]).ok();
+}
+
+#[test]
+fn another_ledger_in_its_place_is_found_out_and_left_alone() {
+    let (world, other) = (World::new(), World::new());
+    let (repo, elsewhere) = (world.repo(), other.repo());
+    let backup = other.root.join("backup.db");
+    elsewhere.siglum(&["backup", backup.to_str().unwrap()]).ok();
+    until("the worker has left", || world.processes().is_empty());
+    for name in ["ledger.db-wal", "ledger.db-shm"] {
+        let _ = fs::remove_file(world.siglum_home().join(name));
+    }
+    let ledger = world.siglum_home().join("ledger.db");
+    fs::copy(&backup, &ledger).unwrap();
+    for command in [&["doctor"][..], &["status"], &["why"]] {
+        refused(&repo.siglum(command), "is another one");
+    }
+    assert!(fs::read(&ledger).unwrap() == fs::read(&backup).unwrap());
+    repo.siglum(&["init", "--yes"]).ok();
+    repo.siglum(&["why"]).ok();
+}
+
+/// A home that was made before the ledger was known, and a copy of a home.
+#[test]
+fn the_first_command_learns_which_ledger_is_here() {
+    let world = World::new();
+    let repo = world.repo();
+    let known = world.siglum_home().join("known-ledger");
+    until("the worker has left", || world.processes().is_empty());
+    fs::remove_file(&known).unwrap();
+    repo.siglum(&["status"]).ok();
+    assert!(known.exists());
+    let copy = world.root.join("copy");
+    world
+        .sh(&world.root, &format!("cp -a siglum '{}'", copy.display()))
+        .ok();
+    let mut command = world.command(World::program());
+    command.env("SIGLUM_HOME", &copy).current_dir(&repo.dir);
+    Ran::from(command.arg("status").output().unwrap()).ok();
+}
