@@ -262,12 +262,20 @@ pub(crate) fn take_up(
     let known = why::links(&tx.statements_of_session(to)?);
     for link in why::links(&tx.statements_of_session(launched)?) {
         if !known.contains(&link) {
-            let source = format!("launch {launched}");
+            let source = format!("{LINK_SOURCE} {launched}");
             let session = to;
             tx.state(at, by, &source, &Statement::LinkAttached { session, link })?;
         }
     }
     Ok(())
+}
+
+/// The word for what attached a link that came from a launch.
+pub(crate) const LINK_SOURCE: &str = "launch";
+
+/// The launch that a link came from, by the source of its statement.
+pub(crate) fn launch_of_link(source: &str) -> Option<SessionId> {
+    source.strip_prefix(LINK_SOURCE)?.trim_start().parse().ok()
 }
 
 /// The session whose agent process the launcher's claim is bound to, if that is the nearest one above

@@ -4,12 +4,9 @@
 //! The ledger lets nobody claim what is outside of a projection's scope, so it waits there, is counted apart, and is
 //! due as soon as the scope grows. What leaves beside receipts is asked for here, one by one.
 
-use std::collections::BTreeSet;
-
-use siglum_domain::provenance::Origin;
 use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, SessionId};
-use siglum_ledger::{CommitRecord, FileAuthors, LedgerError, Statement, Transaction};
+use siglum_ledger::{LedgerError, Statement, Transaction};
 
 /// The door to one projection.
 #[derive(Debug, Clone)]
@@ -70,49 +67,11 @@ impl Guard {
         if commit.is_some_and(|(repository, _)| !self.has_repository(repository)) {
             return Ok(false);
         }
-        match statement.session() {
-            Some(session) => self.has_session(tx, session),
-            None => Ok(true),
-        }
-    }
-
-    /// Takes out of a commit whom it names beside its committer and who is outside of the scope.
-    pub(crate) fn hide_outsiders(
-        &self,
-        tx: &mut dyn Transaction,
-        record: &mut CommitRecord,
-        authors: Option<&mut Vec<FileAuthors>>,
-    ) -> Result<(), LedgerError> {
-        let judgement = &mut record.judgement;
-        let mut named: BTreeSet<SessionId> = judgement.candidates.iter().copied().collect();
-        named.extend(&judgement.outer);
-        named.extend(judgement.evidence.iter().filter_map(|e| e.session));
-        let spans = || {
-            authors
-                .iter()
-                .flat_map(|files| files.iter())
-                .flat_map(|f| &f.spans)
-        };
-        named.extend(spans().filter_map(|span| match span.origin {
-            Origin::Session(session) => Some(session),
-            Origin::Parent | Origin::Unknown => None,
-        }));
-        let mut outside = BTreeSet::new();
-        for session in named {
+        for session in statement.sessions() {
             if !self.has_session(tx, session)? {
-                outside.insert(session);
+                return Ok(false);
             }
         }
-        judgement.candidates.retain(|s| !outside.contains(s));
-        judgement.outer.retain(|s| !outside.contains(s));
-        judgement
-            .evidence
-            .retain(|e| e.session.is_none_or(|s| !outside.contains(&s)));
-        for span in authors.into_iter().flatten().flat_map(|f| &mut f.spans) {
-            if matches!(span.origin, Origin::Session(s) if outside.contains(&s)) {
-                span.origin = Origin::Unknown;
-            }
-        }
-        Ok(())
+        Ok(true)
     }
 }

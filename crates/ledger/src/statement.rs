@@ -113,6 +113,15 @@ impl Statement {
         }
     }
 
+    /// All sessions that this names, the one it speaks of first.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionId> + use<> {
+        let taker = match self {
+            Self::Claimed { claim, .. } => Some(claim.to),
+            _ => None,
+        };
+        self.session().into_iter().chain(taker)
+    }
+
     /// The commit that this speaks of, and its repository.
     #[must_use]
     pub const fn commit(&self) -> Option<(RepositoryId, &Oid)> {

@@ -64,7 +64,7 @@ pub(super) fn gather(
             id: turn.id,
             index: index as u64,
             parent: parents.get(&turn.id).copied(),
-            links: links(tx, record, &turns, index, &parents)?,
+            links: links(tx, name, record, (&turns, index), &parents)?,
             checkpoints: pinned.map(|c| (c.id, c.commit.clone())).collect(),
             messages: untold.remove(&turn.id).unwrap_or_default(),
             entries,
@@ -164,9 +164,9 @@ fn without_credentials(address: &str) -> String {
 /// The traces that a turn points to: that of the turn before it, or that which its session was copied after.
 fn links(
     tx: &mut dyn Transaction,
+    name: &str,
     record: &SessionRecord,
-    turns: &[TurnRecord],
-    index: usize,
+    (turns, index): (&[TurnRecord], usize),
     parents: &BTreeMap<TurnId, TraceParent>,
 ) -> Result<Vec<Linked>, LedgerError> {
     let before = index.checked_sub(1).and_then(|before| turns.get(before));
@@ -180,6 +180,9 @@ fn links(
         Some((parent, Relation::Rewind)) => (parent, Why::Rewind),
         _ => return Ok(Vec::new()),
     };
+    if !tx.in_scope(name, parent)? {
+        return Ok(Vec::new());
+    }
     let Some(source) = source(tx, parent, record)? else {
         return Ok(Vec::new());
     };

@@ -275,8 +275,9 @@ impl Taking<'_> {
         if document.home != self.batch.ledger {
             return Err(refuse(name, "its home is another ledger than the sender"));
         }
-        if let Some(known) = self.tx.session(document.id)? {
-            self.owned(&name, &known)?;
+        let known = self.tx.session(document.id)?;
+        if let Some(known) = &known {
+            self.owned(&name, known)?;
         }
         if let Some(repository) = document.repository {
             self.of_sender(&name, repository)?;
@@ -285,9 +286,15 @@ impl Taking<'_> {
             return Ok(());
         }
         self.fresh.insert(document.id);
+        let parent = document.parent.map(|p| (p.session, p.relation));
+        // Where a session came from stays so: a sender that does not name it may not.
+        let (parent, parent_at) = match (parent, known) {
+            (None, Some(known)) => (known.parent, known.parent_at),
+            (parent, _) => (parent, document.parent_at),
+        };
         let record = SessionRecord {
-            parent: document.parent.map(|p| (p.session, p.relation)),
-            parent_at: document.parent_at,
+            parent,
+            parent_at,
             last_at: document.last_at,
             ended_at: document.ended_at,
             archived_at: document.archived_at,

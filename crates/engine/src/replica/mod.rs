@@ -20,6 +20,7 @@ mod error;
 mod limits;
 mod merge;
 mod outgoing;
+mod outsiders;
 mod passing;
 mod receipts;
 mod recheck;

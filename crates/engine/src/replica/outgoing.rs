@@ -2,20 +2,23 @@
 
 use std::collections::BTreeSet;
 
+use siglum_domain::evidence::Committer;
 use siglum_domain::receipt::Receipt;
 use siglum_domain::redact::Redactor;
 use siglum_domain::scope::Kinds;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     Delivery, Destination, DueDocument, Durability, Ledger, LedgerError, RepositoryRecord,
-    StatementRecord, Transaction, read, write,
+    Statement, StatementRecord, Transaction, read, write,
 };
 
 use super::clean;
 use super::documents;
+use super::outsiders;
 use super::send::Destined;
 use super::wire::*;
 use crate::Here;
+use crate::launch::{LINK_SOURCE, launch_of_link};
 use crate::scope::Guard;
 
 /// How long a session is kept from other workers while its receipts are sent, in ms.
@@ -270,6 +273,40 @@ pub(super) enum Leaving<'a> {
     Scope(&'a Guard),
 }
 
+impl Leaving<'_> {
+    /// Whether a session may leave, and be named at all.
+    fn has_session(
+        self,
+        tx: &mut dyn Transaction,
+        session: SessionId,
+    ) -> Result<bool, LedgerError> {
+        match self {
+            Self::Sessions(named) => Ok(named.contains(&session)),
+            Self::Scope(guard) => guard.has_session(tx, session),
+        }
+    }
+
+    /// Whether a statement may leave: all that it names must.
+    fn has_statement(
+        self,
+        tx: &mut dyn Transaction,
+        statement: &Statement,
+    ) -> Result<bool, LedgerError> {
+        match self {
+            Self::Sessions(named) => Ok(statement.sessions().all(|s| named.contains(&s))),
+            Self::Scope(guard) => guard.has_statement(tx, statement),
+        }
+    }
+
+    /// How much of a session leaves.
+    fn kinds(self) -> Kinds {
+        match self {
+            Self::Sessions(_) => Kinds::Conversations,
+            Self::Scope(guard) => guard.kinds().unwrap_or(Kinds::Verdicts),
+        }
+    }
+}
+
 /// What a batch has beside receipts.
 pub(super) struct Rest<'a> {
     tx: &'a mut dyn Transaction,
@@ -311,10 +348,7 @@ impl<'a> Rest<'a> {
     }
 
     fn may_leave(&mut self, session: SessionId) -> Result<bool, LedgerError> {
-        match self.leaving {
-            Leaving::Sessions(named) => Ok(named.contains(&session)),
-            Leaving::Scope(guard) => guard.has_session(self.tx, session),
-        }
+        self.leaving.has_session(self.tx, session)
     }
 
     /// Begins the batch of a session whose receipts have so many bytes.
@@ -423,16 +457,25 @@ impl<'a> Rest<'a> {
         if !self.is_here(repository) {
             return Ok(());
         }
-        let Some(mut record) = self.tx.commit(repository, commit)? else {
+        let Some(record) = self.tx.commit(repository, commit)? else {
             return Ok(());
         };
-        self.places.insert(repository);
-        let mut authors = self.tx.authors(repository, commit)?;
-        if let Leaving::Scope(guard) = self.leaving {
-            guard.hide_outsiders(self.tx, &mut record, authors.as_mut())?;
+        if let Committer::Session { session } = record.judgement.committer
+            && !self.may_leave(session)?
+        {
+            return Ok(());
         }
+        self.places.insert(repository);
+        let authors = self.tx.authors(repository, commit)?;
         let rewritten = self.tx.rewrites_to(repository, commit)?;
-        let document = documents::commit(self.redactor, record, authors, rewritten);
+        let mut document = documents::commit(self.redactor, record, authors, rewritten);
+        let mut outside = outsiders::named_beside(&document);
+        for session in outside.clone() {
+            if self.may_leave(session)? {
+                outside.remove(&session);
+            }
+        }
+        outsiders::hide(&mut document, |session| outside.contains(&session));
         self.bytes += serde_json::to_vec(&document).map_or(0, |json| json.len());
         self.batch.commits.push(document);
         Ok(())
@@ -451,13 +494,9 @@ impl<'a> Rest<'a> {
                     return Ok(());
                 }
                 after = record.sequence;
-                let may_leave = match self.leaving {
-                    Leaving::Scope(guard) => guard.has_statement(self.tx, &record.statement)?,
-                    Leaving::Sessions(_) => true,
-                };
-                if may_leave {
-                    self.stated = Some(record.sequence);
-                    self.statement(record);
+                let sequence = record.sequence;
+                if self.statement(record)? {
+                    self.stated = Some(sequence);
                 }
             }
             if is_last {
@@ -478,15 +517,24 @@ impl<'a> Rest<'a> {
         Ok(())
     }
 
-    pub(super) fn statement(&mut self, record: StatementRecord) {
+    /// Adds a statement, if it may leave; tells whether it did.
+    pub(super) fn statement(&mut self, record: StatementRecord) -> Result<bool, LedgerError> {
+        if !self.leaving.has_statement(self.tx, &record.statement)? {
+            return Ok(false);
+        }
+        let source = match launch_of_link(&record.source) {
+            Some(launch) if !self.may_leave(launch)? => LINK_SOURCE.to_owned(),
+            _ => record.source,
+        };
         self.bytes += 400;
         self.batch.statements.push(StatementDocument {
             sequence: record.sequence,
             at: record.at,
             by: clean::text(self.redactor, record.by),
-            source: clean::text(self.redactor, record.source),
+            source: clean::text(self.redactor, source),
             statement: clean::statement(self.redactor, record.statement),
         });
+        Ok(true)
     }
 
     /// The batch, with all that it speaks of.
@@ -504,17 +552,16 @@ impl<'a> Rest<'a> {
             if record.home != self.home {
                 continue;
             }
-            let is_outside = match self.leaving {
-                Leaving::Scope(guard) => !guard.has_session(self.tx, id)?,
-                Leaving::Sessions(_) => false,
-            };
+            let is_outside = !self.may_leave(id)?;
             self.places
                 .extend(record.repository.filter(|_| !is_outside));
-            let kinds = match self.leaving {
-                Leaving::Scope(guard) => guard.kinds().unwrap_or(Kinds::Verdicts),
-                Leaving::Sessions(_) => Kinds::Conversations,
-            };
+            let kinds = self.leaving.kinds();
             let mut document = documents::session(self.tx, self.redactor, kinds, record)?;
+            if let Some(parent) = document.parent
+                && !self.may_leave(parent.session)?
+            {
+                (document.parent, document.parent_at) = (None, None);
+            }
             if is_outside {
                 // It was inside once, and is told what was erased since then, and nothing else.
                 (document.cwd, document.worktree, document.repository) = (None, None, None);

@@ -33,7 +33,8 @@ pub struct Passed {
 /// else leaves, and nothing of the gateway is noted here: who asks again sends all that is not there yet again, which
 /// changes nothing there. `host` is the name of this machine.
 ///
-/// A checkpoint that pins other sessions, too, leaves without them.
+/// A checkpoint that pins other sessions, too, leaves without them. Nobody else is named: neither a session that wrote
+/// lines of a commit or ran beside it, nor the one that this one came from.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -199,7 +200,9 @@ impl Passing<'_> {
                 match document {
                     Document::Checkpoint(id) => rest.checkpoint(*id)?,
                     Document::Commit(repository, commit) => rest.commit(*repository, commit)?,
-                    Document::Statement(record) => rest.statement((**record).clone()),
+                    Document::Statement(record) => {
+                        rest.statement((**record).clone())?;
+                    }
                 }
                 added += 1;
             }
@@ -243,7 +246,7 @@ impl Passing<'_> {
             return Ok(Ok(sent));
         }
         sent.statements = batch.statements.len() as u64;
-        sent.documents = (documents as u64).saturating_sub(sent.statements);
+        sent.documents = (batch.checkpoints.len() + batch.commits.len()) as u64;
         self.documents.drain(..documents);
         Ok(Ok(sent))
     }

@@ -9,7 +9,7 @@ use super::apply::Taking;
 use super::error::refuse;
 use super::limits::{list, word};
 use super::wire::{CheckpointDocument, CommitDocument, FileDocument};
-use super::{DocumentName, ReplicaError, clean, speaker};
+use super::{DocumentName, ReplicaError, clean, outsiders, speaker};
 
 type Result<T, E = ReplicaError> = std::result::Result<T, E>;
 
@@ -130,9 +130,9 @@ impl Taking<'_> {
 
     /// Whether a commit is here as one that others made or wrote lines of: it is not a session's to change then.
     fn is_others_commit(&mut self, name: &DocumentName, document: &CommitDocument) -> Result<bool> {
-        if self.family.is_none() {
+        let Some(family) = self.family.clone() else {
             return Ok(false);
-        }
+        };
         let (repository, commit) = (document.repository, &document.commit);
         let Some(known) = self.tx.commit(repository, commit)? else {
             return Ok(false);
@@ -151,8 +151,13 @@ impl Taking<'_> {
         if self.may_change(&concerned) {
             return Ok(false);
         }
-        let said = clean::judgement(self.redactor, document.judgement.clone());
-        if said != known.judgement {
+        // Who else had a part in it is not in what a session's token sends.
+        let is_outside = |session| !family.contains(&session);
+        let mut said = clean::judgement(self.redactor, document.judgement.clone());
+        let mut known = known.judgement;
+        outsiders::hide_in(&mut said, is_outside);
+        outsiders::hide_in(&mut known, is_outside);
+        if said != known {
             self.leave_out(name, "it is here, and not as this session's alone");
         }
         Ok(true)

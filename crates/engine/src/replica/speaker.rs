@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 use siglum_domain::evidence::Committer;
-use siglum_domain::provenance::Origin;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Transaction};
 
 use super::error::{forbid, refuse};
+use super::outsiders;
 use super::passing::family;
 use super::wire::*;
 use super::{DocumentName, ReplicaError};
@@ -142,16 +142,6 @@ fn has_own_parent(
 /// What a session's token may say of a commit: who else had a part in it is for its home to say.
 pub(super) fn own_part(document: &CommitDocument, family: &BTreeSet<SessionId>) -> CommitDocument {
     let mut own = document.clone();
-    let judgement = &mut own.judgement;
-    judgement.candidates.retain(|s| family.contains(s));
-    judgement.outer.retain(|s| family.contains(s));
-    judgement
-        .evidence
-        .retain(|e| e.session.is_none_or(|s| family.contains(&s)));
-    for span in own.authors.iter_mut().flatten().flat_map(|f| &mut f.spans) {
-        if matches!(span.origin, Origin::Session(s) if !family.contains(&s)) {
-            span.origin = Origin::Unknown;
-        }
-    }
+    outsiders::hide(&mut own, |session| !family.contains(&session));
     own
 }

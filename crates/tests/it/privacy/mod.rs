@@ -1,5 +1,6 @@
 //! What leaves: of three repositories in one ledger one is in scope, and no byte of the others arrives anywhere.
 
+mod launches;
 mod scopes;
 
 use std::fs;
@@ -8,7 +9,6 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Gateway, OtlpSink, Repo, World, until};
-use crate::launching::Launch;
 
 /// What stands in each text of the repository that is in scope.
 const INSIDE: &str = "goes-with-it";
@@ -131,19 +131,6 @@ fn no_byte_of_a_repository_outside_leaves_by_a_gateway() {
         is_private(&format!("sync {more:?}"), &all, &wanted);
         fs::remove_dir_all(gateway.home()).unwrap();
     }
-}
-
-#[test]
-fn no_byte_of_a_repository_outside_leaves_by_a_launch() {
-    let world = World::new();
-    let [inside, ..] = three(&world);
-    let gateway = Gateway::start(&world);
-    let flags = format!("--gateway {}", gateway.url);
-    let (agent, launch) = Launch::agent(&inside, "launched", &[], &flags);
-    play(agent, &format!("{INSIDE}-again"));
-    assert_eq!(launch.over(), Some(0));
-    let wanted = ["-again-prompt", "-again-subject"];
-    is_private("run", &received(&gateway), &wanted);
 }
 
 #[test]
