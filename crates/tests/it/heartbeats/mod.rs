@@ -5,6 +5,6 @@
 
 mod fired;
 mod given;
-mod played;
+pub(crate) mod played;
 mod shared;
 mod told;

@@ -10,7 +10,7 @@ use crate::messages::played::AGENT;
 
 /// Adds a heartbeat, or changes it.
 #[track_caller]
-pub(super) fn put(client: &Client, name: &str, more: &Value) -> Value {
+pub(crate) fn put(client: &Client, name: &str, more: &Value) -> Value {
     let mut definition =
         json!({ "agent": AGENT, "every": "1s", "prompt": "!seen\nTwo wait.", "target": "none" });
     for (field, value) in more.as_object().unwrap() {
@@ -41,7 +41,7 @@ pub(super) fn texts(of: &[Value], field: &str) -> BTreeSet<String> {
 
 /// Asks for a tick, and gives it when it came to this end.
 #[track_caller]
-pub(super) fn ran(client: &Client, name: &str, outcome: &str) -> Value {
+pub(crate) fn ran(client: &Client, name: &str, outcome: &str) -> Value {
     let asked = client.post(&format!("/v1/heartbeats/{name}/run"), &json!({}));
     let id = asked.is(202)["id"].clone();
     let mut found = None;

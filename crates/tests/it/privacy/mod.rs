@@ -2,6 +2,7 @@
 
 mod launches;
 mod scopes;
+mod ways;
 
 use std::fs;
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Gateway, OtlpSink, Repo, World, until};
+use crate::launching::Launch;
 
 /// What stands in each text of the repository that is in scope.
 const INSIDE: &str = "goes-with-it";
@@ -131,68 +133,6 @@ fn no_byte_of_a_repository_outside_leaves_by_a_gateway() {
         is_private(&format!("sync {more:?}"), &all, &wanted);
         fs::remove_dir_all(gateway.home()).unwrap();
     }
-}
-
-#[test]
-fn no_byte_of_a_repository_outside_leaves_by_traces() {
-    let world = World::new();
-    let [inside, ..] = three(&world);
-    let sink = OtlpSink::start();
-    inside
-        .siglum(&["otel", "add", "traces", &sink.url, "--content"])
-        .ok();
-    until("the turn is told", || {
-        inside.siglum(&["worker", "--once"]).ok();
-        has(&exported(&sink), &format!("{INSIDE}-prompt"))
-    });
-    until("nothing more is due", || {
-        inside.siglum(&["worker", "--once"]).ok();
-        let list = world.json(&inside.dir, &["otel", "list"]);
-        list["destinations"][0]["standing"]["lag_receipts"] == 0
-    });
-    is_private("traces", &exported(&sink), &["-prompt", "-session"]);
-}
-
-#[test]
-fn no_byte_of_a_repository_outside_leaves_by_a_projection() {
-    let world = World::new();
-    let [inside, ..] = three(&world);
-    let (dir, out) = (world.root.join("copies"), world.root.join("programs"));
-    fs::create_dir(&out).unwrap();
-    let program = format!("cat >> '{}/got'", out.display());
-    for target in [
-        ["directory", "--directory", dir.to_str().unwrap()],
-        ["program", "--program", &program],
-    ] {
-        inside
-            .siglum(&[&["projection", "add"], &target[..]].concat())
-            .ok();
-    }
-    let lacks = || {
-        inside.siglum(&["worker", "--once"]).ok();
-        let list = world.json(&inside.dir, &["projection", "list"]);
-        let all = list["projections"].as_array().unwrap().clone();
-        all.iter().any(|p| p["lag_receipts"] != 0)
-    };
-    until("they have everything", || !lacks());
-    is_private(
-        "directory",
-        &all_files(&dir),
-        &["-prompt", "-file.txt", "-session"],
-    );
-    is_private("program", &all_files(&out), &["-prompt", "-file.txt"]);
-}
-
-#[test]
-fn no_byte_of_another_pipeline_leaves_by_an_export() {
-    let world = World::new();
-    let [inside, ..] = three(&world);
-    for (mark, pipeline) in [(INSIDE, "ours"), (OUTSIDE[0], "theirs")] {
-        let (session, link) = (format!("{mark}-session"), format!("pipeline={pipeline}"));
-        inside.siglum(&["link", "add", &session, &link]).ok();
-    }
-    let export = inside.siglum(&["pipeline", "export", "ours"]).ok();
-    is_private("export", export.as_bytes(), &["-session", "-label"]);
 }
 
 #[test]

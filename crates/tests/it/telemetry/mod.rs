@@ -7,4 +7,4 @@ mod forwarding;
 mod joining;
 mod kills;
 mod secrets;
-mod sending;
+pub(crate) mod sending;

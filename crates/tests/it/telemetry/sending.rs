@@ -14,7 +14,7 @@ use crate::harness::until;
 pub(super) const JSON: &str = "application/json";
 pub(super) const PROTOBUF: &str = "application/x-protobuf";
 /// A trace that nobody has by chance.
-pub(super) const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+pub(crate) const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// An answer.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(super) fn post(
 
 /// Sends spans in JSON; all of them are taken.
 #[track_caller]
-pub(super) fn send(gateway: &Gateway, token: &str, body: &Value) {
+pub(crate) fn send(gateway: &Gateway, token: &str, body: &Value) {
     send_signal(gateway, token, "traces", body);
 }
 
@@ -109,14 +109,14 @@ fn listed(attributes: &Value) -> Vec<Value> {
 }
 
 /// A request with spans of one service.
-pub(super) fn spans(resource: &Value, spans: &[Value]) -> Value {
+pub(crate) fn spans(resource: &Value, spans: &[Value]) -> Value {
     json!({ "resourceSpans": [{
         "resource": { "attributes": listed(resource) },
         "scopeSpans": [{ "scope": { "name": "tests" }, "spans": spans }],
     }] })
 }
 
-pub(super) fn span(trace: &str, n: u64, attributes: &Value) -> Value {
+pub(crate) fn span(trace: &str, n: u64, attributes: &Value) -> Value {
     json!({
         "traceId": trace, "spanId": format!("{n:016x}"), "name": format!("span {n}"), "kind": 1,
         "startTimeUnixNano": "1795000000000000000", "endTimeUnixNano": "1795000001000000000",
