@@ -6,7 +6,10 @@ use serde::Serialize;
 use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_gitstore::{Repo, discover};
-use siglum_ledger::{Ledger, Reach, RepositoryRecord, SqliteLedger, Transaction, read};
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, Projection, Reach, RepositoryRecord, SqliteLedger,
+    Transaction, read, write,
+};
 
 use crate::commands::time;
 use crate::cx::Cx;
@@ -215,7 +218,7 @@ impl Shown {
         tx: &mut dyn Transaction,
         name: &str,
         scope: Option<&Scope>,
-    ) -> Result<Self, siglum_ledger::LedgerError> {
+    ) -> Result<Self, LedgerError> {
         let known = tx.repositories()?;
         let place = |id: RepositoryId| {
             let record = known.iter().find(|r| r.id == id);
@@ -227,6 +230,11 @@ impl Shown {
             scope: scope.cloned(),
             reach: tx.reach(name)?,
         })
+    }
+
+    /// What a projection with its scope comes to, whether it is there or not. Nothing is written.
+    pub fn planned(ledger: &mut dyn Ledger, projection: &Projection) -> Result<Self, CommandError> {
+        as_if_added(ledger, projection, |_, shown| Ok(shown))
     }
 
     /// Everything, for tests.
@@ -308,6 +316,26 @@ impl Shown {
             text += " and sessions of none";
         }
         text
+    }
+}
+
+/// Looks at a ledger as if a projection were there as it is given: a transaction that fails leaves nothing behind.
+pub fn as_if_added<T>(
+    ledger: &mut dyn Ledger,
+    projection: &Projection,
+    mut look: impl FnMut(&mut dyn Transaction, Shown) -> Result<T, LedgerError>,
+) -> Result<T, CommandError> {
+    let mut found = None;
+    let undone = write(ledger, Durability::Process, |tx| {
+        tx.put_projection(projection)?;
+        let shown = Shown::of(tx, &projection.name, projection.scope.as_ref())?;
+        found = Some(look(tx, shown)?);
+        Err::<(), _>(LedgerError::Storage("only looked".into()))
+    });
+    match (found, undone) {
+        (Some(found), _) => Ok(found),
+        (None, Err(error)) => Err(error.into()),
+        (None, Ok(())) => Err(CommandError::failed("nobody could look at the ledger")),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use siglum_domain::SessionId;
 use siglum_egress::{Address, GatewayClient, Plain, Timeouts, Token};
-use siglum_engine::replica::{self, Destined, Due, GateError, Passed, Sender, Sent};
+use siglum_engine::replica::{self, Destined, GateError, Passed, Sender, Sent};
 use siglum_engine::worker::{self, Run, Slice};
 use siglum_engine::{World, find, project};
 use siglum_ledger::{Durability, Ledger as _, Projection, SqliteLedger, read, write};
@@ -19,7 +19,7 @@ use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway::{self, Way};
 use crate::platform::{self, Lock};
-use crate::scope::{KindsArg, ScopeArgs, Shown};
+use crate::scope::{KindsArg, ScopeArgs, Shown, as_if_added};
 use crate::{clock, commands::projection::add, ui};
 
 /// The schema of the JSON answer.
@@ -188,23 +188,10 @@ fn timeouts(until: Option<Instant>) -> Timeouts {
 /// What would be sent to a destination with this scope, whether it is remembered or not.
 fn planned(ledger: &mut SqliteLedger, projection: Projection) -> Result<Outcome, CommandError> {
     let home = ledger.id();
-    let mut found = None;
-    // As if it were remembered; a transaction that fails leaves nothing behind.
-    let undone = write(ledger, Durability::Process, |tx| {
-        tx.put_projection(&projection)?;
-        let shown = Shown::of(tx, &projection.name, projection.scope.as_ref())?;
-        found = Some((replica::due_in(tx, home, &projection.name)?, shown));
-        Err::<(), _>(siglum_ledger::LedgerError::Storage("only looked".into()))
-    });
-    match (found, undone) {
-        (Some((due, shown)), _) => Ok(Outcome::planned(due, projection, shown)),
-        (None, Err(error)) => Err(error.into()),
-        (None, Ok(())) => Ok(Outcome::planned(
-            Due::default(),
-            projection,
-            Shown::default(),
-        )),
-    }
+    let (due, shown) = as_if_added(ledger, &projection, |tx, shown| {
+        Ok((replica::due_in(tx, home, &projection.name)?, shown))
+    })?;
+    Ok(Outcome::planned(due, projection, shown))
 }
 
 /// Takes away what a `--once` left that was killed.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::{INSIDE, OUTSIDE, has, is_private, marked_repo, play, received, three};
-use crate::harness::{Agent, Gateway, World, until};
+use crate::harness::{Agent, Gateway, OtlpSink, World, until};
 
 /// The reach of a projection, as `siglum projection scope` tells it.
 #[track_caller]
@@ -93,6 +93,66 @@ fn outside_of_a_repository_somebody_must_say_what_may_leave() {
     let to = ["sync", "--to", &gateway.url, "--repository", &path];
     world.siglum(&world.root, &to).ok();
     is_private("named", &received(&gateway), &["-prompt"]);
+}
+
+/// What a destination with this scope would get is shown, and nothing is written or sent.
+#[test]
+fn a_dry_run_shows_the_scope_with_its_counts_and_writes_nothing() {
+    let world = World::new();
+    let [inside, one, _] = three(&world);
+    let sink = OtlpSink::start();
+    let copies = world.root.join("copies");
+    let header = world.root.join("header");
+    std::fs::write(&header, "Bearer quokka\n").unwrap();
+    let header = format!("authorization={}", header.display());
+    let other = one.dir.to_str().unwrap();
+    let otel = ["otel", "add", "traces", &sink.url, "--header-file", &header];
+    let add = ["projection", "add", "copies", "--directory"];
+    let add = [&add[..], &[copies.to_str().unwrap()]].concat();
+    let dry = |args: &[&str]| world.json(&inside.dir, &[args, &["--dry-run"]].concat());
+    for args in [&otel[..], &add] {
+        let planned = dry(args);
+        assert_eq!(planned["dry_run"], true, "{planned}");
+        assert_eq!(planned["reach"], json!({"sessions": 1, "outside": 2}));
+        let wider = dry(&[args, &["--all-repositories"]].concat());
+        assert_eq!(wider["reach"], json!({"sessions": 3, "outside": 0}));
+        let text = inside.siglum(&[args, &["--dry-run"]].concat());
+        assert!(
+            text.stderr.contains("1 session in scope, 2 outside"),
+            "{text:?}"
+        );
+        assert!(text.stderr.contains("nothing was written"), "{text:?}");
+    }
+    inside.siglum(&["worker", "--once"]).ok();
+    assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
+    assert_eq!(world.count("SELECT count(*) FROM deliveries"), 0);
+    assert!(sink.asked().is_empty() && !copies.exists());
+    let kept = super::all_files(&world.siglum_home());
+    assert!(!has(&kept, "quokka"), "the header was kept");
+    // And so it is where a scope is changed.
+    inside.siglum(&add).ok();
+    let before = world.json(&inside.dir, &["projection", "scope", "copies"]);
+    let scope = ["projection", "scope", "copies"];
+    for (change, sessions) in [
+        (["--add", other], 2),
+        (["--repository", other], 1),
+        (["--since", "2200-01-01"], 0),
+    ] {
+        let planned = dry(&[&scope[..], &change].concat());
+        let reach = json!({"sessions": sessions, "outside": 3 - sessions});
+        assert_eq!(planned["reach"], reach, "{planned}");
+        assert_ne!(planned["scope"], before["scope"], "{planned}");
+    }
+    let after = world.json(&inside.dir, &scope);
+    assert_eq!(after, before);
+    // A list of servers shows what may leave for each.
+    inside.siglum(&otel).ok();
+    let list = inside.siglum(&["otel", "list"]);
+    assert!(list.stdout.contains("IN SCOPE"), "{list:?}");
+    assert!(
+        list.stderr.contains("1 session in scope, 2 outside"),
+        "{list:?}"
+    );
 }
 
 #[test]

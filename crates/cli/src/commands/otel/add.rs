@@ -67,6 +67,9 @@ pub struct Args {
     allow_plain: bool,
     #[command(flatten)]
     scope: ScopeArgs,
+    /// Show the scope with its counts; nothing is written or sent
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// The JSON form of the answer.
@@ -78,6 +81,8 @@ pub struct Json {
     protocol: String,
     /// `added`, `changed`, or `before`: it was there already, just so.
     outcome: String,
+    /// Whether it was only looked, and nothing was written: `outcome` is what it would be.
+    dry_run: bool,
     scope: Option<ScopeJson>,
     reach: ReachJson,
 }
@@ -113,19 +118,28 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if outcome == Outcome::Before && scoped != Some(&scope) {
         outcome = Outcome::Changed;
     }
-    if outcome != Outcome::Before {
-        headers::keep_all(&cx.home, &args.name, &given.secrets)?;
-        let world = cx.world()?;
-        project::add(&world, &mut ledger, &args.name, KIND, &target, &scope)?;
+    let world = cx.world()?;
+    if !args.dry_run {
+        if outcome != Outcome::Before {
+            headers::keep_all(&cx.home, &args.name, &given.secrets)?;
+            project::add(&world, &mut ledger, &args.name, KIND, &target, &scope)?;
+        }
+        platform::start_worker(&cx.home);
     }
-    platform::start_worker(&cx.home);
     if destination.content == Content::On {
         cx.ui.warning(format!(
             "prompts, answers and what tools said leave this machine for {}; secrets that are recognised are taken out before",
             destination.endpoint
         ));
     }
-    let shown = read(&mut ledger, |tx| Shown::of(tx, &args.name, Some(&scope)))?;
+    let planned = Projection {
+        name: args.name.clone(),
+        kind: KIND.to_owned(),
+        target,
+        at: world.now(),
+        scope: Some(scope),
+    };
+    let shown = Shown::planned(&mut ledger, &planned)?;
     tell(cx, args, &destination, outcome, &shown)
 }
 
@@ -149,10 +163,18 @@ fn tell(
             endpoint: endpoint.to_string(),
             protocol: destination.protocol.to_string(),
             outcome: outcome.to_owned(),
+            dry_run: args.dry_run,
             scope,
             reach,
         };
         return cx.ui.json(SCHEMA, answer);
+    }
+    if args.dry_run {
+        cx.ui.status(format!(
+            "Destination {name} would be at {endpoint}; nothing was written."
+        ));
+        cx.ui.status(format!("Scope: {}.", shown.text()));
+        return Ok(());
     }
     cx.ui.status(match (outcome, destination.sends) {
         (Outcome::Before, _) => format!("Destination {name} was there already."),

@@ -106,6 +106,8 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     cx.ui.table(&table(&rows))?;
     for row in &rows {
         let name = &row.standing.projection.name;
+        cx.ui
+            .status(format!("{name}: {}.", row.standing.scope.text()));
         if let Err(why) = &row.settings {
             cx.ui.warning(format!("{name}: {why}"));
         }
@@ -181,6 +183,8 @@ fn table(rows: &[Row]) -> Table {
         "SECONDS",
         "SET ASIDE",
         "LOST",
+        "IN SCOPE",
+        "OUTSIDE",
         "ENDPOINT",
     ]);
     for row in rows {
@@ -212,6 +216,8 @@ fn table(rows: &[Row]) -> Table {
             number(lag.map(|_| standing.lag_seconds().unwrap_or_default())),
             number(lag.map(|l| l.parked)),
             Cell::number(ui::count(row.lost)),
+            Cell::number(ui::count(standing.scope.reach().sessions)),
+            Cell::number(ui::count(standing.scope.reach().outside)),
             word(&|d| d.endpoint.to_string()),
         ]);
     }

@@ -41,6 +41,9 @@ pub struct Args {
     scope: ScopeArgs,
     #[command(flatten)]
     kinds: KindsArg,
+    /// Show the scope with its counts; nothing is written or sent
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub fn name(text: &str) -> Result<String, String> {
@@ -65,6 +68,8 @@ pub struct Json {
     target: String,
     /// Whether it was there before, just so.
     before: bool,
+    /// Whether it was only looked, and nothing was written.
+    dry_run: bool,
     scope: Option<ScopeJson>,
     reach: ReachJson,
 }
@@ -81,12 +86,21 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let scoped = known.iter().find(|p| p.name == args.name);
     let scoped = scoped.and_then(|p| p.scope.as_ref());
     let scope = args.scope.resolve(cx, &mut ledger, scoped, args.kinds)?;
-    if !before || scoped != Some(&scope) {
-        let world = cx.world()?;
-        project::add(&world, &mut ledger, &args.name, kind, &target, &scope)?;
+    let world = cx.world()?;
+    if !args.dry_run {
+        if !before || scoped != Some(&scope) {
+            project::add(&world, &mut ledger, &args.name, kind, &target, &scope)?;
+        }
+        platform::start_worker(&cx.home);
     }
-    platform::start_worker(&cx.home);
-    let shown = read(&mut ledger, |tx| Shown::of(tx, &args.name, Some(&scope)))?;
+    let planned = Projection {
+        name: args.name.clone(),
+        kind: kind.to_owned(),
+        target: target.clone(),
+        at: world.now(),
+        scope: Some(scope),
+    };
+    let shown = Shown::planned(&mut ledger, &planned)?;
     if cx.ui.json {
         let (scope, reach) = shown.json();
         let answer = Json {
@@ -94,14 +108,20 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             kind: kind.to_owned(),
             target,
             before,
+            dry_run: args.dry_run,
             scope,
             reach,
         };
         return cx.ui.json(SCHEMA, answer);
     }
-    cx.ui.status(match before {
-        true => format!("Projection {} was there already.", args.name),
-        false => format!("Projection {} follows the ledger now.", args.name),
+    cx.ui.status(match (args.dry_run, before) {
+        (true, false) => format!(
+            "Projection {} would follow the ledger; nothing was written.",
+            args.name
+        ),
+        (true, true) => format!("Projection {} is there; nothing was written.", args.name),
+        (false, true) => format!("Projection {} was there already.", args.name),
+        (false, false) => format!("Projection {} follows the ledger now.", args.name),
     });
     cx.ui.status(format!("Scope: {}.", shown.text()));
     Ok(())

@@ -19,6 +19,7 @@ pub const SCHEMA: &str = "siglum.projection.scope/1";
 /// before stays where it is.
 ///
 ///     siglum projection scope team
+///     siglum projection scope team --add ../api --dry-run
 ///     siglum projection scope team --add ../api
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -33,12 +34,17 @@ pub struct Args {
     scope: ScopeArgs,
     #[command(flatten)]
     kinds: KindsArg,
+    /// Show the scope as it would be, with its counts; nothing is written or sent
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// The JSON form of the answer.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct Json {
     name: String,
+    /// Whether it was only looked, and nothing was written.
+    dry_run: bool,
     /// What may leave; absent where no scope is chosen, and nothing is sent.
     scope: Option<ScopeJson>,
     reach: ReachJson,
@@ -61,18 +67,28 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let scope = args
             .scope
             .resolve(cx, &mut ledger, before.as_ref(), args.kinds)?;
-        let (kind, target) = (&projection.kind, &projection.target);
-        project::add(&*cx.world()?, &mut ledger, &args.name, kind, target, &scope)?;
+        if !args.dry_run {
+            let (kind, target) = (&projection.kind, &projection.target);
+            project::add(&*cx.world()?, &mut ledger, &args.name, kind, target, &scope)?;
+            platform::start_worker(&cx.home);
+        }
         projection.scope = Some(scope);
-        platform::start_worker(&cx.home);
     }
-    let shown = read(&mut ledger, |tx| {
-        Shown::of(tx, &args.name, projection.scope.as_ref())
-    })?;
+    let shown = match args.dry_run {
+        true => Shown::planned(&mut ledger, &projection)?,
+        false => read(&mut ledger, |tx| {
+            Shown::of(tx, &args.name, projection.scope.as_ref())
+        })?,
+    };
     if cx.ui.json {
         let (scope, reach) = shown.json();
-        let name = projection.name;
-        return cx.ui.json(SCHEMA, Json { name, scope, reach });
+        let answer = Json {
+            name: projection.name,
+            dry_run: args.dry_run,
+            scope,
+            reach,
+        };
+        return cx.ui.json(SCHEMA, answer);
     }
     cx.ui.line(format!("{}: {}", args.name, shown.text()))?;
     Ok(())
