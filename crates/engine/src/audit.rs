@@ -200,12 +200,13 @@ pub fn session_created(
     put(tx, here.ids, here.redactor, here.now(), &entry)
 }
 
-/// Links field by field: every field that there is, with its values.
+/// Links field by field: every field that there is, with its values as JSON has them. Entries from before have numbers as
+/// text; the chain keeps them.
 #[must_use]
 pub fn links(links: &[Link]) -> Value {
     let values = |field: &&str| {
         let of = links.iter().filter(|link| link.field() == *field);
-        Value::from(of.map(Link::value).collect::<Vec<_>>())
+        Value::from(of.map(Link::to_json).collect::<Vec<_>>())
     };
     let fields = FIELDS.iter();
     Value::Object(

@@ -69,7 +69,7 @@ fn e02_what_the_launcher_knows_is_stored_listed_and_audited() {
         let entry = &audited(&gateway, "session.created")[0];
         assert_eq!(entry["pipeline"], "issue-42");
         let wanted = json!({
-            "issue_number": ["42"], "pr_number": ["701"], "pipeline_id": ["issue-42"],
+            "issue_number": [42], "pr_number": [701], "pipeline_id": ["issue-42"],
             "agent_role": ["coder"], "phase": ["implement"], "label": [],
         });
         assert_eq!(entry["body"]["links"], wanted);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{id, links, secret};
 use super::created::{ALL, all};
-use super::server::{Gateway, base, each_store, linked};
+use super::server::{Gateway, audited, base, each_store, linked};
 
 /// A request with the fields of links beside the others.
 fn beside(name: &str, links: &Value) -> Value {
@@ -160,6 +160,14 @@ fn numbers_are_answered_as_numbers() {
         assert_eq!(told["events"][0]["value"], 42, "{told}");
         let recorded = own.post(&format!("{path}/checkpoints"), &json!({})).is(201);
         number(&recorded["checkpoint"]["pins"][0]);
+        // The audit has them by field, both as they came with the session and as they were attached later.
+        let more = json!({ "issue_number": 43, "pr_number": 702 });
+        own.post(&format!("{path}/links"), &more).is(200);
+        for (action, issue, pr) in [("session.created", 42, 701), ("link.attached", 43, 702)] {
+            let links = &audited(&gateway, action)[0]["body"]["links"];
+            assert_eq!(links["issue_number"], json!([issue]), "{action}");
+            assert_eq!(links["pr_number"], json!([pr]), "{action}");
+        }
     });
 }
 
