@@ -137,8 +137,11 @@ impl App {
     /// The way from a request to its handler.
     pub(crate) fn router(&self) -> Router {
         let (router, document) = openapi::routes().split_for_parts();
-        let known = nearest::parameters(&document);
-        let router = router.layer(from_fn_with_state(known, nearest::known_parameters));
+        let known = Arc::new(nearest::operations(&document));
+        let router = router.layer(from_fn_with_state(
+            (self.clone(), known),
+            nearest::known_names,
+        ));
         #[cfg(feature = "grpc")]
         let router = router.merge(crate::telemetry::grpc::routes());
         let router = router

@@ -1,16 +1,21 @@
-//! Names that nobody knows, of fields and of parameters: they are refused, with the name that was meant perhaps.
+//! Names that nobody knows, of fields and of parameters: they are refused, with the name that was meant perhaps. What an
+//! operation takes is read from the document, for all routes in one place.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
 use siglum_domain::redact::Redactor;
 use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
+use crate::app::App;
+use crate::body::{parse, whole};
 use crate::problem::Problem;
 
 /// How much of a name is told, in characters.
@@ -56,26 +61,45 @@ fn letters_apart(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// The parameters of each route, by method and path, as the document has them.
-pub(crate) type Parameters = Arc<HashMap<(Method, String), Vec<String>>>;
+/// What probes and exporters of other programs call, with parameters of their own.
+const FOREIGN: &[&str] = &[
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/v1/traces",
+    "/v1/logs",
+    "/v1/metrics",
+];
+/// How large a body is read that should be empty, in bytes: enough to say which field nobody knows.
+const BODY_MOST: usize = 16 << 10;
 
-/// Reads them from the document. What probes and exporters of other programs call is left to its own rules.
-pub(crate) fn parameters(document: &OpenApi) -> Parameters {
-    let mut known = HashMap::new();
-    for (path, item) in &document.paths.paths {
-        for (method, operation) in operations(item) {
-            let foreign = ["health", "telemetry"];
-            let tags = operation.tags.iter().flatten();
-            if tags.into_iter().any(|tag| foreign.contains(&tag.as_str())) {
-                continue;
-            }
-            known.insert((method, path.clone()), query_names(operation));
-        }
-    }
-    Arc::new(known)
+/// What an operation takes, as the document has it.
+pub(crate) struct Takes {
+    /// Its parameters; absent where it is left to its own rules.
+    parameters: Option<Vec<String>>,
+    has_body: bool,
 }
 
-fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
+/// The same for each operation, by method and path.
+pub(crate) type Operations = HashMap<(Method, String), Takes>;
+
+/// Reads them from the document.
+pub(crate) fn operations(document: &OpenApi) -> Operations {
+    let mut known = HashMap::new();
+    for (path, item) in &document.paths.paths {
+        for (method, operation) in methods(item) {
+            let own = !FOREIGN.contains(&path.as_str());
+            let takes = Takes {
+                parameters: own.then(|| query_names(operation)),
+                has_body: operation.request_body.is_some(),
+            };
+            known.insert((method, path.clone()), takes);
+        }
+    }
+    known
+}
+
+fn methods(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
     let all = [
         (Method::GET, &item.get),
         (Method::HEAD, &item.get),
@@ -97,22 +121,46 @@ fn query_names(operation: &Operation) -> Vec<String> {
     .collect()
 }
 
-/// Refuses a request with a parameter that its route does not have.
-pub(crate) async fn known_parameters(
-    State(known): State<Parameters>,
+/// Refuses a request with a parameter that its route does not have, or with a body where its route takes none.
+pub(crate) async fn known_names(
+    State((app, known)): State<(App, Arc<Operations>)>,
     request: Request,
     next: Next,
 ) -> Response {
-    match unknown_parameter(&known, &request) {
-        Some(problem) => problem.into_response(),
-        None => next.run(request).await,
+    let route = request.extensions().get::<MatchedPath>();
+    let key = route.map(|route| (request.method().clone(), route.as_str().to_owned()));
+    let Some(takes) = key.and_then(|key| known.get(&key)) else {
+        return next.run(request).await;
+    };
+    if let Some(problem) = unknown_parameter(takes, &request) {
+        return problem.into_response();
+    }
+    if takes.has_body || request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    let (head, body) = request.into_parts();
+    match no_fields(body, &app).await {
+        Ok(()) => next.run(Request::from_parts(head, Body::empty())).await,
+        Err(problem) => problem.into_response(),
     }
 }
 
-fn unknown_parameter(known: &Parameters, request: &Request) -> Option<Problem> {
-    let route = request.extensions().get::<MatchedPath>()?;
-    let key = (request.method().clone(), route.as_str().to_owned());
-    let known: Vec<&str> = known.get(&key)?.iter().map(String::as_str).collect();
+/// An operation that takes no body takes an empty object all the same: some clients send it always.
+async fn no_fields(body: Body, app: &App) -> Result<(), Problem> {
+    let bytes = whole(body, app, BODY_MOST).await?;
+    if bytes.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let fields: Map<String, Value> = parse(&bytes)?;
+    match fields.keys().next() {
+        Some(name) => Err(unknown(name, name, &[])),
+        None => Ok(()),
+    }
+}
+
+fn unknown_parameter(takes: &Takes, request: &Request) -> Option<Problem> {
+    let known = takes.parameters.as_ref()?;
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let query = request.uri().query()?;
     // What is no query at all is told by whoever reads it.
     let pairs: Vec<(String, String)> = serde_urlencoded::from_str(query).ok()?;
