@@ -1,6 +1,7 @@
 //! What people say beside the evidence, and what commands show of the record.
 
 use crate::harness::{Agent, World};
+use crate::launching::links;
 
 #[test]
 fn links_are_attached_shown_and_detached() {
@@ -80,6 +81,23 @@ fn the_checkpoint_of_a_trailer_can_be_shown() {
         shown.contains(&repo.id("HEAD")) && shown.contains("\"session\":\"ses_"),
         "{shown}"
     );
+    // What its session works for is there in both forms.
+    let attached = ["issue=42", "pr=701", "phase=build", "label=team=core"];
+    let args = [&["link", "add", "shown"], &attached[..]].concat();
+    repo.siglum(&args).ok();
+    let shown = world.json(&repo.dir, &["checkpoint", "show", &trailer]);
+    let wanted = [
+        "issue_number=42",
+        "pr_number=701",
+        "phase=build",
+        "label=team=core",
+    ];
+    assert_eq!(links(&shown["checkpoint"]["pins"][0]), wanted, "{shown}");
+    let text = repo.siglum(&["checkpoint", "show", &trailer]).ok();
+    let line = text.lines().find(|line| line.starts_with("Links "));
+    for word in ["issue 42", "PR 701", "phase build", "team=core"] {
+        assert!(line.unwrap().contains(word), "{word}: {text}");
+    }
     let tail = &trailer[trailer.len() - 8..];
     repo.siglum(&["show", tail]).ok();
     assert_eq!(repo.siglum(&["show", "00000000"]).code, Some(3));

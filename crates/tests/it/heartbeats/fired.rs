@@ -88,6 +88,11 @@ fn a_tick_whose_gateway_is_killed_is_told_and_not_run_again() {
         assert_eq!(begun.lines().count(), 1, "it is not run again");
         let open = store.sql("SELECT count(*) FROM open_turns");
         assert_eq!(open, "0", "nobody goes on with it, so that nobody is asked");
+        if store.is_file() {
+            let world = &store.world;
+            let recover = world.json(&world.root, &["session", "recover"]);
+            assert_eq!(recover["turns"], json!([]), "{recover}");
+        }
         let session = lost["session"].as_str().unwrap();
         let said = client.get(&format!("/v1/sessions/{session}/messages"));
         assert!(said.is(200).to_string().contains("echo begun"));

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::played::{AGENT, events, lines, send, serve, text, to};
+use crate::gateway::client::links;
+use crate::gateway::created::{ALL, all};
 use crate::gateway::server::{each_store, on_a_server, stored, token};
 
 const HEADER: &str = "siglum-conversation-id";
@@ -43,6 +45,30 @@ fn t01_a_name_that_is_given_is_the_name_everywhere() {
         let streamed = launcher.post("/v1/messages?format=events", &to(&json!("S1"), "more"));
         assert_eq!(streamed.header(HEADER), Some("S1"));
         assert_eq!(events(&streamed)[0].2["run"]["session_id"], "S1");
+    });
+}
+
+#[test]
+fn links_beside_the_other_fields_of_a_message_are_those_of_its_session() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let mut body = to(&json!("S1"), "hello");
+        for (field, value) in all().as_object().unwrap() {
+            body[field] = value.clone();
+        }
+        let told = send(&launcher, &body);
+        let path = format!("/v1/sessions/{}", told["run"]["session"].as_str().unwrap());
+        assert_eq!(links(&launcher.get(&path).is(200)), ALL);
+        // In both places they must say the same, and no run begins otherwise.
+        let mut differs = to(&json!("S2"), "hello");
+        differs["links"] = json!({ "issue_number": 42 });
+        differs["issue_number"] = json!(43);
+        launcher
+            .post("/v1/messages", &differs)
+            .refuses("issue_number");
+        let listed = launcher.get("/v1/sessions").is(200);
+        assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
     });
 }
 
