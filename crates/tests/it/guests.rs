@@ -41,18 +41,17 @@ fn a_pipe_ends_with_the_commit() {
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "piped");
     agent.stop();
-    until("the worker is done", || worker_is_done(&repo));
-    // The worker lives two seconds longer than the commit.
-    let begun = Instant::now();
-    agent
-        .sh("git commit -q --allow-empty -m one 3>&1 >/dev/null | cat")
-        .ok();
-    assert!(!worker_is_done(&repo) || begun.elapsed() < Duration::from_secs(2));
-    assert!(
-        begun.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        begun.elapsed()
+    let lock = world.siglum_home().join("worker.lock");
+    let script = format!(
+        "git commit -q --allow-empty -m one 3>&1 >/dev/null | cat; flock -n '{}' true || echo lives",
+        lock.display()
     );
+    // A pipe that the worker held would end with the worker, and its lock would be free each time. Where the machine is so
+    // busy that the worker is gone by the time its lock is looked at, that shows nothing.
+    until("a pipe ends while the worker of its commit lives", || {
+        until("the worker is done", || worker_is_done(&repo));
+        agent.bare_sh(&script).ok() == "lives"
+    });
 }
 
 /// Files of ours that somebody made a pipe of.
@@ -87,8 +86,16 @@ fn pipes_in_the_place_of_files_hold_up_nothing() {
         agent.prompt("go on");
         agent.sh("git commit -q --allow-empty -m one").ok();
         agent.stop();
-        let took = begun.elapsed();
-        assert!(took < Duration::from_secs(5), "{number}: {took:?}");
+        // A hook that waited is ended in the end, and says so in the log. Where that is the pipe, only the time tells: of
+        // all hooks that would wait, on a busy machine.
+        let log = world.siglum_home().join("siglum.log");
+        if fs::metadata(&log).is_ok_and(|log| !log.is_file()) {
+            let took = begun.elapsed();
+            assert!(took < Duration::from_secs(30), "{number}: {took:?}");
+        } else {
+            let told = fs::read_to_string(&log).unwrap_or_default();
+            assert!(!told.contains("too_slow"), "{number}: {told}");
+        }
         assert_eq!(repo.trailers("HEAD").len(), 1, "{number}");
     }
 }

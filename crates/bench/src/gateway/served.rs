@@ -90,7 +90,14 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Self::Database { server, name, .. } = self {
-            let _ = psql(server, &format!("DROP DATABASE {name} WITH (FORCE)"));
+            // By force, it would end autovacuum, too, which an ordinary role may not; without, the server itself sends that
+            // away.
+            let end = format!(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}' \
+                 AND backend_type = 'client backend' AND usename = current_user"
+            );
+            let _ = psql(server, &end);
+            let _ = psql(server, &format!("DROP DATABASE {name}"));
         }
     }
 }

@@ -29,17 +29,16 @@ fn with_body(gateway: &Gateway, body: &[u8]) -> Vec<u8> {
     [head(gateway, &more).as_bytes(), body].concat()
 }
 
+/// What waits for a request that hangs waits for half a minute; this is less, also on a busy machine.
+const SOON: Duration = Duration::from_secs(20);
+
 /// It serves others, and quickly.
 #[track_caller]
 fn serves(gateway: &Gateway) {
     let begun = Instant::now();
     gateway.launcher().get("/v1/sessions").is(200);
     gateway.stranger().get("/readyz").is(200);
-    assert!(
-        begun.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
 }
 
 #[test]

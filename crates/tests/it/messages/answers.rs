@@ -39,7 +39,8 @@ fn a_result_has_the_text_what_was_used_and_how_it_ended() {
             let failed = launcher.post("/v1/messages", &to(&json!("S3"), script));
             failed.problem(502, code);
             let took = began.elapsed();
-            assert!(took < Duration::from_secs(5), "{script}: {took:?}");
+            // Once this took 72 s; a busy machine takes some, too.
+            assert!(took < Duration::from_secs(30), "{script}: {took:?}");
             assert_eq!(failed.header("siglum-conversation-id"), Some("S3"));
         }
         let mut body = to(&json!("S4"), "!say begun \n!sleep 60");
