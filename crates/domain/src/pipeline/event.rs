@@ -87,11 +87,20 @@ words! {
 
 words! {
     /// Whose word a check's result is.
+    #[derive(Default)]
     CheckEvidence {
-        /// That of a session that is recorded: its log says what it ran.
+        /// That of the session that recorded it: it proved itself, or its log has a call at that time.
         Session = "session",
-        /// That of somebody else.
+        /// That of whoever recorded it, also where they name a session.
+        #[default]
         Reported = "reported",
+    }
+}
+
+impl CheckEvidence {
+    /// Whether it is the word of whoever recorded the check.
+    fn is_reported(&self) -> bool {
+        *self == Self::Reported
     }
 }
 
@@ -156,6 +165,9 @@ pub enum What {
         url: Option<String>,
         /// The commit that was checked.
         commit: Option<Oid>,
+        /// What was proven of the session when it was recorded.
+        #[serde(default, skip_serializing_if = "CheckEvidence::is_reported")]
+        evidence: CheckEvidence,
     },
     /// The pipeline ended.
     Ended {
@@ -178,6 +190,16 @@ impl What {
             Self::Check { .. } => "check",
             Self::Ended { .. } => "ended",
         }
+    }
+
+    /// The same, with nothing proven of the session that recorded it.
+    #[must_use]
+    pub fn without_evidence(&self) -> Self {
+        let mut plain = self.clone();
+        if let Self::Check { evidence, .. } = &mut plain {
+            *evidence = CheckEvidence::Reported;
+        }
+        plain
     }
 
     /// The phase that it speaks of.
@@ -226,6 +248,8 @@ pub struct NewEvent {
     pub text: Option<String>,
     /// The session that records it.
     pub session: Option<SessionId>,
+    /// Whether that session proved itself to the edge; only a check keeps it.
+    pub evidence: CheckEvidence,
     /// What the caller calls it: the same on each try.
     pub key: Option<String>,
 }

@@ -7,6 +7,7 @@ mod event;
 mod fold;
 mod graph;
 mod phase;
+mod summary;
 mod taking;
 #[cfg(test)]
 mod tests;

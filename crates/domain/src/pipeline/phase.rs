@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::event::{CheckEvidence, CheckResult, Event, What};
+use super::event::{CheckResult, Event, What};
 use super::graph::{Activity, Check, Contract, Instance, Member, Phase, Review, State, Validated};
+use super::summary::says_skipped;
 use crate::time::Timestamp;
 
 /// The time from one moment to another in milliseconds; none if the clock went back.
@@ -258,6 +259,7 @@ fn checks(events: &[&Event]) -> Vec<Check> {
             result,
             url,
             commit,
+            evidence,
             ..
         } = &event.what
         {
@@ -270,10 +272,7 @@ fn checks(events: &[&Event]) -> Vec<Check> {
                         .text
                         .as_ref()
                         .is_some_and(|t| says_skipped(t.as_str())),
-                evidence: match event.session {
-                    Some(_) => CheckEvidence::Session,
-                    None => CheckEvidence::Reported,
-                },
+                evidence: *evidence,
                 by: event.by.clone(),
                 runs,
                 summary: event.text.clone(),
@@ -287,48 +286,4 @@ fn checks(events: &[&Event]) -> Vec<Check> {
         }
     }
     last.into_values().collect()
-}
-
-/// Whether a summary says that the check was skipped, and not that some of it was while the rest passed: `SKIPPED: no
-/// runner`, `0 passed, 7 skipped`; not `12 passed, 0 skipped`.
-fn says_skipped(summary: &str) -> bool {
-    let lower = summary.to_lowercase();
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
-    let says = |wanted: &[&str]| {
-        words.iter().enumerate().any(|(at, word)| {
-            let before = at.checked_sub(1).map_or("", |before| words[before]);
-            wanted.contains(word) && !["0", "no", "none", "not", "nothing"].contains(&before)
-        })
-    };
-    says(&["skipped"]) && !says(&["passed", "ok", "succeeded"])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::says_skipped;
-
-    #[test]
-    fn a_summary_says_that_all_was_skipped_or_that_some_was() {
-        for text in [
-            "SKIPPED",
-            "skipped: no runner",
-            "0 passed, 7 skipped",
-            "Was Skipped.",
-        ] {
-            assert!(says_skipped(text), "{text}");
-        }
-        for text in [
-            "",
-            "fine",
-            "12 passed, 3 skipped",
-            "0 skipped",
-            "not skipped",
-            "nothing skipped",
-        ] {
-            assert!(!says_skipped(text), "{text}");
-        }
-    }
 }

@@ -144,6 +144,7 @@ impl<'a> Given<'a> {
             result: self.needed("result", Self::result)?,
             url: self.maybe("url", Self::url)?,
             commit: self.maybe("commit", Self::commit)?,
+            evidence: self.new.evidence,
         };
         let text = self.maybe("text", |g, t| g.text(t, SUMMARY_MOST, SUMMARY_RULE))?;
         Ok((of, text))

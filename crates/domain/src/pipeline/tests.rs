@@ -75,6 +75,7 @@ fn check(name: &str, result: CheckResult) -> What {
         result,
         url: None,
         commit: None,
+        evidence: CheckEvidence::default(),
     }
 }
 
@@ -270,7 +271,8 @@ fn whats() -> impl Strategy<Value = What> {
             name,
             result,
             url: None,
-            commit: None
+            commit: None,
+            evidence: CheckEvidence::default(),
         }),
         prop::option::of(outcome()).prop_map(|outcome| What::Ended { outcome }),
     ]

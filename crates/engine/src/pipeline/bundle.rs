@@ -104,6 +104,8 @@ struct CheckEvent {
     summary: Option<String>,
     url: Option<String>,
     commit: Option<String>,
+    /// Whose word the result is: `session` (it ran in that one) or `reported`.
+    evidence: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -252,6 +254,7 @@ impl BundleContent {
                 result,
                 url,
                 commit,
+                evidence,
                 ..
             } => self.checks.push(CheckEvent {
                 recorded,
@@ -260,6 +263,7 @@ impl BundleContent {
                 summary: text,
                 url,
                 commit: commit.as_ref().map(Oid::to_string),
+                evidence: evidence.to_string(),
             }),
         }
     }

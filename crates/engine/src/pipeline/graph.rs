@@ -1,13 +1,16 @@
 //! What a pipeline comes to, read from the ledger.
 
 use siglum_domain::link::Link;
-use siglum_domain::pipeline::{Activity, Event, Graph, Member, fold, pipeline_id};
+use siglum_domain::pipeline::{
+    Activity, CheckEvidence, Event, Graph, Member, What, fold, pipeline_id,
+};
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{LaunchEnd, Ledger, LedgerError, SessionListing, Transaction, read};
 
 use super::PipelineError;
 use super::record::EVENTS_MOST;
 use crate::Here;
+use crate::calls;
 use crate::launch::{self, Standing};
 use crate::overview::{self, Stand, UNSEEN_MS};
 use crate::remote;
@@ -83,12 +86,29 @@ pub(super) fn parts(
     id: &str,
 ) -> Result<(Vec<Event>, Vec<Member>), LedgerError> {
     let most = usize::try_from(EVENTS_MOST).unwrap_or(usize::MAX);
-    let events = tx.pipeline_events(id, 0, most)?;
+    let mut events = tx.pipeline_events(id, 0, most)?;
+    for event in &mut events {
+        add_evidence(tx, event)?;
+    }
     let mut members = Vec::new();
     for listing in tx.sessions_of_pipeline(id)? {
         members.extend(member(here, tx, id, listing)?);
     }
     Ok((events, members))
+}
+
+/// Adds what the log shows of a check whose session did not prove itself: whether a call of it ran at that time. Logs may
+/// come later than the event, so that this is looked for each time.
+fn add_evidence(tx: &mut dyn Transaction, event: &mut Event) -> Result<(), LedgerError> {
+    if let What::Check { evidence, .. } = &mut event.what
+        && let (CheckEvidence::Reported, Some(session)) = (*evidence, event.session)
+    {
+        let calls = undamaged(calls::shell_calls(tx, session, event.at))?.unwrap_or_default();
+        if calls.iter().any(|call| call.runs_at(event.at)) {
+            *evidence = CheckEvidence::Session;
+        }
+    }
+    Ok(())
 }
 
 fn put_together(here: &Here<'_>, tx: &mut dyn Transaction, id: &str) -> Result<Graph, LedgerError> {

@@ -135,7 +135,8 @@ pub struct CheckJson {
     result: String,
     /// Whether it passed, and its summary says that it was skipped. It does not count as passed then.
     contradictory: bool,
-    /// Whose word the result is: `session` (one that is recorded; its log says what it ran) or `reported`.
+    /// Whose word the result is: `session` (it ran in that one, which proved itself with its token or whose log has a
+    /// call at that time) or `reported` (by `by`, also where they name a session).
     evidence: String,
     /// Who recorded it.
     by: String,

@@ -164,7 +164,8 @@ impl Order<'_> {
     /// A keyed digest of what is said: whoever says the same says it once.
     fn content(&self, draft: &Draft) -> String {
         let mut hasher = Hasher::keyed(self.key);
-        let what = serde_json::to_vec(draft.what())
+        // How the session is known is no part of what is said: a retry may come with another proof.
+        let what = serde_json::to_vec(&draft.what().without_evidence())
             .expect("because stored forms have text keys and no failing parts");
         hasher.field(&what);
         hasher.field(

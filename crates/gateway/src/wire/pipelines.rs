@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::SessionId;
-use siglum_domain::pipeline::NewEvent;
+use siglum_domain::pipeline::{CheckEvidence, NewEvent};
 use siglum_engine::pipeline::{GraphJson, Recorded};
 use utoipa::ToSchema;
 
@@ -62,6 +62,7 @@ impl From<PipelineEvent> for NewEvent {
             commit: event.commit,
             text: event.text,
             session: event.session,
+            evidence: CheckEvidence::Reported,
             key: event.key,
         }
     }
@@ -89,6 +90,7 @@ impl PipelineEvents {
                 return Err(Problem::forbidden(what));
             }
             event.session = Some(own);
+            event.evidence = CheckEvidence::Session;
         }
         Ok(events)
     }

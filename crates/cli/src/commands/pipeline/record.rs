@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_domain::pipeline::{NewEvent, TEXT_MOST};
+use siglum_domain::pipeline::{CheckEvidence, NewEvent, TEXT_MOST};
 use siglum_engine::{find, launch, pipeline};
 use siglum_ledger::{Ledger, read};
 
@@ -289,11 +289,21 @@ fn record(cx: &Cx, id: &str, new: NewEvent, common: &Common) -> Result<(), Comma
     };
     siglum_domain::pipeline::take(&new, world.redactor)?;
     let mut ledger = store::open(cx)?;
+    let own = own_session(ledger.as_mut())?;
     let session = match &common.session {
         Some(name) => Some(find::session(ledger.as_mut(), name)?),
-        None => own_session(ledger.as_mut())?,
+        None => own,
     };
-    let new = NewEvent { session, ..new };
+    // Anybody may name a session; only its launch token shows that this command belongs to it.
+    let evidence = match session {
+        Some(_) if session == own => CheckEvidence::Session,
+        _ => CheckEvidence::Reported,
+    };
+    let new = NewEvent {
+        session,
+        evidence,
+        ..new
+    };
     let kind = new.kind.replace('_', " ");
     let recorded = pipeline::record(&world, ledger.as_mut(), id, &[new], &cx.person(), "cli")?;
     let Some(recorded) = recorded.first() else {

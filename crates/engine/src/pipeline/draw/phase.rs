@@ -1,7 +1,7 @@
 //! One phase: its head, its sessions in waves, what was checked, reviewed and agreed on.
 
 use siglum_domain::SessionId;
-use siglum_domain::pipeline::{Check, CheckResult, Instance, Phase, Review, State};
+use siglum_domain::pipeline::{Check, CheckEvidence, CheckResult, Instance, Phase, Review, State};
 
 use crate::launch::UNKNOWN_AGENT;
 
@@ -240,10 +240,21 @@ impl<'a> Drawn<'a> {
             .and(tone, format!("{sign} "))
             .and(Tone::Plain, self.clean(&check.name))
             .and(tone, format!(" {}{doubt}{runs}", check.result))
+            .and(Tone::Plain, self.source(check))
             .and(
                 Tone::Dim,
                 self.said(check.summary.as_ref().map(|s| s.as_str())),
             )
+    }
+
+    /// Whose word the result of a check is.
+    fn source(&self, check: &Check) -> String {
+        match (check.evidence, check.session) {
+            (CheckEvidence::Session, Some(session)) => {
+                format!(", run in session {}", session.short())
+            }
+            _ => format!(", reported by {}", self.clean(&check.by)),
+        }
     }
 
     fn review(&self, review: &Review) -> Line {

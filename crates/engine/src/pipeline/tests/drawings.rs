@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use siglum_domain::observation::Tokens;
 use siglum_domain::pipeline::{
-    Activity, CheckResult, Event, Graph, Member, Outcome, ReviewVerdict, What, fold,
+    Activity, CheckEvidence, CheckResult, Event, Graph, Member, Outcome, ReviewVerdict, What, fold,
 };
 use siglum_domain::{AgentName, Redacted, SessionId, Timestamp};
 
@@ -86,6 +86,7 @@ fn check(phase: &str, name: &str, result: CheckResult) -> What {
         result,
         url: None,
         commit: None,
+        evidence: CheckEvidence::default(),
     }
 }
 

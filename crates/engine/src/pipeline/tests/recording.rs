@@ -1,7 +1,7 @@
 //! What is recorded is all or nothing, and once; and what is shown and exported of it.
 
 use siglum_domain::link::Link;
-use siglum_domain::pipeline::{NewEvent, State};
+use siglum_domain::pipeline::{CheckEvidence, NewEvent, State};
 use siglum_domain::{AgentName, ConversationId, NativeId, SessionId};
 use siglum_ledger::{Durability, Ledger, Mode, SessionOrigin, SessionRecord, Statement, write};
 
@@ -109,6 +109,12 @@ fn a_key_says_it_once_and_stands_for_nothing_else() {
         &[checked("lint", "x", None), first.clone(), first.clone()],
     );
     assert_eq!(again.unwrap(), [(2, false), (1, true), (1, true)]);
+    // Whether the session proves itself is no part of what is said.
+    let proven = NewEvent {
+        evidence: CheckEvidence::Session,
+        ..first.clone()
+    };
+    assert_eq!(put(&mut stage, "p", &[proven]).unwrap(), [(1, true)]);
     for other in [
         checked("unit", "all fine?", Some("run-1")),
         NewEvent {
