@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use siglum_domain::redact::Redactor;
-use siglum_domain::{LedgerId, Oid};
+use siglum_domain::{LedgerId, Oid, SessionId};
 use siglum_engine::{Here, World, launch, settle};
 use siglum_gitstore::hooks::HookSite;
 use siglum_gitstore::{Git, ObjectStore, Repo, discover, without_checkout};
@@ -120,6 +120,28 @@ impl Cx {
         if !open.is_empty() {
             let over = launch::find_lost(world, ledger, &open)?;
             claim::forget(&self.home, &over);
+            self.forget_copies(ledger, &over)?;
+        }
+        Ok(())
+    }
+
+    fn forget_copies(
+        &self,
+        ledger: &mut SqliteLedger,
+        over: &[SessionId],
+    ) -> Result<(), CommandError> {
+        let places = read(ledger, |tx| {
+            let repositories = tx.repositories()?;
+            let mut places = Vec::new();
+            for session in over {
+                let repository = tx.session(*session)?.and_then(|s| s.repository);
+                let here = repositories.iter().filter(|r| Some(r.id) == repository);
+                places.extend(here.map(|r| (*session, r.common_dir.clone())));
+            }
+            Ok(places)
+        })?;
+        for (session, common_dir) in places {
+            claim::forget_copy(&Path::new(&common_dir).join("siglum"), session);
         }
         Ok(())
     }

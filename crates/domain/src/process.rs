@@ -246,6 +246,11 @@ fn terminal_owner(on_it: &[Ancestor], above: Option<&Ancestor>) -> TerminalOwner
 }
 
 impl Chain {
+    /// The processes, nearest first.
+    pub fn identities(&self) -> impl Iterator<Item = &ProcessIdentity> {
+        self.ancestors.iter().map(|ancestor| &ancestor.identity)
+    }
+
     /// Tells whether the walk did not reach the first process of the system: it was cut by its
     /// limit, or it ended in the first process of a container, outside of which nothing is seen.
     #[must_use]

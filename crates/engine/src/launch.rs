@@ -20,6 +20,8 @@ use crate::{Here, links, session, why};
 
 /// The agent of a session of which nobody said what runs in it.
 pub const UNKNOWN_AGENT: &str = "unknown";
+/// Why the claim of an agent in a sandbox was declined.
+pub const UNREADABLE_TOKEN: &str = "launch_token_unreadable";
 
 /// What a launcher says of a session that it is about to start.
 #[derive(Debug, Clone)]
@@ -116,7 +118,7 @@ pub fn register(
             None => None,
         };
         let parent = match &new.outer {
-            Some(claim) => proven(tx, claim)?.map(|outer| target(claim.session, &outer)),
+            Some(claim) => proven(tx, claim, [])?.map(|outer| target(claim.session, &outer)),
             None => None,
         };
         let session = new.session;
@@ -171,7 +173,8 @@ pub(crate) fn look(
     let (Some(claim), Some(process)) = (&matter.claim, &matter.process) else {
         return Ok(None);
     };
-    let Some(standing) = proven(tx, claim)? else {
+    let Some(standing) = proven(tx, claim, &matter.above)? else {
+        note_unreadable(tx, claim, matter, at)?;
         return Ok(None);
     };
     let first = standing.claimed.is_none()
@@ -189,19 +192,73 @@ pub(crate) fn look(
     }))
 }
 
-/// The launch that a claim proves.
-fn proven(tx: &mut dyn Transaction, claim: &LaunchClaim) -> Result<Option<Standing>, LedgerError> {
-    let standing = standing(tx, claim.session)?;
-    // A launch on another machine has no digest here, and nobody proves it.
-    Ok(standing.filter(|s| !s.launch.digest.is_empty() && s.launch.digest == claim.digest))
-}
-
-/// The session that was launched, where a claim proves that.
-pub(crate) fn proven_session(
+/// The launch that a claim proves: by its token, or where that could not be read, by the launcher among the processes above
+/// whoever makes the claim.
+fn proven<'a>(
     tx: &mut dyn Transaction,
     claim: &LaunchClaim,
+    above: impl IntoIterator<Item = &'a ProcessIdentity>,
+) -> Result<Option<Standing>, LedgerError> {
+    let standing = standing(tx, claim.session)?;
+    // A launch on another machine has no digest here, and nobody proves it.
+    let Some(standing) = standing.filter(|s| !s.launch.digest.is_empty()) else {
+        return Ok(None);
+    };
+    if !claim.digest.is_empty() {
+        return Ok((standing.launch.digest == claim.digest).then_some(standing));
+    }
+    // A runner starts the agents of many sessions, and one of them again: below it an older process may be left.
+    if tx
+        .session(claim.session)?
+        .is_none_or(|s| s.mode == Mode::Driven)
+    {
+        return Ok(None);
+    }
+    // What falls to the first process of a container was not started by it.
+    let launcher = standing.launch.launcher.as_ref().filter(|l| l.pid != 1);
+    let is_below = launcher.is_some_and(|l| above.into_iter().any(|process| process == l));
+    Ok(is_below.then_some(standing))
+}
+
+/// Notes once that an agent names a launch that goes on, and cannot prove it, because nothing of the launcher can be seen
+/// from its sandbox: its session stays without what was attached to the launch.
+fn note_unreadable(
+    tx: &mut dyn Transaction,
+    claim: &LaunchClaim,
+    matter: &AgentMatter,
+    at: Timestamp,
+) -> Result<(), LedgerError> {
+    let standing = standing(tx, claim.session)?.filter(|s| !s.launch.digest.is_empty());
+    let goes_on = |s: Standing| s.end.is_none_or(|(_, end)| at <= end);
+    if !claim.digest.is_empty() || !standing.is_some_and(goes_on) {
+        return Ok(());
+    }
+    let decline = Decline {
+        edge: format!("hook {}", matter.agent),
+        reason: UNREADABLE_TOKEN.to_owned(),
+        detail: format!(
+            "session {} of {} runs below the launch {}, whose token it cannot read and whose launcher it does not see: \
+             the links of the launch are not its own",
+            matter.native, matter.agent, claim.session
+        ),
+        place: matter.place.clone(),
+    };
+    let key = format!(
+        "{UNREADABLE_TOKEN}:{}:{}:{}",
+        claim.session, matter.agent, matter.native
+    );
+    tx.decline(&key, at, &decline)
+}
+
+/// The session that was launched, where the claim of an agent's process proves that.
+pub(crate) fn proven_session(
+    tx: &mut dyn Transaction,
+    matter: &AgentMatter,
 ) -> Result<Option<SessionId>, LedgerError> {
-    Ok(proven(tx, claim)?.map(|_| claim.session))
+    match &matter.claim {
+        Some(claim) => Ok(proven(tx, claim, &matter.above)?.map(|_| claim.session)),
+        None => Ok(None),
+    }
 }
 
 /// Whether what was handed down to git proves this launch.
@@ -211,7 +268,7 @@ pub(crate) fn is_proven_by(
     scene: &Scene,
 ) -> Result<bool, LedgerError> {
     match scene.claim.as_ref().filter(|c| c.session == launched) {
-        Some(claim) => Ok(proven(tx, claim)?.is_some()),
+        Some(claim) => Ok(proven(tx, claim, scene.chain.identities())?.is_some()),
         None => Ok(false),
     }
 }
@@ -288,7 +345,7 @@ pub(crate) fn bound_above(
     let Some(claim) = &scene.claim else {
         return Ok(None);
     };
-    let claimed = proven(tx, claim)?.and_then(|s| s.claimed);
+    let claimed = proven(tx, claim, scene.chain.identities())?.and_then(|s| s.claimed);
     Ok(claimed
         .filter(|c| {
             nearest
@@ -359,7 +416,7 @@ pub fn speaker(
     claim: &LaunchClaim,
     chain: &Chain,
 ) -> Result<Option<SessionId>, LedgerError> {
-    let Some(standing) = proven(tx, claim)? else {
+    let Some(standing) = proven(tx, claim, chain.identities())? else {
         return Ok(None);
     };
     let target = target(claim.session, &standing);

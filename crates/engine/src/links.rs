@@ -130,9 +130,7 @@ pub(crate) fn inherit(
     {
         launcher.extend(ever_named(&own));
     }
-    if let Some(claim) = &matter.claim
-        && let Some(launched) = launch::proven_session(tx, claim)?
-    {
+    if let Some(launched) = launch::proven_session(tx, matter)? {
         launcher.extend(ever_named(&tx.statements_of_session(launched)?));
     }
     let own: Vec<Link> = ever_named(&own).collect();

@@ -4,6 +4,7 @@ mod claims;
 mod ends;
 mod links;
 mod played;
+mod sandboxes;
 mod signals;
 mod unrecorded;
 mod variables;

@@ -13,6 +13,7 @@ use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_ledger::read;
 
 use super::init::{SettingsChange, refused, show};
+use crate::claim;
 use crate::clock::Ids;
 use crate::cx::Cx;
 use crate::env;
@@ -369,6 +370,7 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
         }
         fs::remove_dir(spool.dir()).map_err(CommandError::at(spool.dir()))?;
     }
+    claim::forget_copies(dir);
     hook::remove_state(dir).map_err(CommandError::at(dir))?;
     match fs::remove_dir(dir) {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Err(CommandError::partly(

@@ -257,7 +257,7 @@ impl Launched {
         agent: Option<AgentName>,
         (links, dropped): (Vec<Stated>, &[Dropped]),
     ) -> Result<Self, CommandError> {
-        let outer = claim::inherited();
+        let outer = claim::inherited(None);
         let by = cx.person();
         let branch = args.worktree.as_ref().map(Option::as_deref);
         // A ledger that cannot be opened is told before anything is made.
@@ -269,11 +269,14 @@ impl Launched {
             }
             error
         };
-        let token = Token::make(&cx.home, session).map_err(|e| undo(e.into()))?;
+        let mut token = Token::make(&cx.home, session).map_err(|e| undo(e.into()))?;
         let place = match &tree {
             Some(tree) => Some(tree.place.clone()),
             None => cx.find_repo().map(|repo| repo.place),
         };
+        if let Some(place) = &place {
+            token.copy_to(&Path::new(&place.common_dir).join("siglum"), session);
+        }
         let dir = tree.as_ref().map_or(&cx.dir, |tree| &tree.dir);
         let program = Path::new(&args.command[0]).file_name().unwrap_or_default();
         let program = Redactor::shared().redact(&program.to_string_lossy());

@@ -252,7 +252,7 @@ fn matter(
         carried.retain(|v| v.agent != agent || v.native.as_ref() != Some(&reduced.native));
         carried
     });
-    let claim = process.as_ref().and_then(|_| claim::inherited());
+    let claim = process.as_ref().and_then(|_| claim::inherited(repo));
     let mut observations = reduced.observations;
     if claim.is_some() {
         observations.extend(traced(&observations));

@@ -43,7 +43,7 @@ pub fn look(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
         agents,
         chain,
         variables,
-        claim: claim::inherited(),
+        claim: claim::inherited(Some(repo)),
         launches,
         message: message.to_owned(),
         named,

@@ -3,7 +3,7 @@
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::doctor::{self, Declined, Waiting};
 use siglum_engine::verify::{self, Report};
-use siglum_engine::{World, audit};
+use siglum_engine::{World, audit, launch};
 use siglum_ledger::SqliteLedger;
 
 use super::{Check, FIX};
@@ -62,10 +62,13 @@ fn declined(groups: &[Declined], since: Timestamp) -> Vec<Check> {
             ui::when(group.last),
             group.edge
         );
-        let check = if FAULTS.contains(&group.reason.as_str()) {
-            Check::problem("declined", text).remedy("This is a bug in siglum; please report it.")
-        } else {
-            Check::note("declined", text)
+        let check = match group.reason.as_str() {
+            reason if FAULTS.contains(&reason) => Check::problem("declined", text)
+                .remedy("This is a bug in siglum; please report it."),
+            launch::UNREADABLE_TOKEN => Check::note("declined", text).remedy(
+                "Let the sandbox read the file that SIGLUM_LAUNCH_TOKEN_FILE names, or attach the links with `siglum link add`.",
+            ),
+            _ => Check::note("declined", text),
         };
         check.details([ui::one_line(&group.example, 300)])
     };

@@ -11,7 +11,7 @@ use crate::error::CommandError;
 /// process above that has any.
 pub fn session(ledger: &mut dyn Ledger) -> Result<SessionId, CommandError> {
     let chain = siglum_platform::chain();
-    if let Some(claim) = claim::inherited()
+    if let Some(claim) = claim::inherited(None)
         && let Some(session) = read(ledger, |tx| launch::speaker(tx, &claim, &chain))?
     {
         return Ok(session);

@@ -333,7 +333,7 @@ fn record(cx: &Cx, id: &str, new: NewEvent, common: &Common) -> Result<(), Comma
 
 /// The session that `siglum run` handed down to this command.
 fn own_session(ledger: &mut dyn Ledger) -> Result<Option<SessionId>, CommandError> {
-    let Some(claim) = claim::inherited() else {
+    let Some(claim) = claim::inherited(None) else {
         return Ok(None);
     };
     let chain = platform::chain();
