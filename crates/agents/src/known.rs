@@ -14,6 +14,9 @@ pub struct KnownAgent {
     pub scripts: &'static [&'static str],
     /// The variable that names the session.
     pub session_variable: Option<&'static str>,
+    /// The variable that names a thread, which is the session itself or a sub-agent of it: it names a session where the first
+    /// is absent, and only one that is known by this id.
+    pub thread_variable: Option<&'static str>,
     /// Variables that only say that the agent is there.
     pub presence_variables: &'static [&'static str],
 }
@@ -33,6 +36,7 @@ const fn agent(
         executables,
         scripts,
         session_variable,
+        thread_variable: None,
         presence_variables,
     }
 }
@@ -51,19 +55,21 @@ pub(crate) const CLAUDE_CODE: KnownAgent = agent(
 );
 
 /// Codex, which is recorded, too. What a sub-agent of its starts has the session in the first
-/// variable and the sub-agent in `CODEX_THREAD_ID`, which therefore names no session.
-pub(crate) const CODEX: KnownAgent = agent(
-    "codex",
-    &["codex", "codex-exec", "codex-linux-sandbox"],
-    &["@openai/codex"],
-    Some("CODEX_SESSION_ID"),
-    &[
-        "CODEX_THREAD_ID",
-        "CODEX_TOOL_CALL_ID",
-        "CODEX_SANDBOX",
-        "CODEX_SANDBOX_NETWORK_DISABLED",
-    ],
-);
+/// variable and the sub-agent in `CODEX_THREAD_ID`; elsewhere both are the session's id.
+pub(crate) const CODEX: KnownAgent = KnownAgent {
+    thread_variable: Some("CODEX_THREAD_ID"),
+    ..agent(
+        "codex",
+        &["codex", "codex-exec", "codex-linux-sandbox"],
+        &["@openai/codex"],
+        Some("CODEX_SESSION_ID"),
+        &[
+            "CODEX_TOOL_CALL_ID",
+            "CODEX_SANDBOX",
+            "CODEX_SANDBOX_NETWORK_DISABLED",
+        ],
+    )
+};
 
 /// Gemini CLI, which is recorded, too.
 pub(crate) const GEMINI: KnownAgent = agent(
@@ -252,7 +258,10 @@ mod tests {
         let mut names: Vec<_> = KNOWN_AGENTS.iter().map(|a| a.name).collect();
         let mut variables: Vec<_> = KNOWN_AGENTS
             .iter()
-            .flat_map(|a| a.session_variable.iter().chain(a.presence_variables))
+            .flat_map(|a| {
+                let naming = a.session_variable.iter().chain(&a.thread_variable);
+                naming.chain(a.presence_variables)
+            })
             .collect();
         let counts = (names.len(), variables.len());
         names.sort_unstable();

@@ -291,6 +291,7 @@ impl Maker<'_> {
             claim: None,
             launches: Vec::new(),
             agents: Vec::new(),
+            inherited: Vec::new(),
             message: "message".to_owned(),
             named: None,
             draft: None,

@@ -102,7 +102,8 @@ pub struct AgentMatter {
 pub struct LaunchClaim {
     /// The session that was launched.
     pub session: SessionId,
-    /// The digest of the token that proves it; the token itself goes nowhere.
+    /// The digest of the token that proves it; the token itself goes nowhere. Empty where the token could not be read, as in
+    /// a sandbox: then only the launcher above proves it. No launch has an empty one, so that older readers take it for a wrong one.
     pub digest: String,
 }
 
@@ -139,6 +140,10 @@ pub struct Scene {
     pub launches: Vec<SessionId>,
     /// Agents whose executable is in the chain, nearest first: position in the chain and name.
     pub agents: Vec<(usize, AgentName)>,
+    /// For each of these agents whose own environment could be read, by its position: the names of the variables that its
+    /// process had from its start with the value they have at git. It inherited them; others were set below.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inherited: Vec<(usize, Vec<String>)>,
     /// Where the message came from, in git's words: message, template, merge, squash, commit, none.
     pub message: String,
     /// The checkpoint that the message named already (an amend, a copy).

@@ -6,7 +6,7 @@ use std::path::Path;
 use siglum_domain::command::{CommandFit, commit_fit, terminal_addressed};
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Case, Sign, Standing, Stranger};
-use siglum_domain::intake::Scene;
+use siglum_domain::intake::{AgentVariable, Scene};
 use siglum_domain::observation::{Source, event};
 use siglum_domain::process::{Chain, ProgramKind, TerminalOwner};
 use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
@@ -75,6 +75,11 @@ fn case_with(
         ..Case::default()
     };
     let nearest = ancestry(tx, scene, &mut case)?;
+    if let Some(setter) = setter(tx, scene)?.filter(|_| nearest.is_empty()) {
+        // What is above whoever set a variable cannot have inherited it.
+        case.programs
+            .retain(|(depth, _, _)| (*depth as usize) < setter);
+    }
     launchers(tx, scene, at, &mut case)?;
     variables(tx, scene, &nearest, &mut case)?;
     for (session, event) in running {
@@ -417,9 +422,9 @@ fn is_child_of_bound(
     Ok(bound.iter().any(|b| Some(b.session) == session))
 }
 
-/// Tells whether what looks like an agent that is not recorded may well run one that is: the agent's
-/// variable in git's environment names a session of which no process was recorded on this system. A
-/// session whose process is known there is run by that one, and this is another.
+/// Tells whether what looks like an agent that is not recorded may well run one that is: its variable in git's environment
+/// names a session, and it set it itself. Where its environment could not be read, no process of the session may be
+/// recorded on this system: a session whose process is known there is run by that one, and this is another.
 fn runs_unbound_session(
     tx: &mut dyn Transaction,
     scene: &Scene,
@@ -436,11 +441,35 @@ fn runs_unbound_session(
     let Some(session) = tx.session_by_alias(agent, native)? else {
         return Ok(false);
     };
+    if let Some(own) = named.and_then(|named| is_own(scene, at, named)) {
+        return Ok(own);
+    }
     let here = &ancestor.identity;
     let mut bound = tx.bindings(session)?.into_iter().map(|b| b.process);
     Ok(!bound.any(|known| {
         (&known.host, &known.boot, known.namespace) == (&here.host, &here.boot, here.namespace)
     }))
+}
+
+/// Whether the agent at this position set a variable itself; nothing where its environment could not be read.
+fn is_own(scene: &Scene, at: usize, variable: &AgentVariable) -> Option<bool> {
+    let (_, had) = scene.inherited.iter().find(|(depth, _)| *depth == at)?;
+    Some(!had.contains(&variable.name))
+}
+
+/// The position of the nearest agent that set the variable itself which names a session of its kind.
+fn setter(tx: &mut dyn Transaction, scene: &Scene) -> Result<Option<usize>, LedgerError> {
+    for (at, agent) in &scene.agents {
+        let named = scene.variables.iter().find(|v| v.agent == *agent);
+        let Some(native) = named.and_then(|v| v.native.as_ref()) else {
+            continue;
+        };
+        let own = named.and_then(|named| is_own(scene, *at, named));
+        if own == Some(true) && tx.session_by_alias(agent, native)?.is_some() {
+            return Ok(Some(*at));
+        }
+    }
+    Ok(None)
 }
 
 /// Tells whether what looks like an agent that is not recorded is the sandbox of one that is: the first
@@ -494,17 +523,18 @@ fn variables(
     for variable in &scene.variables {
         let session = match &variable.native {
             Some(native) => tx.session_by_alias(&variable.agent, native)?,
-            None if agents.contains(&variable.agent) => {
-                let name = variable.name.clone();
-                let present = |b: &Binding| (b.session, Sign::Presence { name: name.clone() });
-                case.signs.extend(nearest.iter().map(present));
-                continue;
-            }
             None => None,
         };
         let name = variable.name.clone();
         match session {
             Some(session) => case.signs.push((session, Sign::Variable { name })),
+            // The thread of a sub-agent has no session of its own.
+            None if (variable.native.is_none() || is_thread(variable))
+                && agents.contains(&variable.agent) =>
+            {
+                let present = |b: &Binding| (b.session, Sign::Presence { name: name.clone() });
+                case.signs.extend(nearest.iter().map(present));
+            }
             None => case.strangers.push(Stranger::Variable {
                 name,
                 native: variable.native.clone(),
@@ -512,6 +542,11 @@ fn variables(
         }
     }
     Ok(())
+}
+
+fn is_thread(variable: &AgentVariable) -> bool {
+    let known = siglum_agents::known(variable.agent.as_str());
+    known.is_some_and(|k| k.thread_variable == Some(variable.name.as_str()))
 }
 
 fn standings(tx: &mut dyn Transaction, case: &mut Case) -> Result<(), LedgerError> {

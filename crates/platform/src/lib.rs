@@ -11,6 +11,7 @@ mod procfs;
 mod ps;
 pub mod tree;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -115,6 +116,17 @@ pub fn holdings(process: &ProcessIdentity) -> Holdings {
     } else {
         Holdings::default()
     }
+}
+
+/// Those of these variables that a process was started with; nothing where the system does not tell, or another process has
+/// its number by now. What a process sets later is not among them.
+#[must_use]
+pub fn started_with(process: &ProcessIdentity, names: &[&str]) -> Option<Vec<(String, OsString)>> {
+    if process.namespace != machine().namespace || !by_proc() {
+        return None;
+    }
+    let found = procfs::environment(process.pid, names)?;
+    (procfs::start_time(process.pid) == Some(process.start)).then_some(found)
 }
 
 /// The files that a process runs.

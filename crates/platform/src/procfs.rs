@@ -1,6 +1,9 @@
 //! Processes as Linux's `/proc` tells them (proc_pid_stat(5)).
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use siglum_domain::process::{Ancestor, Chain, Holdings, ProcessIdentity, Terminal, WALK_LIMIT};
@@ -9,6 +12,8 @@ use crate::{Machine, ProcessPaths, tree};
 
 /// Most open files of one process that are looked at: a hook has little time.
 const FILES_MOST: usize = 512;
+/// Most bytes of an environment that are read: more than Linux lets one have on a stack of the usual size.
+const ENVIRONMENT_MOST: u64 = 4 << 20;
 const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "ruby", "perl"];
 
 pub(super) fn available() -> bool {
@@ -179,6 +184,27 @@ fn arguments(pid: u32) -> Vec<String> {
     line.split(|b| *b == 0).take(32).map(text).collect()
 }
 
+/// Those of these variables that a process was started with (proc_pid_environ(5)).
+pub(super) fn environment(pid: u32, names: &[&str]) -> Option<Vec<(String, OsString)>> {
+    let file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
+    let mut bytes = Vec::new();
+    file.take(ENVIRONMENT_MOST).read_to_end(&mut bytes).ok()?;
+    variables(&bytes, names)
+}
+
+/// Nothing where the bytes are not a whole environment: it was cut, or the process wrote its title over it.
+fn variables(bytes: &[u8], names: &[&str]) -> Option<Vec<(String, OsString)>> {
+    let mut found = Vec::new();
+    for entry in bytes.strip_suffix(b"\0")?.split(|b| *b == 0) {
+        let equals = entry.iter().position(|b| *b == b'=')?;
+        let (name, value) = (&entry[..equals], &entry[equals + 1..]);
+        if let Some(name) = names.iter().find(|n| n.as_bytes() == name) {
+            found.push(((*name).to_owned(), OsStr::from_bytes(value).to_owned()));
+        }
+    }
+    Some(found)
+}
+
 /// What a process of this user holds open: nothing where that may not be looked at.
 pub(super) fn holdings(pid: u32) -> Holdings {
     let mut found = Holdings::default();
@@ -241,6 +267,33 @@ mod tests {
         assert!(!stat.ended && parse(&line.replace(" S ", " Z ")).unwrap().ended);
         assert!(parse("").is_none());
         assert!(parse("1 (x").is_none());
+    }
+
+    #[test]
+    fn an_environment_is_believed_if_it_is_whole() {
+        let check = |bytes: &[u8], expected: Option<&[&str]>| {
+            let found = variables(bytes, &["A", "B"]);
+            let found: Option<Vec<String>> = found.map(|found| {
+                let text =
+                    |(name, value): &(String, OsString)| format!("{name}={}", value.display());
+                found.iter().map(text).collect()
+            });
+            let expected = expected.map(|e| e.iter().map(|&e| e.to_owned()).collect::<Vec<_>>());
+            assert_eq!(found, expected, "{}", String::from_utf8_lossy(bytes));
+        };
+        check(b"PATH=/bin\0A=1=2\0AB=3\0", Some(&["A=1=2"]));
+        check(b"PATH=/bin\0A=\0B=4\0", Some(&["A=", "B=4"]));
+        check(b"PATH=/bin\0", Some(&[]));
+        check(b"PATH=/bin\0A=1", None);
+        check(b"my title\0\0\0A=1\0", None);
+        check(b"my title\0A=1\0", None);
+        check(b"\0\0", None);
+        check(b"", None);
+        let own = environment(std::process::id(), &["PATH"]).unwrap();
+        assert_eq!(
+            own,
+            [("PATH".to_owned(), std::env::var_os("PATH").unwrap())]
+        );
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Who made a commit: the table of verdicts, played with real processes.
 
+use std::path::Path;
+
 use serde_json::json;
 
-use crate::harness::{Agent, World, until};
+use crate::harness::{Agent, Repo, World, until};
 
 const COMMIT: &str = "git commit -q --allow-empty -m work";
 
@@ -92,6 +94,117 @@ fn a_variable_names_nobody_below_another_process_of_the_same_agent() {
         .bare_sh(&format!("CLAUDE_CODE_SESSION_ID=one {COMMIT}"))
         .ok();
     repo.check("below a shell of its own", "HEAD", "unknown unknown");
+}
+
+#[test]
+fn a_session_that_goes_on_in_a_process_without_hooks_is_found_by_the_variable_that_it_set_itself() {
+    for ended in [false, true] {
+        let world = World::new();
+        let repo = world.repo();
+        let mut agent = Agent::start(&repo, "one");
+        if ended {
+            agent.end("other");
+        }
+        agent.quit();
+        let mut fresh = Agent::process(&repo, "one", &Agent::program());
+        fresh.hook("NobodyListens", json!({}));
+        fresh.bare_sh(COMMIT).ok();
+        repo.check(&format!("ended: {ended}"), "HEAD", "one likely");
+    }
+}
+
+#[test]
+fn a_variable_that_an_agents_process_began_with_names_nobody_below_it() {
+    for (inherited, expected) in [("one", "unknown unknown"), ("two", "one likely")] {
+        let world = World::new();
+        let repo = world.repo();
+        let mut agent = Agent::start(&repo, "one");
+        agent.quit();
+        let mut heir = Agent::started_by(&repo, "", &Agent::program(), |command| {
+            let start = format!("CLAUDE_CODE_SESSION_ID={inherited} setsid -f {command}");
+            repo.sh(&format!("({start}) >/dev/null 2>&1 &")).ok();
+        });
+        heir.bare_sh(&format!("CLAUDE_CODE_SESSION_ID=one {COMMIT}"))
+            .ok();
+        repo.check(inherited, "HEAD", expected);
+        // Without a process row it is no other process, and still not its own variable.
+        world.store().execute("DELETE FROM processes", []).unwrap();
+        heir.bare_sh(&format!("CLAUDE_CODE_SESSION_ID=one {COMMIT}"))
+            .ok();
+        repo.check(inherited, "HEAD", expected);
+    }
+}
+
+/// The words that take away what the played agent sets and Codex does not.
+const AS_CODEX: &str = "env -u CLAUDECODE -u AI_AGENT -u CLAUDE_CODE_SESSION_ID -u CLAUDE_PID";
+
+/// A played Codex with a recorded session.
+fn codex(repo: &Repo<'_>, program: &Path, native: &str) -> Agent {
+    let world = repo.world;
+    let mut agent = Agent::process(repo, "", program);
+    let transcript = world.home().join(".codex/sessions/x.jsonl");
+    for (event, more) in [
+        ("SessionStart", json!({ "source": "startup" })),
+        (
+            "UserPromptSubmit",
+            json!({ "prompt": "Go.", "turn_id": "t1" }),
+        ),
+    ] {
+        let mut payload = json!({
+            "session_id": native, "transcript_path": transcript, "cwd": repo.dir,
+            "hook_event_name": event, "model": "m", "permission_mode": "default",
+        });
+        let more = more.as_object().unwrap().clone();
+        payload.as_object_mut().unwrap().extend(more);
+        let file = world.root.join("payload.json");
+        std::fs::write(&file, payload.to_string()).unwrap();
+        let siglum = world.siglum_home().join("bin/siglum");
+        let (siglum, file) = (siglum.display(), file.display());
+        agent
+            .bare_sh(&format!("{AS_CODEX} '{siglum}' hook codex <'{file}'"))
+            .ok();
+    }
+    agent
+}
+
+#[test]
+fn the_thread_of_codex_names_its_session_where_no_variable_of_the_session_is_there() {
+    let world = World::new();
+    let repo = world.repo();
+    let program = Agent::program_called(&repo, "codex");
+    let mut agent = codex(&repo, &program, "cx1");
+    let _other = codex(&repo, &program, "cx2");
+    let below = |agent: &mut Agent, set: &str, expected: &str| {
+        agent.bare_sh(&format!("{AS_CODEX} {set} {COMMIT}")).ok();
+        repo.check(&format!("below, {set}"), "HEAD", expected);
+    };
+    below(&mut agent, "CODEX_THREAD_ID=cx1", "cx1 certain");
+    below(&mut agent, "CODEX_THREAD_ID=sub-agent", "cx1 likely");
+    below(
+        &mut agent,
+        "CODEX_SESSION_ID=cx1 CODEX_THREAD_ID=sub-agent",
+        "cx1 certain",
+    );
+    for (set, expected) in [
+        ("CODEX_THREAD_ID=cx1", "cx1 likely"),
+        ("CODEX_THREAD_ID=sub-agent", "unknown unknown"),
+        (
+            "CODEX_SESSION_ID=cx1 CODEX_THREAD_ID=sub-agent",
+            "cx1 likely",
+        ),
+        // The thread never speaks beside the session.
+        ("CODEX_SESSION_ID=cx1 CODEX_THREAD_ID=cx2", "cx1 likely"),
+        (
+            "CODEX_SESSION_ID=nobody CODEX_THREAD_ID=cx1",
+            "unknown unknown",
+        ),
+    ] {
+        repo.sh(&format!("{set} {COMMIT}")).ok();
+        repo.check(&format!("detached, {set}"), "HEAD", expected);
+    }
+    world.store().execute("DELETE FROM processes", []).unwrap();
+    below(&mut agent, "CODEX_THREAD_ID=cx1", "cx1 likely");
+    below(&mut agent, "CODEX_THREAD_ID=sub-agent", "unknown unknown");
 }
 
 #[test]

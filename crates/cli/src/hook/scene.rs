@@ -24,6 +24,7 @@ pub fn look(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
     let agents: Vec<_> = agents.collect();
     let variables = variables();
     look_into_programs(&mut chain, &agents, &variables);
+    let inherited = inherited(&chain, &agents, &variables);
     let launches = match launcher_above(&chain) {
         true => claim::open_launches(&Home::find()),
         false => Vec::new(),
@@ -41,6 +42,7 @@ pub fn look(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
         place: repo.place.clone(),
         head,
         agents,
+        inherited,
         chain,
         variables,
         claim: claim::inherited(Some(repo)),
@@ -78,17 +80,39 @@ fn look_into_programs(
     }
 }
 
+/// Which of the variables that name a session each agent above git began with, and did not set itself.
+fn inherited(
+    chain: &Chain,
+    agents: &[(usize, AgentName)],
+    variables: &[AgentVariable],
+) -> Vec<(usize, Vec<String>)> {
+    let naming = variables.iter().filter(|v| v.native.is_some());
+    let naming: Vec<&str> = naming.map(|v| v.name.as_str()).collect();
+    if naming.is_empty() {
+        return Vec::new();
+    }
+    let of = |(depth, _): &(usize, AgentName)| {
+        let had = platform::started_with(&chain.ancestors[*depth].identity, &naming)?;
+        let same = |(name, value): &(String, _)| env::raw(name).as_ref() == Some(value);
+        let same = had.into_iter().filter(same).map(|(name, _)| name);
+        Some((*depth, same.collect()))
+    };
+    agents.iter().filter_map(of).collect()
+}
+
 fn name(agent: &str) -> AgentName {
     AgentName::new(agent).expect("because the names of agents keep to the grammar")
 }
 
-/// The variables of agents: those that name a session, and where an agent names none, those that
-/// only say that it is there. No other variable is looked at, and no value of one is kept.
+/// The variables of agents: those that name a session, or where there is none, a thread of one, and where an agent names none
+/// of both, those that only say that it is there. No other variable is looked at, and no value of one is kept.
 pub fn variables() -> Vec<AgentVariable> {
     let mut found = Vec::new();
     for agent in KNOWN_AGENTS {
-        let named = agent
-            .session_variable
+        let naming = [agent.session_variable, agent.thread_variable];
+        let mut naming = naming.into_iter().flatten();
+        let named = naming
+            .find(|variable| env::text(variable).is_some())
             .and_then(|variable| Some((variable, NativeId::new(env::text(variable)?).ok()?)));
         if let Some((variable, native)) = named {
             found.push(AgentVariable {

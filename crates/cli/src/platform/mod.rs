@@ -9,5 +9,7 @@ mod spawn;
 
 pub use lock::Lock;
 pub use pty::{Pty, take_terminal};
-pub use siglum_platform::{alive, chain, chain_with_paths, command_line, holdings, nearest};
+pub use siglum_platform::{
+    alive, chain, chain_with_paths, command_line, holdings, nearest, started_with,
+};
 pub use spawn::{detach, start_worker};

@@ -46,6 +46,7 @@ pub(super) fn scene(n: u128, place: &Place, git: u32, by: Option<u32>, head: Opt
         claim: None,
         launches: Vec::new(),
         agents: Vec::new(),
+        inherited: Vec::new(),
         message: "message".to_owned(),
         named: None,
         draft: None,

@@ -154,6 +154,7 @@ pub(super) fn scene(n: u128, pid: u32) -> Scene {
         claim: None,
         launches: Vec::new(),
         agents: vec![(0, agent("codex"))],
+        inherited: Vec::new(),
         message: "message".to_owned(),
         named: Some(checkpoint_id(77)),
         draft: Some("0a1b2c".to_owned()),

@@ -1,6 +1,7 @@
 //! Work that its parent left behind, while a tool call of somebody else runs.
 
 use super::{BUSY, CLEAN};
+use crate::agent::Kind;
 use crate::case::{Case, PERSON, has_program, in_shell};
 use crate::terminal::Terminal;
 use crate::world::quoted;
@@ -118,6 +119,10 @@ fn left_by_agent(case: &mut Case<'_>) {
     let inside = in_shell(&script);
     let line = match case.dice.below(3) {
         0 => format!("setsid -f {inside} >/dev/null 2>&1"),
+        // Codex of a version that names the thread alone.
+        1 if case.world.agents[maker].kind == Kind::Codex => {
+            format!("env -u CODEX_SESSION_ID nohup {inside} >/dev/null 2>&1 &")
+        }
         1 => format!("nohup {inside} >/dev/null 2>&1 &"),
         _ => format!("(setsid {inside} >/dev/null 2>&1 &)"),
     };
