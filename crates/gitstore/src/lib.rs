@@ -39,7 +39,7 @@ pub use history::{MessageSettings, ReflogEntry};
 pub use identity::file_identity;
 pub use list::{ListedCommit, Listing};
 pub use objects::{ObjectAddress, ObjectStore, blob_id};
-pub use owner::is_another_users;
+pub use owner::{create_directories, give_to_owner, is_another_users};
 pub use place::{ObjectFormat, Repo, discover, remotes, without_checkout};
 pub use range::RangeCommit;
 pub use refs::{HeadRead, MoveKind, ReflogMove};

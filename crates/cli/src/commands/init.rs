@@ -1,7 +1,7 @@
 //! `siglum init`: switches Siglum on for a repository.
 
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt as _, PermissionsExt as _, fchown, symlink};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -9,8 +9,8 @@ use siglum_agents::{AGENTS, AgentSpec, SettingsError, SettingsFile};
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_egress::Plain;
 use siglum_engine::import;
-use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
+use siglum_gitstore::{Repo, create_directories, give_to_owner};
 use siglum_ledger::{Aside, Durability, write};
 
 use crate::clock::{self, Ids};
@@ -21,6 +21,10 @@ use crate::install_record::{InstallRecord, link_target, missing_directories};
 use crate::platform::{self, regular_file};
 use crate::telemetry::settings::{Asked, Setup, without};
 use crate::ui::{self, Style};
+
+/// Directories of agents are made as their own programs would make them.
+const DIRECTORY_MODE: u32 = 0o777;
+const PRIVATE_MODE: u32 = 0o700;
 
 /// Switch Siglum on: hooks for the agents on this machine and for this repository
 ///
@@ -102,21 +106,17 @@ impl SettingsChange {
 
     fn write(&self, target: &Path, after: &str) -> io::Result<()> {
         let dir = target.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(dir)?;
+        create_directories(dir, DIRECTORY_MODE)?;
         let present = fs::metadata(target).ok();
-        let owner = present.clone().map_or_else(|| fs::metadata(dir), Ok)?;
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(after.as_bytes())?;
         let permissions = match self.mode {
             Mode::AsItIs => present.as_ref().map(fs::Metadata::permissions),
             Mode::To(mode) => Some(fs::Permissions::from_mode(mode)),
         };
+        give_to_owner(file.as_file(), target)?;
         if let Some(permissions) = permissions {
             file.as_file().set_permissions(permissions)?;
-        }
-        // What root writes into somebody's home is theirs.
-        if rustix::process::geteuid().is_root() {
-            fchown(file.as_file(), Some(owner.uid()), Some(owner.gid()))?;
         }
         file.persist(target).map(drop).map_err(|e| e.error)
     }
@@ -188,7 +188,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if let Some(repo) = &repo {
         switch_on(cx, repo)?;
     }
-    finish(cx, repo.as_ref(), changes)
+    finish(cx, repo.as_ref(), changes, &plan)
 }
 
 /// Makes sure of a ledger. One that is lost gives way to another, which takes in what waited meanwhile.
@@ -322,9 +322,7 @@ pub fn install_shim(cx: &Cx) -> Result<(), CommandError> {
 
 fn switch_on(cx: &Cx, repo: &Repo) -> Result<(), CommandError> {
     let dir = repo.siglum_dir();
-    let mut builder = fs::DirBuilder::new();
-    let made = builder.recursive(true).mode(0o700).create(&dir);
-    made.map_err(CommandError::at(&dir))?;
+    create_directories(&dir, PRIVATE_MODE).map_err(CommandError::at(&dir))?;
     let head = cx.git().head()?;
     let now: Timestamp = clock::now();
     let mut ledger = cx.open_ledger()?;
@@ -339,17 +337,20 @@ fn switch_on(cx: &Cx, repo: &Repo) -> Result<(), CommandError> {
 }
 
 /// The first answer comes from the user's own history.
-fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize) -> Result<(), CommandError> {
-    let done = if changes == 0 {
-        "Siglum is on; nothing had to be changed."
-    } else {
-        "Siglum is on."
-    };
-    cx.ui.status(done);
+fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize, plan: &Plan) -> Result<(), CommandError> {
+    let is_hindered = plan.obstacle.is_some();
+    cx.ui.status(match changes {
+        _ if is_hindered => "Siglum is on for agents here, without git's hooks.",
+        0 => "Siglum is on; nothing had to be changed.",
+        _ => "Siglum is on.",
+    });
     let Some(repo) = repo else { return Ok(()) };
     let found = import::look(&env::agent_dir, Some(&repo.place.common_dir)).found;
     if found.is_empty() {
-        cx.ui.status("From now on, each commit knows its session: start an agent here, let it commit, then run `siglum why`.");
+        cx.ui.status(match is_hindered {
+            true => "From now on, a commit knows its session where an agent's own hooks see it being made; `siglum doctor` says how to have git's hooks, too.",
+            false => "From now on, each commit knows its session: start an agent here, let it commit, then run `siglum why`.",
+        });
         return Ok(());
     }
     let size: u64 = found.iter().map(import::Found::bytes).sum();

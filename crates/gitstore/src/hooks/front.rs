@@ -45,14 +45,18 @@ pub(super) const OTHER_CHECKOUTS: &str = "config";
 
 /// The names of the hooks in the directory.
 pub(super) fn names(site: &HookSite) -> Vec<&'static str> {
-    let theirs = site.theirs_dir();
+    names_before(&site.theirs_dir())
+}
+
+/// The same in front of this directory.
+pub(super) fn names_before(theirs: &Path) -> Vec<&'static str> {
     let there = PASSED_ON_IF_THERE
         .into_iter()
         .filter(|name| is_executable(&theirs.join(name)));
     HOOKS.into_iter().chain(PASSED_ON).chain(there).collect()
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 

@@ -1,12 +1,12 @@
 //! How the hooks of a repository stand, for `siglum doctor`. Changes nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::block::{Company, Found, THEIRS, block, calls, find};
 use super::front::front_block;
 use super::plan::{Hook, SCRIPT_LIMIT, Slot};
 use super::site::HookSite;
-use super::{FRONT, HOOKS, script, setting};
+use super::{FRONT, HOOKS, front, script, setting};
 use crate::place::Repo;
 use crate::{bounded, config};
 
@@ -15,6 +15,8 @@ use crate::{bounded, config};
 pub enum HookCondition {
     /// There is no block.
     Missing,
+    /// Siglum's directory lacks a hook that calls theirs, which does not run.
+    NotPassedOn,
     /// The block is the one that would be installed now.
     Current,
     /// The block is of another version, or damaged, or its script has changed around it.
@@ -34,20 +36,38 @@ pub struct HookState {
     pub state: HookCondition,
 }
 
-/// Looks at all hooks of a repository.
+/// Looks at all hooks of a repository: at ours, and where they stand in front of others, at those that
+/// call the others, too.
 #[must_use]
 pub fn inspect(site: &HookSite, shim: &Path) -> Vec<HookState> {
     let dir = site.present_dir();
-    let state = |name: &'static str| HookState {
-        name,
-        state: condition(site, &Slot::read(&dir, name), shim),
+    let state = |name: &'static str| {
+        let slot = Slot::read(&dir, name);
+        let state = match condition(site, &slot, shim) {
+            HookCondition::Missing if HOOKS.contains(&name) => HookCondition::Missing,
+            // Somebody put a hook there on purpose, and it is in the way of no other.
+            HookCondition::Missing
+                if !matches!(slot.hook, Hook::Missing)
+                    && !front::is_executable(&site.theirs_dir().join(name)) =>
+            {
+                HookCondition::Current
+            }
+            HookCondition::Missing => HookCondition::NotPassedOn,
+            state => state,
+        };
+        HookState { name, state }
     };
-    HOOKS.into_iter().map(state).collect()
+    let names = match site.is_in_front {
+        true => front::names(site),
+        false => HOOKS.to_vec(),
+    };
+    names.into_iter().map(state).collect()
 }
 
 /// The hooks that git runs in this repository without Siglum's block in them, where that can be told
 /// without asking git: another directory of hooks in the repository's own settings, or some hooks
-/// replaced beside others that are ours. Reads the settings and the hooks, nothing else.
+/// replaced beside others that are ours, or hooks of others that Siglum's directory does not call. Reads
+/// the settings and the hooks, nothing else.
 #[must_use]
 pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
     let settings = bounded::read_text(&repo.common_dir().join("config"), SCRIPT_LIMIT);
@@ -60,16 +80,34 @@ pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
         Some(path) => repo.worktree().join(path),
         None => repo.common_dir().join("hooks"),
     };
-    let lacking = |name: &&str| {
+    let lacks = |name: &&str| {
         let content = bounded::read(&dir.join(name), SCRIPT_LIMIT).unwrap_or_default();
         find(&content) == Found::None
     };
-    let lacking: Vec<_> = HOOKS.into_iter().filter(lacking).collect();
+    let mut lacking: Vec<_> = HOOKS.into_iter().filter(lacks).collect();
+    if let Some(theirs) = theirs_behind_front(repo, &settings, &dir) {
+        let passed_on = front::names_before(&theirs).into_iter().skip(HOOKS.len());
+        let is_there = |name: &&str| front::is_executable(&theirs.join(name));
+        lacking.extend(passed_on.filter(is_there).filter(lacks));
+    }
     // A directory for all repositories, in the user's settings, holds the blocks instead.
     if elsewhere.is_none() && lacking.len() == HOOKS.len() {
         return Vec::new();
     }
     lacking
+}
+
+/// The directory of the others behind Siglum's, where the repository's own settings name it.
+fn theirs_behind_front(repo: &Repo, settings: &str, present: &Path) -> Option<PathBuf> {
+    if !setting::is_front(present.to_str()?) {
+        return None;
+    }
+    let kept = setting::kept_line(settings).and_then(setting::value_of);
+    match kept {
+        Some(path) if path.starts_with(['~', '%']) => None,
+        Some(path) => Some(repo.worktree().join(path)),
+        None => Some(repo.common_dir().join("hooks")),
+    }
 }
 
 /// Whether nobody but Siglum runs in a hook: its script is ours and nothing else, or there is none.
@@ -105,7 +143,8 @@ fn condition(site: &HookSite, slot: &Slot, shim: &Path) -> HookCondition {
         false => block(&slot.name, shim, script::company(content)),
     };
     let wanted = wanted.unwrap_or_default();
-    if !calls(present, shim) {
+    let is_ours = HOOKS.contains(&slot.name.as_str());
+    if is_ours && !calls(present, shim) {
         HookCondition::OtherShim
     } else if present.trim_ascii_end() != wanted.trim_ascii_end().as_bytes() {
         HookCondition::Outdated

@@ -6,6 +6,7 @@
 //! ([`HookSite`]). What follows the block decides about the commit, as before; the block itself never
 //! fails. Changes are planned first, shown, and written only if nothing changed meanwhile.
 
+mod advice;
 mod block;
 mod diff;
 mod front;
@@ -15,6 +16,7 @@ mod script;
 mod setting;
 mod site;
 
+pub use advice::advice;
 pub use block::BLOCK_VERSION;
 pub use diff::unified;
 pub use inspect::{HookCondition, HookState, inspect, is_own_alone, taken_over};

@@ -2,19 +2,20 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::block::{Company, Found, block, find};
 use super::site::{HookSite, Obstacle, Theirs, is_real_or_missing};
-use super::{CHAINED, HOOKS, front, script, setting};
-use crate::bounded;
+use super::{CHAINED, HOOKS, advice, front, script, setting};
 use crate::error::GitError;
+use crate::{bounded, owner};
 
 /// No hook that is a script is larger; what is larger is left alone unread.
 pub(super) const SCRIPT_LIMIT: u64 = 1 << 20;
 const NEW_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
+const DIRECTORY_MODE: u32 = 0o777;
 const EXECUTABLE: u32 = 0o111;
 
 /// One change to one file.
@@ -59,6 +60,8 @@ pub struct Plan {
     pub changes: Vec<FileChange>,
     /// What a person should know.
     pub notes: Vec<String>,
+    /// Why git runs no hook of ours, if so.
+    pub obstacle: Option<Obstacle>,
 }
 
 /// What stands under the name of a hook.
@@ -69,7 +72,7 @@ pub(super) enum Hook {
         content: Vec<u8>,
         mode: u32,
     },
-    /// A symbolic link, a large file, anything else.
+    /// A link of either kind, a large file, anything else.
     Other,
 }
 
@@ -89,11 +92,14 @@ impl Slot {
         let hook = match fs::symlink_metadata(&path) {
             Err(_) => Hook::Missing,
             Ok(meta) if meta.is_file() => match bounded::read(&path, SCRIPT_LIMIT) {
-                Some(content) => Hook::Script {
-                    content,
-                    mode: meta.permissions().mode() & 0o7777,
-                },
-                None => Hook::Other,
+                // A file with another name beside is not cut off from it. One with a block already was.
+                Some(content) if meta.nlink() == 1 || find(&content) != Found::None => {
+                    Hook::Script {
+                        content,
+                        mode: meta.permissions().mode() & 0o7777,
+                    }
+                }
+                _ => Hook::Other,
             },
             Ok(_) => Hook::Other,
         };
@@ -161,9 +167,10 @@ pub fn plan_install(site: &HookSite, shim: &Path) -> Result<Plan, GitError> {
     let mut plan = Plan::default();
     block(HOOKS[0], shim, Company::Alone)?;
     if let Some(obstacle) = site.obstacle() {
-        plan.notes.push(obstacle.text());
+        plan.stop_at(obstacle.clone());
         return Ok(plan);
     }
+    plan.notes.extend(advice(site));
     if stands_in_place(site) {
         let dir = site.usual_dir();
         for name in HOOKS {
@@ -222,11 +229,11 @@ impl Plan {
             site.front_path()
                 .zip(site.settings.as_ref())
                 .and_then(|((path, rel), before)| {
-                    let after = setting::with_front(before, &path, rel)?;
+                    let after = setting::with_front(before, &path, rel, site.position)?;
                     Some((before, after, rel))
                 });
         let Some((before, after, is_relative)) = planned else {
-            self.notes.push(cannot.text());
+            self.stop_at(cannot);
             return Ok(());
         };
         let theirs = site.theirs_dir();
@@ -373,6 +380,11 @@ impl Plan {
         }
     }
 
+    fn stop_at(&mut self, obstacle: Obstacle) {
+        self.notes.push(obstacle.text());
+        self.obstacle = Some(obstacle);
+    }
+
     fn note(&mut self, slot: &Slot, text: &str) {
         self.notes.push(format!("{} {text}", slot.path.display()));
     }
@@ -477,21 +489,20 @@ fn unchanged(path: &Path, before: Option<&[u8]>) -> Result<(), GitError> {
     }
 }
 
-/// Writes a file beside the place and renames it.
+/// Writes a file beside the place and renames it. It belongs to whoever owned the one before.
 fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let dir = path.parent().ok_or(ErrorKind::InvalidInput)?;
-    fs::create_dir_all(dir)?;
+    owner::create_directories(dir, DIRECTORY_MODE)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = dir.join(format!(".{name}.siglum-{}", std::process::id()));
+    let _ = fs::remove_file(&temporary);
     let written = (|| {
         let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)?;
+        // A link that somebody else put there is not followed.
+        let options = options.write(true).create_new(true).mode(0o600);
+        let mut file = options.open(&temporary)?;
         file.write_all(content)?;
+        owner::give_to_owner(&file, path)?;
         file.set_permissions(Permissions::from_mode(mode))?;
         drop(file);
         fs::rename(&temporary, path)

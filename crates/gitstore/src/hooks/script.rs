@@ -5,7 +5,8 @@ use super::block::{Company, Found, find};
 /// The start of a script that Siglum wrote, so that it can be told from one that was there.
 const OWN: &[u8] = b"#!/bin/sh\n# This hook was made by siglum.\n";
 
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "ksh93", "mksh"];
+/// Shells that read the block as POSIX has it. Not zsh: there a pattern that matches nothing ends the script.
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "ash", "ksh", "ksh93", "mksh"];
 
 /// A whole script around a block.
 pub(super) fn own(block: &str) -> Vec<u8> {
@@ -23,11 +24,15 @@ pub(super) fn is_plain(content: &[u8]) -> bool {
         return false;
     }
     let shell = match text.strip_prefix("#!") {
-        Some(rest) => interpreter(rest.lines().next().unwrap_or_default())
-            .is_some_and(|name| SHELLS.contains(&name)),
+        Some(rest) => is_plain_shell(rest.lines().next().unwrap_or_default()),
         None => true,
     };
-    shell && !is_two_in_one(text) && !reads_itself(text)
+    shell && !is_two_in_one(text) && !reads_itself(text) && !counts_lines(text)
+}
+
+/// A block above moves every line down.
+fn counts_lines(text: &str) -> bool {
+    text.contains("LINENO")
 }
 
 /// A script in two languages hides the lines of one of them from the other in quotes.
@@ -84,12 +89,21 @@ fn is_harmless(before: &str, after: &str) -> bool {
         .any(|word| before.ends_with(word))
 }
 
-fn interpreter(shebang: &str) -> Option<&str> {
-    let mut words = shebang.split_ascii_whitespace().map(base_name);
-    match words.next()? {
-        "env" => words.find(|word| !word.starts_with('-') && !word.contains('=')),
-        name => Some(name),
+/// Tells whether a shebang starts a shell in which the block does what it does in any other: without
+/// variables of its own, and with no flag but those that end a script early. Others print the block
+/// (`-x`, `-v`) or read it otherwise (`-f`, `-n`, `-a`).
+fn is_plain_shell(shebang: &str) -> bool {
+    let mut words = shebang.split_ascii_whitespace().peekable();
+    let mut name = words.next().map(base_name);
+    if name == Some("env") {
+        let _ = words.next_if_eq(&"-S");
+        name = words.next().map(base_name);
     }
+    let ends_early = |word: &str| {
+        let flags = word.strip_prefix('-').filter(|flags| !flags.is_empty());
+        flags.is_some_and(|flags| flags.chars().all(|flag| "eu".contains(flag)))
+    };
+    name.is_some_and(|name| SHELLS.contains(&name)) && words.all(ends_early)
 }
 
 fn base_name(path: &str) -> &str {
@@ -163,7 +177,10 @@ mod tests {
     fn scripts_that_the_shell_runs_from_end_to_end_are_plain() {
         for plain in [
             "#!/bin/sh\nexit 0\n",
+            "#!/bin/sh -e\n",
+            "#! /bin/bash -eu\n",
             "#!/usr/bin/env bash\nset -euo pipefail\n",
+            "#!/usr/bin/env -S bash -e\n",
             "echo no shebang\n",
             "",
             "#!/bin/sh\nHERE=\"$(cd \"$(dirname \"$0\")\" && pwd)\"\n",
@@ -181,6 +198,18 @@ mod tests {
     fn scripts_that_are_more_than_the_shell_runs_are_not_plain() {
         for other in [
             "#!/usr/bin/env python3\npass\n",
+            "#!/bin/zsh\ntrue\n",
+            "#!/usr/bin/env zsh\ntrue\n",
+            "#!/bin/sh -x\ntrue\n",
+            "#!/bin/bash -ev\ntrue\n",
+            "#!/bin/sh -f\ntrue\n",
+            "#!/bin/sh -\ntrue\n",
+            "#!/bin/bash --posix\ntrue\n",
+            "#!/usr/bin/env -S bash -x\ntrue\n",
+            "#!/usr/bin/env -S BASH_ENV=tools/env bash\ntrue\n",
+            "#!/usr/bin/env -S -i sh\ntrue\n",
+            "#!/bin/sh\ntrap 'echo $LINENO' EXIT\n",
+            "#!/bin/bash\necho ${BASH_LINENO[0]}\n",
             "#!/bin/sh\n\":\" //; exec node \"$0\" \"$@\"\n",
             "#!/bin/sh\n''':'\nexec python3 -u .git/hooks/commit-msg\n'''\n",
             "#!/bin/sh\n# tcl \\\nexec tclsh \"$0\" ${1+\"$@\"}\n",

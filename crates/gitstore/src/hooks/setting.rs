@@ -14,6 +14,18 @@ const KEPT: &str = "# kept by siglum: ";
 const OTHER_CHECKOUTS: &str =
     "[includeIf \"gitdir:.git/worktrees/\"]\n\tpath = siglum-hooks/config\n";
 
+/// What stands above a section that Siglum added at the end, below files that the settings include.
+const ADDED: &str = "# added by siglum\n";
+
+/// Where the line with Siglum's directory goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Position {
+    /// Where the settings have it, or may have it.
+    InSection,
+    /// At the end: a file that the settings include names another directory, and the last one counts.
+    Last,
+}
+
 /// A line that says where hooks are.
 struct Line<'a> {
     at: usize,
@@ -27,7 +39,8 @@ pub(super) fn is_front(value: &str) -> bool {
     Path::new(value).ends_with(FRONT)
 }
 
-fn value_of(line: &str) -> Option<String> {
+/// The value in a line of the settings that says where hooks are.
+pub(super) fn value_of(line: &str) -> Option<String> {
     config::value(&format!("[{SECTION}]\n{line}"), SECTION, KEY)
 }
 
@@ -64,6 +77,11 @@ pub(super) fn leads_to_front(text: &str) -> bool {
     last.is_some_and(|value| is_front(&value))
 }
 
+/// Whether the settings themselves say where hooks were without Siglum's.
+pub(super) fn has_own(text: &str) -> bool {
+    !lines(&without_front(text)).is_empty()
+}
+
 /// The line that said where hooks are before Siglum's did.
 pub(super) fn kept_line(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix(KEPT))
@@ -71,8 +89,28 @@ pub(super) fn kept_line(text: &str) -> Option<&str> {
 
 /// The settings with hooks in Siglum's directory, by this path; none where they say it in a way that
 /// cannot be taken back. `is_relative`: the path is for one checkout, and the others have another.
-pub(super) fn with_front(text: &str, path: &str, is_relative: bool) -> Option<String> {
+pub(super) fn with_front(
+    text: &str,
+    path: &str,
+    is_relative: bool,
+    position: Position,
+) -> Option<String> {
     let own = format!("\thooksPath = {}\n", quoted(path));
+    let mut text = match position {
+        Position::InSection => with_line(text, &own)?,
+        Position::Last => with_section(&without_front(text), &own)?,
+    };
+    if is_relative && !text.contains(OTHER_CHECKOUTS) {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(OTHER_CHECKOUTS);
+    }
+    Some(text)
+}
+
+/// The settings with this line instead of the one that says it, or in the section where it belongs.
+fn with_line(text: &str, own: &str) -> Option<String> {
     let present = lines(text);
     let mut all: Vec<&str> = text.split_inclusive('\n').collect();
     let kept;
@@ -84,27 +122,27 @@ pub(super) fn with_front(text: &str, path: &str, is_relative: bool) -> Option<St
             if !all[header].ends_with('\n') {
                 return None;
             }
-            all.insert(header + 1, &own);
+            all.insert(header + 1, own);
         }
         [line] if !line.is_plain => return None,
         [line] if value_of(line.text).is_some_and(|value| is_front(&value)) => {
-            all[line.at] = &own;
+            all[line.at] = own;
         }
         [line] => {
             kept = format!("{KEPT}{}", line.text);
             all[line.at] = &kept;
-            all.insert(line.at + 1, &own);
+            all.insert(line.at + 1, own);
         }
         _ => return None,
     }
-    let mut text = all.concat();
-    if is_relative && !text.contains(OTHER_CHECKOUTS) {
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(OTHER_CHECKOUTS);
-    }
-    Some(text)
+    Some(all.concat())
+}
+
+/// The settings with this line in a section of its own, if they do not say it themselves: git changes
+/// no setting that a file has twice.
+fn with_section(text: &str, own: &str) -> Option<String> {
+    (lines(text).is_empty() && text.ends_with('\n'))
+        .then(|| format!("{text}{ADDED}[{SECTION}]\n{own}"))
 }
 
 /// The settings without what Siglum wrote into them. What somebody else said since stays.
@@ -123,7 +161,18 @@ pub(super) fn without_front(text: &str) -> String {
             None => out.push_str(line),
         }
     }
-    out.replace(OTHER_CHECKOUTS, "")
+    without_empty_section(&out.replace(OTHER_CHECKOUTS, ""))
+}
+
+/// The settings without the section that Siglum added, unless somebody put something into it since.
+fn without_empty_section(text: &str) -> String {
+    let header = format!("{ADDED}[{SECTION}]\n");
+    let Some((before, after)) = text.split_once(&header) else {
+        return text.to_owned();
+    };
+    let is_empty = after.is_empty() || after.starts_with('[');
+    let kept = if is_empty { "" } else { &header[ADDED.len()..] };
+    [before, kept, after].concat()
 }
 
 /// The settings for other checkouts: the same directory by its absolute path.
@@ -147,10 +196,10 @@ mod tests {
     const PATH: &str = ".git/siglum-hooks";
 
     fn check(text: &str) -> String {
-        let with = with_front(text, PATH, true).unwrap();
+        let with = with_front(text, PATH, true, Position::InSection).unwrap();
         assert!(leads_to_front(&with), "{with}");
         assert_eq!(
-            with_front(&with, PATH, true).as_ref(),
+            with_front(&with, PATH, true, Position::InSection).as_ref(),
             Some(&with),
             "twice is once"
         );
@@ -176,7 +225,32 @@ mod tests {
             "[a]\n\tb = c\n",
             "[core]\n\thooksPath = a",
         ] {
-            assert_eq!(with_front(text, PATH, true), None, "{text}");
+            assert_eq!(
+                with_front(text, PATH, true, Position::InSection),
+                None,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_section_at_the_end_counts_and_goes_again() {
+        let text = "[core]\n\tbare = false\n[include]\n\tpath = ../x\n";
+        let early = check(text);
+        let with = with_front(&early, PATH, true, Position::Last).unwrap();
+        assert_eq!(lines(&with).len(), 1, "{with}");
+        assert!(with.find("[include]") < with.find("hooksPath"), "{with}");
+        for position in [Position::InSection, Position::Last] {
+            let again = with_front(&with, PATH, true, position);
+            assert_eq!(again.as_ref(), Some(&with), "twice is once");
+        }
+        assert_eq!(without_front(&with), text);
+        // Git puts what comes next into the last section of that name.
+        let since = with.replace("siglum-hooks\n", "siglum-hooks\n\tautocrlf = input\n");
+        let expected = format!("{text}[core]\n\tautocrlf = input\n");
+        assert_eq!(without_front(&since), expected);
+        for twice in ["[core]\n\thooksPath = a\n[include]\n\tpath = x\n", "[a]"] {
+            assert_eq!(with_front(twice, PATH, true, Position::Last), None);
         }
     }
 

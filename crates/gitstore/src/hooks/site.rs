@@ -8,7 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{FRONT, setting};
+use super::FRONT;
+use super::setting::{self, Position};
 use crate::bounded;
 use crate::error::GitError;
 use crate::git::Git;
@@ -38,13 +39,23 @@ pub enum Obstacle {
     Elsewhere(String),
     /// The settings file is a link, or says it in a way that cannot be taken back.
     Settings(PathBuf),
+    /// The setting is in the settings file and in this one that it includes, and that one counts.
+    Included(PathBuf),
+}
+
+/// One value of the setting.
+struct Setting {
+    scope: String,
+    /// The file that it stands in, if it does.
+    file: Option<PathBuf>,
+    value: String,
 }
 
 /// The hooks of one repository.
 #[derive(Debug, Clone)]
 pub struct HookSite {
     pub(super) common_dir: PathBuf,
-    worktree: PathBuf,
+    pub(super) worktree: PathBuf,
     /// The main checkout is where its git directory is.
     is_around_git_dir: bool,
     pub(super) theirs: Theirs,
@@ -52,6 +63,8 @@ pub struct HookSite {
     pub(super) settings: Option<String>,
     /// Git takes hooks from Siglum's directory.
     pub(super) is_in_front: bool,
+    /// Where the settings have to say so.
+    pub(super) position: Position,
     pub(super) obstacle: Option<Obstacle>,
 }
 
@@ -68,28 +81,33 @@ impl HookSite {
             .then(|| bounded::read_text(&path, SETTINGS_LIMIT))
             .flatten();
         let text = settings.as_deref().unwrap_or_default();
-        let is_in_front = setting::leads_to_front(text);
         let values = values(git)?;
-        let others: Vec<_> = values
-            .iter()
-            .filter(|(_, v)| !setting::is_front(v))
-            .collect();
-        let is_ours = |scope: &str| !["worktree", "command"].contains(&scope);
-        let foreign = others.iter().rev().find(|(scope, _)| !is_ours(scope));
+        let is_ours = |setting: &&Setting| !["worktree", "command"].contains(&&*setting.scope);
+        let last = values.iter().rfind(is_ours);
+        // What a file says that the settings include further down counts more than ours.
+        let is_in_front = setting::leads_to_front(text)
+            && last.is_some_and(|setting| setting::is_front(&setting.value));
+        let included = last.filter(|setting| !is_in_front && setting.is_included(repo, &path));
+        let position = match included {
+            Some(_) => Position::Last,
+            None => Position::InSection,
+        };
+        let is_others = |setting: &&Setting| !setting::is_front(&setting.value);
+        let mut others = values.iter().filter(is_others);
+        let foreign = others.clone().rfind(|setting| !is_ours(setting));
         let kept = setting::kept_line(text).filter(|_| is_in_front);
         let named = match kept {
             Some(line) => kept_value(git, line)?,
-            None => others
-                .iter()
-                .rev()
-                .find(|(s, _)| is_ours(s))
-                .map(|(_, v)| v.clone()),
+            None => others.rfind(is_ours).map(|setting| setting.value.clone()),
         };
         let off = named.as_ref().filter(|v| v.is_empty() || *v == NOWHERE);
         let obstacle = match (foreign, off) {
-            (Some((scope, _)), _) => Some(Obstacle::Elsewhere(scope.clone())),
+            (Some(setting), _) => Some(Obstacle::Elsewhere(setting.scope.clone())),
             (None, Some(value)) => Some(Obstacle::SwitchedOff(value.clone())),
-            (None, None) => None,
+            (None, None) => included
+                .filter(|_| setting::has_own(text))
+                .and_then(|setting| setting.file.clone())
+                .map(Obstacle::Included),
         };
         let is_main = repo.git_dir == common_dir;
         let is_inside = common_dir.parent() == Some(repo.worktree());
@@ -100,6 +118,7 @@ impl HookSite {
             theirs: named.map_or(Theirs::Usual, Theirs::Named),
             settings,
             is_in_front,
+            position,
             obstacle,
         };
         // A setting that names git's own directory says what holds without it.
@@ -186,16 +205,32 @@ impl Obstacle {
                  agents' hooks alone",
                 path.display()
             ),
+            Self::Included(path) => format!(
+                "core.hooksPath stands in the settings of this repository and in {}, which they include \
+                 and which counts; commits are seen through the agents' hooks alone",
+                path.display()
+            ),
         }
     }
 }
 
-/// All values of the setting with their scopes, the one that counts last.
-fn values(git: &Git) -> Result<Vec<(String, String)>, GitError> {
+impl Setting {
+    /// Whether a file says it that the repository's own settings include.
+    fn is_included(&self, repo: &Repo, settings: &Path) -> bool {
+        let file = self.file.as_ref().filter(|_| self.scope == "local");
+        file.is_some_and(|file| {
+            repo.worktree().join(file).canonicalize().ok() != settings.canonicalize().ok()
+        })
+    }
+}
+
+/// All values of the setting, the one that counts last.
+fn values(git: &Git) -> Result<Vec<Setting>, GitError> {
     let args = [
         "config",
         "--null",
         "--show-scope",
+        "--show-origin",
         "--type=path",
         "--get-all",
         "core.hooksPath",
@@ -205,8 +240,12 @@ fn values(git: &Git) -> Result<Vec<(String, String)>, GitError> {
         Some(0) => {
             let text = String::from_utf8_lossy(&output.stdout);
             let fields: Vec<&str> = text.split_terminator('\0').collect();
-            let pair = |pair: &[&str]| (pair[0].to_owned(), pair[1].to_owned());
-            Ok(fields.chunks_exact(2).map(pair).collect())
+            let setting = |fields: &[&str]| Setting {
+                scope: fields[0].to_owned(),
+                file: fields[1].strip_prefix("file:").map(PathBuf::from),
+                value: fields[2].to_owned(),
+            };
+            Ok(fields.chunks_exact(3).map(setting).collect())
         }
         Some(1) => Ok(Vec::new()),
         _ => Err(output.refusal("config")),

@@ -1,3 +1,5 @@
+mod fronts;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -5,8 +7,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use siglum_gitstore::GitError;
 use siglum_gitstore::hooks::{
-    FRONT, FileChange, HOOKS, HookCondition, HookSite, HookState, Obstacle, Plan, inspect,
-    plan_install, plan_remove,
+    BLOCK_VERSION, FRONT, FileChange, HOOKS, HookCondition, HookSite, HookState, Obstacle, Plan,
+    inspect, plan_install, plan_remove,
 };
 
 use crate::sandbox::{Sandbox, Tree, script};
@@ -506,7 +508,7 @@ fn blocks_are_found_where_they_have_got_to() {
     let chained =
         "if [ -x \"$0-siglum-chained\" ]; then exec \"$0-siglum-chained\" \"$@\"; fi\n# <<<";
     let old = own
-        .replace("hooks v2 >>>", "hooks v1 >>>")
+        .replace(&format!("hooks v{BLOCK_VERSION} >>>"), "hooks v1 >>>")
         .replace("# <<<", chained);
     script(&scene.hooks.join("post-merge"), &old, 0o755);
     scene.install();
@@ -540,7 +542,7 @@ fn other_versions_shims_and_permissions() {
     fs::write(
         &path,
         current
-            .replace("hooks v2 >>>", "hooks v0 >>>")
+            .replace(&format!("hooks v{BLOCK_VERSION} >>>"), "hooks v0 >>>")
             .replace(" || :;", ";"),
     )
     .unwrap();
@@ -590,7 +592,9 @@ fn a_change_can_be_shown() {
     ));
     let diff = change.diff();
     assert!(
-        diff.contains("@@ -1,2 +1,5 @@\n #!/bin/sh\n+# >>> siglum hooks v3 >>>\n"),
+        diff.contains(&format!(
+            "@@ -1,2 +1,5 @@\n #!/bin/sh\n+# >>> siglum hooks v{BLOCK_VERSION} >>>\n"
+        )),
         "{diff}"
     );
 }

@@ -4,7 +4,7 @@ use siglum_agents::{
     AGENTS, AgentSpec, InstallState, SettingsFile, TELEMETRY, TelemetrySpec, TelemetryState,
 };
 use siglum_gitstore::Repo;
-use siglum_gitstore::hooks::{self, HookCondition};
+use siglum_gitstore::hooks::{self, HookCondition, HookState};
 
 use super::{Check, FIX, machine};
 use crate::cx::Cx;
@@ -96,7 +96,8 @@ fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
             "Change core.hooksPath, if you want commits recorded, then run `siglum init`.",
         )];
     }
-    let mut checks = Vec::new();
+    let notes = hooks::advice(&site).into_iter();
+    let mut checks: Vec<_> = notes.map(|note| Check::note("git hooks", note)).collect();
     if site.present_dir() != site.theirs_dir() {
         checks.push(Check::ok(
             "git hooks",
@@ -107,17 +108,24 @@ fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
             ),
         ));
     }
-    let wrong: Vec<String> = hooks::inspect(&site, &cx.home.shim())
+    let states = hooks::inspect(&site, &cx.home.shim());
+    let all = states.len();
+    let passed_on = |hook: &HookState| hook.state == HookCondition::NotPassedOn;
+    let commits_are_seen = states
+        .iter()
+        .all(|hook| hook.state == HookCondition::Current || passed_on(hook));
+    let wrong: Vec<String> = states
         .into_iter()
         .filter_map(|hook| Some(format!("{} {}", hook.name, complaint(hook.state)?)))
         .collect();
     checks.push(if wrong.is_empty() {
-        Check::ok(
-            "git hooks",
-            format!("all {} are in place", hooks::HOOKS.len()),
-        )
+        Check::ok("git hooks", format!("all {all} are in place"))
     } else {
-        Check::problem("git hooks", "commits are not seen, or not wholly")
+        let problem = match commits_are_seen {
+            true => "hooks behind siglum's are not called",
+            false => "commits are not seen, or not wholly",
+        };
+        Check::problem("git hooks", problem)
             .details(wrong)
             .remedy(FIX)
     });
@@ -128,6 +136,7 @@ const fn complaint(state: HookCondition) -> Option<&'static str> {
     match state {
         HookCondition::Current => None,
         HookCondition::Missing => Some("does not call siglum"),
+        HookCondition::NotPassedOn => Some("is missing in front of yours, which does not run"),
         HookCondition::Outdated => Some("has a block of another version, or a damaged one"),
         HookCondition::OtherShim => Some("calls another siglum"),
         HookCondition::NotExecutable => Some("cannot be run"),

@@ -1,0 +1,155 @@
+//! Siglum's directory in front: what leads git to it, and what has to be in it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use siglum_gitstore::hooks::{FRONT, HookCondition, Obstacle, taken_over};
+
+use super::{Scene, listing};
+use crate::sandbox::script;
+
+const PYTHON: &str = "#!/usr/bin/env python3\npass\n";
+
+impl Scene {
+    fn complaints(&self) -> Vec<(&'static str, HookCondition)> {
+        let states = self.states(&self.shim).into_iter();
+        states
+            .filter(|hook| hook.state != HookCondition::Current)
+            .map(|hook| (hook.name, hook.state))
+            .collect()
+    }
+
+    /// Commits and tells how many of our hooks ran.
+    fn runs(&self, content: &str) -> usize {
+        let before = self.log("log").len();
+        self.tree.commit("f", content, content);
+        self.log("log").len() - before
+    }
+}
+
+/// Two names of one file stay two names of one file.
+#[test]
+fn hooks_with_two_names_are_left_alone() {
+    let scene = Scene::new();
+    let theirs = scene.sandbox.path("theirs");
+    let text = format!("#!/bin/sh\necho \"${{0##*/}}\" >>{}\n", theirs.display());
+    let hook = scene.hooks.join("commit-msg");
+    script(&hook, &text, 0o755);
+    fs::hard_link(&hook, scene.hooks.join("post-commit")).unwrap();
+    let before = scene.all();
+    scene.install();
+    assert_eq!(fs::metadata(&hook).unwrap().nlink(), 2);
+    assert_eq!(listing(&scene.hooks), before.0);
+    assert_eq!(scene.runs("1"), 3);
+    assert_eq!(scene.log("theirs"), ["commit-msg", "post-commit"]);
+    scene.remove();
+    assert_eq!(scene.all(), before);
+}
+
+/// A backup by links gives a hook with our block a second name.
+#[test]
+fn blocks_in_hooks_with_two_names_are_found() {
+    let scene = Scene::new();
+    script(&scene.hooks.join("commit-msg"), "#!/bin/sh\ntrue\n", 0o755);
+    scene.install();
+    let hook = scene.hooks.join("commit-msg");
+    fs::hard_link(&hook, scene.sandbox.path("backup")).unwrap();
+    assert_eq!(scene.complaints(), []);
+    assert!(scene.plan().changes.is_empty());
+    scene.remove();
+    assert_eq!(fs::read_to_string(&hook).unwrap(), "#!/bin/sh\ntrue\n");
+}
+
+#[test]
+fn settings_that_are_included_further_down_count_less_than_ours() {
+    let scene = Scene::new();
+    let theirs = scene.sandbox.path("theirs");
+    let hook = format!("#!/bin/sh\necho \"$0\" >>{}\n", theirs.display());
+    script(&scene.tree.0.join(".githooks/commit-msg"), &hook, 0o755);
+    scene
+        .tree
+        .write(".gitconfig", "[core]\n\thooksPath = .githooks\n");
+    scene.tree.commit("f", "0", "base");
+    fs::create_dir_all(&scene.hooks).unwrap();
+    scene.tree.git(&["config", "include.path", "../.gitconfig"]);
+    let included = scene.all();
+    scene.install();
+    assert_eq!(scene.complaints(), []);
+    assert_eq!(scene.runs("1"), 3);
+    assert_eq!(scene.log("theirs"), [".githooks/commit-msg"]);
+    let side = crate::sandbox::Tree(scene.sandbox.path("side"));
+    scene.tree.git(&["worktree", "add", "-q", "../side"]);
+    let ran = scene.log("log").len();
+    side.commit("f", "2", "two");
+    assert_eq!(scene.log("log").len() - ran, 3, "a linked worktree, too");
+    scene.remove();
+    assert_eq!(scene.all(), included);
+
+    // The same by somebody who comes later.
+    scene.tree.git(&["config", "--unset", "include.path"]);
+    script(&scene.hooks.join("pre-commit"), PYTHON, 0o755);
+    script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+    scene.install();
+    scene.tree.git(&["config", "include.path", "../.gitconfig"]);
+    assert_eq!(scene.complaints().len(), 6, "git does not run ours");
+    scene.install();
+    assert_eq!(scene.complaints(), []);
+    assert_eq!(scene.runs("3"), 3);
+    scene.remove();
+    assert_eq!(scene.tree.git(&["config", "core.hooksPath"]), ".githooks\n");
+}
+
+#[test]
+fn settings_that_say_it_twice_are_an_obstacle() {
+    let scene = Scene::new();
+    scene
+        .tree
+        .write(".gitconfig", "[core]\n\thooksPath = .githooks\n");
+    scene.tree.git(&["config", "core.hooksPath", "mine"]);
+    scene.tree.git(&["config", "include.path", "../.gitconfig"]);
+    let plan = scene.plan();
+    assert!(plan.changes.is_empty(), "{plan:?}");
+    assert!(
+        matches!(plan.obstacle, Some(Obstacle::Included(_))),
+        "{plan:?}"
+    );
+    assert!(plan.notes[0].contains(".gitconfig"), "{plan:?}");
+}
+
+#[test]
+fn hooks_that_are_not_passed_on_are_named_and_mended() {
+    let scene = Scene::new();
+    script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+    script(&scene.hooks.join("pre-push"), "#!/bin/sh\nexit 1\n", 0o755);
+    scene.install();
+    assert_eq!(scene.complaints(), []);
+    let repo = scene.tree.repo();
+    assert_eq!(taken_over(&repo), [""; 0]);
+    let front = scene.tree.0.join(".git").join(FRONT);
+    fs::remove_file(front.join("pre-push")).unwrap();
+    let added = scene.hooks.join("reference-transaction");
+    script(&added, "#!/bin/sh\nexit 0\n", 0o755);
+    let names = ["pre-push", "reference-transaction"];
+    let expected = names.map(|name| (name, HookCondition::NotPassedOn));
+    assert_eq!(scene.complaints(), expected);
+    assert_eq!(taken_over(&repo), names);
+    scene.install();
+    assert_eq!(scene.complaints(), []);
+    assert_eq!(taken_over(&repo), [""; 0]);
+    // One of somebody else is in the way of none.
+    script(&front.join("pre-rebase"), "#!/bin/sh\ntrue\n", 0o755);
+    assert_eq!(scene.complaints(), []);
+    script(&scene.hooks.join("pre-rebase"), "#!/bin/sh\nfalse\n", 0o755);
+    let one = [("pre-rebase", HookCondition::NotPassedOn)];
+    assert_eq!(scene.complaints(), one);
+}
+
+#[test]
+fn a_directory_that_is_missing_is_remarked() {
+    let scene = Scene::new();
+    scene.tree.git(&["config", "core.hooksPath", ".husky/_"]);
+    let plan = scene.plan();
+    assert!(!plan.changes.is_empty());
+    assert!(plan.notes[0].contains(".husky/_"), "{plan:?}");
+    assert!(plan.notes[0].contains("is no directory"), "{plan:?}");
+}
