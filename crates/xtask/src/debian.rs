@@ -14,6 +14,11 @@ pub(crate) const BLACKBOX: &[Need] = &[
     ("unshare", "util-linux"),
     ("ps", "procps"),
     ("strace", "strace"),
+    ("zsh", "zsh"),
+    ("mksh", "mksh"),
+    ("yash", "yash"),
+    ("busybox", "busybox"),
+    ("gawk", "gawk"),
 ];
 
 /// What real agents need besides.

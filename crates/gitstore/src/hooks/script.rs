@@ -5,8 +5,9 @@ use super::block::{Company, Found, find};
 /// The start of a script that Siglum wrote, so that it can be told from one that was there.
 const OWN: &[u8] = b"#!/bin/sh\n# This hook was made by siglum.\n";
 
-/// Shells that read the block as POSIX has it. Not zsh: there a pattern that matches nothing ends the script.
-const SHELLS: [&str; 7] = ["sh", "bash", "dash", "ash", "ksh", "ksh93", "mksh"];
+/// Shells that read the block as it is meant. Not zsh, where a pattern that matches nothing ends the
+/// script, nor ksh, which reads some expansions otherwise.
+const SHELLS: [&str; 4] = ["sh", "bash", "dash", "ash"];
 
 /// A whole script around a block.
 pub(super) fn own(block: &str) -> Vec<u8> {
@@ -199,6 +200,7 @@ mod tests {
         for other in [
             "#!/usr/bin/env python3\npass\n",
             "#!/bin/zsh\ntrue\n",
+            "#!/usr/bin/env ksh\ntrue\n",
             "#!/usr/bin/env zsh\ntrue\n",
             "#!/bin/sh -x\ntrue\n",
             "#!/bin/bash -ev\ntrue\n",

@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::{FORMS, Form};
-use crate::harness::{Agent, Repo, World};
+use crate::harness::{Agent, Ran, Repo, World};
 
 /// Editors: what they do with the message in `$1`.
 const EDITORS: &[(&str, &str)] = &[
@@ -149,6 +149,152 @@ const GIVEN: &[Form] = &[
     ("--amend -m", "git commit -q --amend -m again"),
 ];
 
+/// Commits that git makes of others, and what an encoding does to a message. Each begins with a clean
+/// checkout.
+const HISTORY: &[Form] = &[
+    ("merge", "git merge -q --no-ff side -m merged"),
+    (
+        "merge, its own words",
+        "git merge -q --no-ff --no-edit side",
+    ),
+    ("merge, forward", "git merge -q side"),
+    ("merge --log", "git merge -q --no-ff --no-edit --log side"),
+    (
+        "merge --signoff",
+        "git merge -q --no-ff --no-edit --signoff side",
+    ),
+    ("merge -F", "git merge -q --no-ff -F ../template side"),
+    ("merge of two", "git merge -q --no-ff -m octopus side other"),
+    (
+        "merge --squash",
+        "git merge -q --squash side && git commit -q --no-edit",
+    ),
+    (
+        "merge --squash, -m",
+        "git merge -q --squash side && git commit -q -m squashed",
+    ),
+    (
+        "merge --no-commit",
+        "git merge -q --no-ff --no-commit side; git commit -q -m later",
+    ),
+    ("merge, refused", "git merge clash"),
+    (
+        "merge, settled",
+        "git merge clash; echo both >file; git commit -q -a --no-edit",
+    ),
+    (
+        "merge --continue",
+        "git merge clash; echo both >file; git add file; GIT_EDITOR=: git merge --continue",
+    ),
+    ("cherry-pick", "git cherry-pick side >/dev/null"),
+    ("cherry-pick -x", "git cherry-pick -x side >/dev/null"),
+    ("cherry-pick -s", "git cherry-pick -s side >/dev/null"),
+    (
+        "cherry-pick -e",
+        "GIT_EDITOR='sed -i 1s/^/re/' git cherry-pick -e side >/dev/null",
+    ),
+    (
+        "cherry-pick -n",
+        "git cherry-pick -n side && git commit -q -m picked",
+    ),
+    (
+        "cherry-pick of two",
+        "git cherry-pick side other >/dev/null",
+    ),
+    (
+        "cherry-pick, settled",
+        "git cherry-pick clash >/dev/null; echo both >file; git add file; GIT_EDITOR=: git cherry-pick --continue >/dev/null",
+    ),
+    (
+        "cherry-pick, committed",
+        "git cherry-pick clash >/dev/null; echo both >file; git commit -q -a --no-edit",
+    ),
+    ("revert", "git revert --no-edit HEAD >/dev/null"),
+    ("revert -s", "git revert --no-edit -s HEAD >/dev/null"),
+    (
+        "revert -e",
+        "GIT_EDITOR='sed -i 1s/^/re/' git revert HEAD >/dev/null",
+    ),
+    ("revert -n", "git revert -n HEAD && git commit -q -m back"),
+    (
+        "revert of a merge",
+        "git merge -q --no-ff side -m m && git revert --no-edit -m 1 HEAD >/dev/null",
+    ),
+    (
+        "revert of a revert",
+        "git revert --no-edit HEAD >/dev/null && git revert --no-edit HEAD >/dev/null",
+    ),
+    (
+        "reword",
+        "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/reword/' GIT_EDITOR='sed -i 1s/^/re/' git rebase -q -i HEAD~1",
+    ),
+    (
+        "squash",
+        "GIT_SEQUENCE_EDITOR='sed -i 2s/pick/squash/' GIT_EDITOR=: git rebase -q -i --root",
+    ),
+    (
+        "fixup",
+        "GIT_SEQUENCE_EDITOR='sed -i 2s/pick/fixup/' git rebase -q -i --root",
+    ),
+    (
+        "edit",
+        "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i HEAD~1; git commit -q --amend -m edited; git rebase --continue",
+    ),
+    (
+        "autosquash",
+        "echo b >>file && git commit -q -a --fixup HEAD && GIT_SEQUENCE_EDITOR=: git rebase -q -i --autosquash --root",
+    ),
+    ("rebase", "git rebase -q --onto side HEAD~1"),
+    (
+        "rebase --signoff",
+        "git rebase -q --signoff --onto side HEAD~1",
+    ),
+    (
+        "rebase --exec",
+        "git rebase -q --exec 'git commit -q --amend -m executed' --onto side HEAD~1",
+    ),
+    ("am", "git format-patch -q -1 --stdout side | git am -q"),
+    (
+        "am -s",
+        "git format-patch -q -1 --stdout side | git am -q -s",
+    ),
+    (
+        "am -3",
+        "git format-patch -q -1 --stdout side | git am -q -3 --keep",
+    ),
+    (
+        "am, settled",
+        "git format-patch -q -1 --stdout clash | git am -q; echo both >file; git add file; git am -q --continue",
+    ),
+    (
+        "Latin 1",
+        "git -c i18n.commitEncoding=ISO-8859-1 commit -q --allow-empty -m \"$(printf 'caf\\351')\"",
+    ),
+    (
+        "Latin 1, a file",
+        "printf 'caf\\351\\n\\nna\\357f\\n' | git -c i18n.commitEncoding=latin1 commit -q --allow-empty -F -",
+    ),
+    (
+        "Latin 1, amended",
+        "git -c i18n.commitEncoding=latin1 commit -q --allow-empty -m \"$(printf 'caf\\351')\" && git commit -q --amend --allow-empty --no-edit",
+    ),
+    (
+        "no UTF-8",
+        "git commit -q --allow-empty -m \"$(printf 'caf\\351')\"",
+    ),
+    (
+        "a date",
+        "git commit -q --allow-empty --date '2001-02-03 04:05:06 +0700' -m dated",
+    ),
+    (
+        "an author",
+        "git commit -q --allow-empty --author 'Bo <b@c>' -m theirs",
+    ),
+    ("spoken", "git commit --allow-empty -m aloud"),
+    ("--dry-run", "echo x >>file; git commit -a --dry-run -m no"),
+    ("nothing to commit", "git commit -m nothing"),
+];
+
 struct Pair<'w> {
     plain: Repo<'w>,
     ours: Repo<'w>,
@@ -175,6 +321,17 @@ impl<'w> Pair<'w> {
         for repo in [&plain, &ours] {
             let start = "echo start >file && git add file && git commit -q -m start -m body && git tag start";
             repo.sh(start).ok();
+            for (branch, change) in [
+                ("side", "echo side >side"),
+                ("other", "echo other >other"),
+                ("clash", "echo clash >file"),
+            ] {
+                let make = format!(
+                    "export GIT_AUTHOR_DATE='1700000000 +0000'; git checkout -q -b {branch} start && {change} && git add -A && git commit -q -m {branch} -m body"
+                );
+                repo.sh(&make).ok();
+            }
+            repo.sh("git checkout -q main && echo main >file && git commit -q -a -m main && git tag clean").ok();
         }
         let agent = Agent::start(&ours, "compared");
         Self { plain, ours, agent }
@@ -182,9 +339,17 @@ impl<'w> Pair<'w> {
 
     /// Makes the same commit in both and compares what came of it.
     fn compare(&mut self, form: &str, command: &str) {
+        self.compare_after(
+            "git reset -q --hard start && echo more >>file && git add -A",
+            form,
+            command,
+        );
+    }
+
+    /// The same after something else.
+    fn compare_after(&mut self, start: &str, form: &str, command: &str) {
         for repo in [&self.plain, &self.ours] {
-            repo.sh("git reset -q --hard start && echo more >>file && git add -A")
-                .ok();
+            repo.sh(start).ok();
         }
         let before = self.ours.id("HEAD");
         let theirs = self.plain.sh(command);
@@ -194,6 +359,28 @@ impl<'w> Pair<'w> {
             ours.code == Some(0),
             "{form}\n{theirs:?}\n{ours:?}"
         );
+        let output = |repo: &Repo<'_>, ran: &Ran| {
+            let text = format!("{}--\n{}", ran.stdout, ran.stderr);
+            let dir = repo.dir.to_str().unwrap();
+            without_ids(
+                &text
+                    .replace(dir, "HERE")
+                    .replace("compared <ada@", "Ada <ada@"),
+            )
+        };
+        assert_eq!(
+            output(&self.ours, &ours),
+            output(&self.plain, &theirs),
+            "{form}"
+        );
+        // The order of commits of one second is that of their names.
+        let trees = |repo: &Repo<'_>| {
+            let all = repo.git(&["log", "--format=%T", "HEAD"]);
+            let mut all: Vec<_> = all.lines().map(str::to_owned).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(trees(&self.ours), trees(&self.plain), "{form}");
         let message = self.ours.message("HEAD");
         let marks = message.matches("Siglum-Checkpoint: ").count();
         assert!(marks <= 1, "{form}: {message}");
@@ -208,8 +395,21 @@ impl<'w> Pair<'w> {
         };
         assert_eq!(parsed(&self.ours), parsed(&self.plain), "{form}: {message}");
         let plain = self.plain.message("HEAD");
-        assert_eq!(without_trailer(&message), without_trailer(&plain), "{form}");
+        let text = |message: &str| without_ids(&without_trailer(message));
+        assert_eq!(text(&message), text(&plain), "{form}");
     }
+}
+
+/// The text without what names commits and objects.
+fn without_ids(text: &str) -> String {
+    let is_id = |word: &str| word.len() >= 7 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
+    let word = |word: &str| match is_id(word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))
+    {
+        true => "ID ".to_owned(),
+        false => word.to_owned(),
+    };
+    words.map(word).collect()
 }
 
 fn without_trailer(message: &str) -> String {
@@ -253,6 +453,21 @@ fn forms_with_an_editor_end_as_without_siglum() {
             &format!("export GIT_EDITOR=:; {command}"),
         );
     }
+    assert_eq!(world.declines(), [""; 0]);
+}
+
+#[test]
+fn history_is_made_as_without_siglum() {
+    let world = World::new();
+    let mut pair = Pair::new(&world);
+    let clean = "for what in merge cherry-pick revert rebase am; do git $what --quit 2>/dev/null; done; \
+                 git checkout -q -f main && git reset -q --hard clean && git clean -q -f";
+    for (form, command) in HISTORY {
+        pair.compare_after(clean, form, command);
+    }
+    let all = [FORMS, GIVEN, EDITED, HISTORY].map(<[Form]>::len);
+    eprintln!("{} forms are compared", all.iter().sum::<usize>());
+    assert!(all.iter().sum::<usize>() >= 80);
     assert_eq!(world.declines(), [""; 0]);
 }
 

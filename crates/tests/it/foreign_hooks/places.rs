@@ -1,0 +1,184 @@
+//! Where git takes hooks from besides its own directory, whose the files are that `init` writes, and
+//! programs that want a hook for themselves.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use super::{links, noting, with_hooks};
+use crate::harness::{Repo, World};
+
+const INCLUDED: &str = "printf '[core]\\n\\thooksPath = .githooks\\n' >.gitconfig && \
+                        git config include.path ../.gitconfig";
+/// A hook that ours stands in front of.
+const PYTHON: &str = "printf '#!/usr/bin/env python3\\npass\\n' >.git/hooks/commit-msg && chmod +x .git/hooks/commit-msg";
+
+/// Team settings in the checkout name the directory of hooks.
+#[test]
+fn a_hooks_path_in_an_included_file_is_behind_ours() {
+    let world = World::new();
+    let hooks = noting(&["commit-msg"], ".githooks", "#!/bin/sh");
+    let repo = with_hooks(&world, &format!("{INCLUDED}\n{hooks}"));
+    links(&repo);
+    let ran = fs::read_to_string(repo.dir.join("ran")).unwrap();
+    assert_eq!(ran, "commit-msg 1\n");
+    repo.siglum(&["remove", "--yes"]).ok();
+    assert_eq!(repo.git(&["config", "core.hooksPath"]), ".githooks");
+}
+
+#[test]
+fn a_hooks_path_that_is_included_later_is_told_and_mended() {
+    let world = World::new();
+    let repo = with_hooks(&world, PYTHON);
+    repo.sh(INCLUDED).ok();
+    let doctor = repo.siglum(&["doctor"]);
+    let text = format!("{}{}", doctor.stdout, doctor.stderr);
+    assert!(text.contains("post-commit does not call siglum"), "{text}");
+    repo.siglum(&["doctor", "--fix"]);
+    links(&repo);
+}
+
+#[test]
+fn hooks_that_come_later_are_named_by_doctor_and_called_after_its_fix() {
+    let world = World::new();
+    let repo = with_hooks(&world, PYTHON);
+    let ran = repo.dir.join("ran");
+    let note = format!("#!/bin/sh\necho $1 >>'{}'\n", ran.display());
+    fs::write(repo.dir.join(".git/hooks/reference-transaction"), note).unwrap();
+    fs::write(repo.dir.join(".git/hooks/pre-push"), "#!/bin/sh\nexit 1\n").unwrap();
+    let refuse = "cd .git && rm siglum-hooks/pre-push && git init -q --bare ../../remote && \
+                  chmod +x hooks/pre-push hooks/reference-transaction";
+    repo.sh(refuse).ok();
+    let doctor = repo.siglum(&["doctor"]);
+    for name in ["pre-push", "reference-transaction"] {
+        let line = format!("{name} is missing in front of yours");
+        assert!(doctor.stdout.contains(&line), "{doctor:?}");
+    }
+    repo.siglum(&["doctor", "--fix"]);
+    assert_ne!(repo.sh("git push -q ../remote main").code, Some(0));
+    repo.git(&["tag", "noted"]);
+    assert!(ran.exists(), "their reference-transaction runs");
+}
+
+/// The files below a directory that belong to root.
+fn owned_by_root(dir: &std::path::Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let meta = entry.metadata().unwrap();
+        if meta.uid() == 0 {
+            found.push(entry.path().display().to_string());
+        }
+        if meta.is_dir() {
+            found.extend(owned_by_root(&entry.path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_root_writes_into_a_repository_and_settings_of_somebody_is_theirs() {
+    for make in [":", PYTHON] {
+        let mut world = World::new();
+        if fs::metadata(&world.root).unwrap().uid() != 0 {
+            eprintln!("skipped: this is not root");
+            return;
+        }
+        let settings = world.root.join("gitconfig");
+        fs::write(&settings, "[safe]\n\tdirectory = *\n").unwrap();
+        world.variables.push(("GIT_CONFIG_GLOBAL", settings));
+        let dir = world.root.join("theirs");
+        fs::create_dir(&dir).unwrap();
+        let repo = world.at(&dir);
+        let home = world.home();
+        let own = format!(
+            "git init -q -b main . && \
+             git commit -q --allow-empty -m base && {make} && chmod 600 .git/config && \
+             rm -rf '{0}/.codex' '{0}/.claude' && mkdir '{0}/.claude' && chown -R nobody . '{0}/.claude'",
+            home.display()
+        );
+        repo.sh(&own).ok();
+        repo.siglum(&["init", "--yes"]).ok();
+        assert_eq!(owned_by_root(&dir), [""; 0], "{make}");
+        assert!(dir.join(".git/siglum").is_dir());
+        assert_eq!(owned_by_root(&home.join(".claude")), [""; 0], "{make}");
+        let config = fs::metadata(dir.join(".git/config")).unwrap();
+        assert_eq!(config.permissions().mode() & 0o777, 0o600);
+        repo.siglum(&["remove", "--yes"]).ok();
+        assert_eq!(owned_by_root(&dir), [""; 0], "{make}");
+    }
+}
+
+#[test]
+fn init_says_what_it_does_not_see_with_hooks_switched_off() {
+    let world = World::new();
+    let repo = world.at(&world.root.join("off"));
+    fs::create_dir(&repo.dir).unwrap();
+    repo.sh("git init -q -b main . && git config core.hooksPath /dev/null")
+        .ok();
+    let told = repo.siglum(&["init", "--yes"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(told.stderr.contains("without git's hooks"), "{told:?}");
+    assert!(!told.stderr.contains("each commit knows"), "{told:?}");
+}
+
+/// What `git lfs install` does: the first hook that is there and not its own ends it.
+const LFS_INSTALL: &str = r#"lfs_install() {
+dir=$(git rev-parse --git-path hooks); mkdir -p "$dir"
+for hook in pre-push post-checkout post-commit post-merge; do
+if [ -e "$dir/$hook" ] && ! grep -q "git lfs $hook" "$dir/$hook"; then echo "Hook already exists: $hook" >&2; return 2; fi
+cat >"$dir/$hook" <<HOOK
+#!/bin/sh
+command -v git-lfs >/dev/null 2>&1 || { printf >&2 "\n%s\n\n" "This repository is configured for Git LFS but 'git-lfs' was not found on your path. If you no longer wish to use Git LFS, remove this hook by deleting the '$hook' file in the hooks directory (set by 'core.hookspath'; usually '.git/hooks')."; exit 2; }
+git lfs $hook "\$@"
+HOOK
+chmod +x "$dir/$hook"
+done; }
+lfs_install
+"#;
+const LFS: &str = "mkdir -p ../bin && printf '#!/bin/sh\\necho \"$1\" >>\"$LFS_LOG\"\\n' >../bin/git-lfs && \
+                   chmod +x ../bin/git-lfs && git init -q --bare ../remote && echo '*.bin filter=lfs' >.gitattributes";
+const PATH: &str = "export PATH=\"$(cd .. && pwd)/bin:$PATH\" LFS_LOG=\"$(cd .. && pwd)/lfs\";";
+
+/// Tells whether `git push` calls Git LFS.
+fn uploads(repo: &Repo<'_>) -> bool {
+    let _ = fs::remove_file(repo.dir.join("../lfs"));
+    repo.sh(&format!("{PATH} git push -q ../remote +HEAD:main"))
+        .ok();
+    let log = fs::read_to_string(repo.dir.join("../lfs")).unwrap_or_default();
+    log.lines().any(|line| line == "pre-push")
+}
+
+fn is_remarked(repo: &Repo<'_>) -> bool {
+    let told = repo.siglum(&["init", "--yes"]);
+    let doctor = repo.siglum(&["doctor"]);
+    let both = [told.stderr, doctor.stdout].map(|text| text.contains("git lfs install"));
+    assert_eq!(both[0], both[1], "init and doctor say the same");
+    both[0]
+}
+
+#[test]
+fn git_lfs_that_was_installed_before_goes_on() {
+    for make in [":", PYTHON] {
+        let world = World::new();
+        let repo = with_hooks(&world, &format!("{LFS} && {make}\n{LFS_INSTALL}:"));
+        assert!(uploads(&repo), "{make}");
+        assert!(!is_remarked(&repo), "{make}");
+    }
+}
+
+#[test]
+fn git_lfs_that_is_installed_later_is_helped() {
+    for make in [":", PYTHON] {
+        let world = World::new();
+        let repo = with_hooks(&world, &format!("{LFS} && {make}"));
+        assert!(is_remarked(&repo), "{make}");
+        let ran = repo.sh(LFS_INSTALL);
+        assert!(ran.stderr.contains("Hook already exists"), "{ran:?}");
+        assert_eq!(is_remarked(&repo), !uploads(&repo), "{make}");
+        repo.siglum(&["remove", "--yes"]).ok();
+        repo.sh(LFS_INSTALL);
+        repo.siglum(&["init", "--yes"]).ok();
+        assert!(uploads(&repo), "{make}");
+        assert!(!is_remarked(&repo), "{make}");
+        links(&repo);
+    }
+}
