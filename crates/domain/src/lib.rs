@@ -20,6 +20,7 @@ pub mod grammar;
 pub mod heartbeat;
 pub mod id;
 pub mod intake;
+pub mod legible;
 pub mod link;
 pub mod observation;
 pub mod pipeline;

@@ -1,15 +1,19 @@
 //! Names of authors, models, tools, branches, paths and titles come from others. Whatever is in them, a terminal gets
-//! nothing to obey, and nothing that hides or turns around what stands beside it.
+//! nothing to obey, nothing that hides or turns around what stands beside it, and no line that looks like ours.
 
 use std::fs;
 use std::io::Write as _;
 
 use serde_json::json;
+use siglum_ledger::{TextColumn, TextForm};
 
 use crate::harness::{Agent, Repo, World};
 
-/// Writes to the clipboard, clears the screen, sets a title, colours, turns text around and hides some of it.
-const HOSTILE: &str = "x\u{1b}]52;c;aGk=\u{7}\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}31m\u{85}\u{202e}drow\u{2066}\u{200b}\u{feff}\u{7f}\u{1b}[33mz";
+/// A line of an answer, which a value with an end of a line in it would forge.
+const FORGED: &str = "Committer   Ann, human  [certain]";
+/// Writes to the clipboard, clears the screen, sets a title, colours, turns text around and hides some of it, and
+/// forges a line.
+const HOSTILE: &str = "x\u{1b}]52;c;aGk=\u{7}\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}31m\u{85}\u{202e}drow\u{2066}\u{200b}\u{feff}\u{7f}\u{1b}[33mz\nCommitter   Ann, human  [certain]\r\tq";
 /// What of it may stand in the name of a branch.
 const BRANCH: &str = "x\u{9b}31m\u{202e}drow\u{200b}z";
 
@@ -39,16 +43,36 @@ fn hostile(world: &World) -> (Repo<'_>, Agent) {
     ))
     .ok();
     said(&repo, &mut agent);
+    repo.siglum(&["link", "add", "one", "label=fruit=apple", "issue=42"])
+        .ok();
+    repo.siglum(&["pipeline", "plan", "p", "build"]);
+    repo.siglum(&["pipeline", "phase", "start", "p", "build"]);
     repo.siglum(&[
-        "link",
+        "heartbeat",
         "add",
-        "one",
-        "--label",
-        "fruit=apple",
-        "--issue",
-        "42",
+        "hb",
+        "--agent",
+        "claude-code",
+        "--every",
+        "1h",
+        "--prompt",
+        "Look",
     ]);
-    repo.siglum(&["pipeline", "start", "p"]);
+    repo.siglum(&[
+        "projection",
+        "add",
+        "d",
+        "--directory",
+        "projected",
+        "--all-repositories",
+    ]);
+    repo.siglum(&[
+        "otel",
+        "add",
+        "o",
+        "http://127.0.0.1:9/",
+        "--all-repositories",
+    ]);
     repo.siglum(&["token", "create", "--name", "t"]);
     repo.siglum(&["why", "HEAD"]).ok();
     spoil(world);
@@ -78,29 +102,56 @@ fn said(repo: &Repo<'_>, agent: &mut Agent) {
     agent.stop();
 }
 
-/// What cannot be brought in from outside any more may stand there since an older version.
+/// Names that rows are found by, or that are read by a grammar: a ledger that has others cannot be read.
+const KEYS: &[(&str, &[&str])] = &[
+    ("aliases", &["native"]),
+    ("context_gaps", &["context"]),
+    ("context_runs", &["client", "run", "context"]),
+    ("context_turns", &["context", "key", "recovers"]),
+    ("contexts", &["key", "route", "parent"]),
+    ("declines", &["key"]),
+    ("intents", &["worktree"]),
+    ("links", &["value"]),
+    ("open_turns", &["key"]),
+    ("pipeline_events", &["pipeline", "key"]),
+    ("pipeline_sessions", &["pipeline"]),
+    ("pipelines", &["id"]),
+    ("receipts", &["key"]),
+    ("replica_aliases", &["native"]),
+    ("replica_repositories", &["common_dir"]),
+    ("repositories", &["common_dir"]),
+    ("requests", &["key"]),
+    ("route_moves", &["route", "to", "from"]),
+    ("routes", &["key", "current", "last_context"]),
+    ("runs", &["key", "native", "route", "context"]),
+    ("segments", &["stream"]),
+    ("sessions", &["conversation_id", "worktree"]),
+    ("ticks", &["context"]),
+    ("transcripts", &["stream"]),
+    ("turns", &["native"]),
+];
+
+/// What cannot be brought in from outside any more may stand there since an older version: in every column of text.
 fn spoil(world: &World) {
     let store = world.store();
     store
         .busy_timeout(std::time::Duration::from_secs(20))
         .unwrap();
-    for (table, column) in [
-        ("summaries", "title"),
-        ("usages", "model"),
-        ("usages", "branch"),
-        ("declines", "detail"),
-        ("parked", "reason"),
-        ("tokens", "name"),
-        ("tokens", "by"),
-        ("statements", "by"),
-        ("pipeline_events", "by"),
-        ("pipeline_events", "text"),
-        ("sessions", "cwd"),
-        ("worktrees", "path"),
-        ("unassigned", "name"),
-    ] {
-        let sql = format!("UPDATE {table} SET {column} = ?1");
-        store.execute(&sql, [HOSTILE]).unwrap();
+    for (at, form) in TextColumn::all() {
+        let is_key = KEYS
+            .iter()
+            .any(|(table, columns)| *table == at.table && columns.contains(&at.column));
+        // Each is another one: a name may stand there once.
+        let value = match form {
+            TextForm::Text => "?1",
+            TextForm::Name if !is_key => "?1 || hex(randomblob(6))",
+            _ => continue,
+        };
+        let TextColumn { table, column } = at;
+        let sql = format!(
+            "UPDATE OR IGNORE {table} SET \"{column}\" = {value} WHERE \"{column}\" IS NOT NULL"
+        );
+        store.execute(&sql, [HOSTILE]).expect(&sql);
     }
     let models = json!([HOSTILE]).to_string();
     store
@@ -122,6 +173,7 @@ fn spoil(world: &World) {
         .unwrap();
 }
 
+/// Every command, those that change much at the end. `CHK` is a checkpoint, `TOK` a token.
 const COMMANDS: &[&[&str]] = &[
     &["why", "HEAD"],
     &["why", "HEAD", "--explain"],
@@ -132,6 +184,7 @@ const COMMANDS: &[&[&str]] = &[
     &["log"],
     &["show", "one"],
     &["show", "HEAD"],
+    &["show", "HEAD~1"],
     &["search", "Please"],
     &["cost"],
     &["cost", "--by", "model"],
@@ -141,59 +194,202 @@ const COMMANDS: &[&[&str]] = &[
     &["session", "list"],
     &["session", "show", "one"],
     &["session", "show", "one", "--full"],
+    &["session", "recover"],
+    &["session", "recover", "one"],
+    &["session", "fork", "one", "--conversation", HOSTILE],
     &["context", "list"],
+    &["context", "show", HOSTILE],
+    &["context", "explain", HOSTILE],
     &["checkpoint", "list"],
+    &["checkpoint", "show", "CHK"],
     &["link", "list", "one"],
+    &["link", "add", "one", HOSTILE],
+    &["link", "remove", "one", "issue=42"],
     &["heartbeat", "list"],
+    &[
+        "heartbeat",
+        "add",
+        HOSTILE,
+        "--agent",
+        HOSTILE,
+        "--every",
+        "1h",
+        "--prompt",
+        HOSTILE,
+    ],
+    &["heartbeat", "show", "hb"],
+    &["heartbeat", "pause", "hb"],
+    &["heartbeat", "resume", "hb"],
+    &["heartbeat", "run", "hb"],
     &["token", "list"],
+    &["token", "create", "--name", HOSTILE],
+    &["token", "rotate", "TOK"],
+    &["token", "revoke", "TOK"],
     &["audit", "list"],
     &["audit", "verify"],
+    &["audit", "export"],
     &["pipeline", "list"],
     &["pipeline", "show", "p"],
     &["pipeline", "show", "p", "--ascii"],
+    &["pipeline", "export", "p"],
+    &["pipeline", "plan", "p", HOSTILE],
+    &["pipeline", "phase", "start", "p", HOSTILE],
+    &["pipeline", "phase", "wait", "p", "build"],
+    &["pipeline", "phase", "end", "p", "build"],
+    &["pipeline", "check", "p", HOSTILE, "passed"],
+    &["pipeline", "review", "p", "approved", "--text", HOSTILE],
+    &["pipeline", "contract", "p", "c", "--file", HOSTILE],
     &["projection", "list"],
+    &["projection", "add", HOSTILE, "--directory", HOSTILE],
+    &["projection", "show", "d"],
+    &["projection", "scope", "d"],
+    &["projection", "retry", "d"],
+    &["projection", "skip", "d", "one"],
     &["otel", "list"],
+    &["otel", "add", HOSTILE, HOSTILE],
+    &["otel", "test", "o"],
+    &["otel", "unassigned"],
     &["check", "main..HEAD"],
     &["check", "HEAD"],
     &["import", "--dry-run"],
+    &["import"],
     &["forget", "one", "--dry-run"],
     &["forget", "--pattern", "drow", "--dry-run"],
     &["doctor"],
     &["doctor", "--secrets"],
     &["verify"],
     &["config", "list"],
+    &["config", "get", HOSTILE],
+    &["config", "set", "color", HOSTILE],
+    &["config", "unset", HOSTILE],
+    &["config", "path"],
     &["init", "--dry-run"],
     &["remove", "--dry-run"],
     &["rebuild", "judgements"],
     &["adopt", "HEAD", "--human"],
+    &["sync"],
+    &["mcp"],
+    &["completions", "bash"],
+    &["run", "--label", HOSTILE, "--", "sh", "-c", "true"],
+    &["run", "--", HOSTILE],
     &["-v", "status"],
     &["no\u{1b}]0;t\u{7}such"],
     &["-C", "no\u{1b}]0;t\u{7}such", "status"],
+    &["serve", "--plain", "--listen", "127.0.0.1:0"],
+    &["session", "end", "one"],
+    &["session", "archive", "one", "--yes"],
+    &["pipeline", "end", "p"],
+    &["heartbeat", "remove", "hb"],
+    &["projection", "remove", "d"],
+    &["otel", "remove", "o"],
+    &["backup", "b.db"],
+    &["restore", "b.db", "--force"],
+    &["doctor", "--fix"],
+    &["init", "--yes"],
+    &["forget", "--pattern", "drow", "--yes"],
+    &["forget", "one", "--yes"],
+    &["remove", "--yes"],
 ];
+
+/// What shows nothing of a ledger that somebody else wrote into.
+const OWN: &[&str] = &["demo"];
+
+/// Every command that the program has, by its own help.
+fn known_commands(repo: &Repo<'_>, above: &[&str], known: &mut Vec<String>) {
+    let help = repo.siglum(&[above, &["--help"]].concat()).ok();
+    let list = help
+        .split_once("\nCommands:\n")
+        .map_or("", |(_, list)| list);
+    let names = list
+        .lines()
+        .take_while(|line| !line.trim().is_empty())
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help");
+    let mut is_leaf = true;
+    for name in names {
+        is_leaf = false;
+        known_commands(repo, &[above, &[name]].concat(), known);
+    }
+    if is_leaf {
+        known.push(above.join(" "));
+    }
+}
+
+#[test]
+fn every_command_has_a_row() {
+    let world = World::new();
+    let repo = world.at(&world.root);
+    let mut known = Vec::new();
+    known_commands(&repo, &[], &mut known);
+    assert!(known.len() > 70, "{known:?}");
+    let has_row = |name: &String| {
+        let words: Vec<&str> = name.split(' ').collect();
+        OWN.contains(&name.as_str()) || COMMANDS.iter().any(|row| row.starts_with(&words))
+    };
+    known.retain(|name| !has_row(name));
+    assert!(known.is_empty(), "no row of COMMANDS runs {known:?}");
+}
+
+/// What a command shows; one that goes on until it is told to stop is told.
+fn shown(repo: &Repo<'_>, command: &[&str]) -> String {
+    let program = World::program();
+    let mut run = repo.world.command("timeout");
+    let output = run
+        .args(["--signal=INT", "4"])
+        .arg(program)
+        .args(command)
+        .current_dir(&repo.dir)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
 
 #[test]
 fn no_output_has_anything_that_a_terminal_obeys() {
     let world = World::new();
     let (repo, _agent) = hostile(&world);
-    let (mut shown, mut bad) = (0, Vec::new());
+    let text = |sql: &str| {
+        let store = world.store();
+        let found: Option<String> = store.query_row(sql, [], |row| row.get(0)).ok();
+        found.unwrap_or_else(|| "none".to_owned())
+    };
+    let checkpoint = text("SELECT 'chk_' || lower(hex(id)) FROM checkpoints LIMIT 1");
+    let token = text("SELECT 'tok_' || lower(hex(id)) FROM tokens LIMIT 1");
+    let (mut hostile_ones, mut bad) = (0, Vec::new());
     for command in COMMANDS {
-        for form in [&["--color=never"][..], &["--color=always"], &["--json"]] {
-            let ran = repo.siglum(&[command, form].concat());
-            let mut output = ran.stdout.clone() + &ran.stderr;
-            if form[0] == "--color=always" {
+        let named = |word: &&'static str| match *word {
+            "CHK" => checkpoint.clone(),
+            "TOK" => token.clone(),
+            word => word.to_owned(),
+        };
+        let words: Vec<String> = command.iter().map(named).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        for form in ["--color=never", "--color=always", "--json"] {
+            // Options of `run` stand before its program.
+            let mut output = shown(&repo, &[&[form][..], &words].concat());
+            if form == "--color=always" {
                 output = without_styles(&output);
             }
-            shown += usize::from(output.contains("drow"));
-            let hazards: Vec<char> = output.chars().filter(|c| is_hazard(*c)).collect();
-            if !hazards.is_empty() {
-                bad.push((command, form[0], hazards, output));
+            hostile_ones += usize::from(output.contains("drow"));
+            let is_bad = |sign: &char| match *sign {
+                // The script for a shell is all ours.
+                '\t' => command[0] != "completions",
+                sign => is_hazard(sign),
+            };
+            let hazards: Vec<char> = output.chars().filter(is_bad).collect();
+            let is_forged = output.lines().any(|line| line.starts_with(FORGED));
+            if !hazards.is_empty() || is_forged {
+                bad.push((command, form, hazards, is_forged, output));
             }
         }
     }
-    assert!(bad.is_empty(), "{bad:#?}");
+    let brief: Vec<_> = bad.iter().map(|row| (row.0, row.1, row.3)).collect();
+    assert!(bad.is_empty(), "{bad:#?}\n{brief:?}");
     assert!(
-        shown > 40,
-        "only {shown} outputs have something hostile in them"
+        hostile_ones > 100,
+        "only {hostile_ones} outputs have something hostile in them"
     );
     let log = fs::read_to_string(world.siglum_home().join("siglum.log")).unwrap_or_default();
     assert!(!log.chars().any(is_hazard), "{log:?}");

@@ -22,5 +22,5 @@ pub struct Args {
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "siglum", &mut script);
-    cx.ui.line(String::from_utf8_lossy(&script).trim_end())
+    cx.ui.block(String::from_utf8_lossy(&script).trim_end())
 }

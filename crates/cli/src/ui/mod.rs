@@ -6,6 +6,9 @@ mod style;
 mod table;
 mod text;
 
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 pub use screen::Screen;
@@ -15,6 +18,7 @@ pub use table::{Cell, Table};
 pub use text::{age, ago, bytes, count, counted, day, one_line, plural, tokens, when, wrap};
 
 use serde::Serialize;
+use siglum_domain::legible;
 
 use crate::error::CommandError;
 use shown::Shown;
@@ -81,10 +85,16 @@ impl Ui {
         self.color
     }
 
-    /// Writes a line of the answer.
+    /// Writes one line of the answer. What is in it begins no other.
     pub fn line(&self, line: impl AsRef<str>) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
         writeln!(out, "{}", Shown(line.as_ref()))?;
+        Ok(())
+    }
+
+    /// Writes a text of ours over several lines: nothing of it comes from outside.
+    pub fn block(&self, text: &str) -> Result<(), CommandError> {
+        writeln!(io::stdout().lock(), "{}", legible::lines(text))?;
         Ok(())
     }
 
@@ -101,7 +111,7 @@ impl Ui {
 
     /// Writes a value as JSON on a line of its own, for a program that knows what it is.
     pub fn json_line<T: Serialize>(&self, value: &T) -> Result<(), CommandError> {
-        self.line(shown::json(&serde_json::to_string(value)?))
+        self.line(legible::json(&serde_json::to_string(value)?))
     }
 
     /// Writes a table.
@@ -178,11 +188,26 @@ pub fn report(error: &CommandError) {
 /// Prints what is wrong with a command line, or the help that was asked for.
 pub fn report_usage(error: &clap::Error) {
     if error.use_stderr() {
-        complain("", error.render().to_string().trim_end());
+        let text = quoting(error.render().to_string(), std::env::args_os().skip(1));
+        let _ = writeln!(io::stderr().lock(), "{}", legible::lines(text.trim_end()));
     } else {
         // Nothing of it comes from outside.
         let _ = error.print();
     }
+}
+
+/// A text of several lines, of which each word of the command line that it repeats stays on its line.
+fn quoting(text: String, words: impl Iterator<Item = OsString>) -> String {
+    words.fold(text, |text, word| {
+        let word = word.to_string_lossy();
+        let value = word.split_once('=').map_or("", |(_, value)| value);
+        [&*word, value]
+            .into_iter()
+            .fold(text, |text, word| match legible::line(word) {
+                Cow::Owned(shown) => text.replace(word, &shown),
+                Cow::Borrowed(_) => text,
+            })
+    })
 }
 
 /// Asks the person whether to go on. Without a terminal the answer is no.
@@ -207,9 +232,14 @@ pub fn log_to_stderr(level: tracing::Level) {
         .try_init();
 }
 
-/// Writes a line to standard error.
+/// Writes to standard error. Other lines of a text, as git's complaints have, are indented: none of them looks like ours.
 fn complain(before: &str, text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{before}{}", Shown(text));
+    let mut lines = text.lines();
+    let mut shown = format!("{before}{}", Shown(lines.next().unwrap_or_default()));
+    for line in lines {
+        let _ = write!(shown, "\n  {}", Shown(line));
+    }
+    let _ = writeln!(io::stderr().lock(), "{shown}");
 }
 
 /// Standard error for whoever hands over bytes.
@@ -218,11 +248,26 @@ struct LogWriter;
 impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        write!(io::stderr().lock(), "{}", Shown(&text))?;
+        writeln!(io::stderr().lock(), "{}", Shown(text.trim_end()))?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_the_command_line_begins_no_line_of_a_complaint() {
+        let words = ["--name=a\nhint: b", "c\td"].map(OsString::from);
+        let text = quoting(
+            "error: 'a\nhint: b', 'c\td'\n\nUsage: x".to_owned(),
+            words.into_iter(),
+        );
+        assert_eq!(text, "error: 'a\\nhint: b', 'c\\td'\n\nUsage: x");
     }
 }

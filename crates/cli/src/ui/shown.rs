@@ -9,10 +9,13 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;
 
 use anstyle::Reset;
+use siglum_domain::legible::{self, breaks_line, is_hazard};
 
 use super::Style;
 
-/// Text that may be written out: [`Style`]s are what they stand for, and nothing else is obeyed.
+/// One line that may be written out: [`Style`]s are what they stand for, and nothing else is obeyed. What would begin
+/// another line is shown, so that no value can look like a field; texts of several lines are split before, and each
+/// line of theirs gets a mark.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown<'a>(pub(super) &'a str);
 
@@ -21,13 +24,13 @@ impl fmt::Display for Shown<'_> {
         let mut rest = self.0;
         while let Some((at, sign)) = rest
             .char_indices()
-            .find(|(_, c)| is_hazard(*c) || mark_of(*c).is_some())
+            .find(|(_, c)| is_hazard(*c) || breaks_line(*c) || mark_of(*c).is_some())
         {
             f.write_str(&rest[..at])?;
             match mark_of(sign) {
                 Some(Mark::Begin(style)) => write!(f, "{}", style.ansi())?,
                 Some(Mark::End) => write!(f, "{Reset}")?,
-                None => write!(f, "{}", sign.escape_unicode())?,
+                None => write!(f, "{}", sign.escape_default())?,
             }
             rest = &rest[at + sign.len_utf8()..];
         }
@@ -43,44 +46,14 @@ pub(super) fn styled(style: Style, text: &str) -> String {
     format!("{}{text}{}", mark(style as u32), mark(END))
 }
 
-/// The text as it will be written out, for whoever measures it before.
+/// The text as a line will have it, for whoever measures it before.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hazard) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for sign in text.chars() {
-        if is_hazard(sign) {
-            out.extend(sign.escape_unicode());
-        } else {
-            out.push(sign);
-        }
-    }
-    Cow::Owned(out)
+    legible::line(text)
 }
 
 /// The text on one line of a log.
 pub fn log_line(text: &str) -> String {
-    visible(text).replace('\n', "\\n")
-}
-
-/// A JSON text with the same meaning, in which nothing stands that [`Shown`] would change.
-pub(super) fn json(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hazard) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for sign in text.chars() {
-        if is_hazard(sign) {
-            let mut units = [0; 2];
-            for unit in sign.encode_utf16(&mut units) {
-                out += &format!("\\u{unit:04x}");
-            }
-        } else {
-            out.push(sign);
-        }
-    }
-    Cow::Owned(out)
+    legible::line(text).into_owned()
 }
 
 /// What a character between other text stands for.
@@ -109,32 +82,6 @@ fn first_mark() -> u32 {
     })
 }
 
-/// Whether a terminal obeys this character, or shows others in another order, or nothing at all.
-const fn is_hazard(sign: char) -> bool {
-    match sign {
-        '\n' | '\t' => false,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
-        // Marks and overrides of direction.
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            true
-        }
-        // Of no width.
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{115f}'
-        | '\u{1160}'
-        | '\u{17b4}'
-        | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' => true,
-        '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' => true,
-        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
-        '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
-        // Ends of lines that only some programs see.
-        '\u{2028}' | '\u{2029}' => true,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,12 +94,12 @@ mod tests {
     #[test]
     fn what_a_terminal_would_obey_is_shown() {
         check("a\u{1b}]52;c;aGk=\u{7}b", "a\\u{1b}]52;c;aGk=\\u{7}b");
-        check("\u{9b}31m \u{7f} \r", "\\u{9b}31m \\u{7f} \\u{d}");
+        check("\u{9b}31m \u{7f} \r", "\\u{9b}31m \\u{7f} \\r");
         check("ab\u{202e}dc", "ab\\u{202e}dc");
         check("a\u{200b}b\u{feff}", "a\\u{200b}b\\u{feff}");
         check(
             "ü 日本語 ✓ ❤\u{fe0f} \u{e0b0}\n\ttwo",
-            "ü 日本語 ✓ ❤\u{fe0f} \u{e0b0}\n\ttwo",
+            "ü 日本語 ✓ ❤\u{fe0f} \u{e0b0}\\n\\ttwo",
         );
     }
 
@@ -164,18 +111,6 @@ mod tests {
         assert_eq!(
             Shown("\u{1b}[33mab\u{1b}[0m").to_string(),
             "\\u{1b}[33mab\\u{1b}[0m"
-        );
-    }
-
-    #[test]
-    fn json_means_the_same() {
-        let value = serde_json::json!({ "a\u{9b}": ["\u{202e}x\u{1b}\u{e0001}"] });
-        let text = value.to_string();
-        let safe = json(&text);
-        assert!(!safe.chars().any(is_hazard), "{safe}");
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&safe).unwrap(),
-            value
         );
     }
 

@@ -93,7 +93,7 @@ fn go_on(cx: &Cx, sandbox: &Sandbox, shown: &Json) -> Result<(), CommandError> {
     let ui = &cx.ui;
     let command = |text: String| ui.line(format!("  {}", ui.paint(Style::Id, text)));
     ui.line("")?;
-    ui.line("Now your own repository. The first answers come from the transcripts that your\nagents left on this machine; what will change is shown, and asked before:")?;
+    ui.block("Now your own repository. The first answers come from the transcripts that your\nagents left on this machine; what will change is shown, and asked before:")?;
     command(format!("cd <repo> && {} init", callable()))?;
     if shown.directory.is_none() {
         ui.line("To look around in this one, keep it:")?;
