@@ -15,6 +15,7 @@ use rmcp::service::RequestContext;
 use rmcp::transport::stdio;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
+use siglum_domain::legible;
 
 /// Whether a tool changes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +105,15 @@ fn recorded(answer: Value) -> Value {
     marked.into()
 }
 
+/// The text is what clients show to people, so that it holds nothing that hides or is obeyed; it means what the other
+/// form of the answer means.
+fn answered(answer: Value) -> CallToolResult {
+    let text = legible::json(&answer.to_string()).into_owned();
+    let mut result = CallToolResult::structured(answer);
+    result.content = vec![ContentBlock::text(text)];
+    result
+}
+
 struct Server(Arc<dyn Desk>);
 
 impl ServerHandler for Server {
@@ -142,8 +152,10 @@ impl ServerHandler for Server {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let asked = tokio::task::spawn_blocking(move || desk.call(&request.name, arguments));
         let result = match asked.await {
-            Ok(Ok(answer)) => CallToolResult::structured(recorded(answer)),
-            Ok(Err(reason)) => CallToolResult::error(vec![ContentBlock::text(reason)]),
+            Ok(Ok(answer)) => answered(recorded(answer)),
+            Ok(Err(reason)) => {
+                CallToolResult::error(vec![ContentBlock::text(legible::lines(&reason))])
+            }
             Err(_) => {
                 let text = "the tool failed; `siglum doctor` may know more";
                 CallToolResult::error(vec![ContentBlock::text(text)])

@@ -293,3 +293,26 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     let shown = repo.siglum(&["checkpoint", "list", "--all"]).ok();
     assert!(shown.contains("issue 42, role coder"), "{shown}");
 }
+
+/// Clients show the text of an answer to people.
+#[test]
+fn the_text_of_an_answer_has_nothing_that_is_obeyed_or_hides() {
+    let hostile = "Mend\u{9b}31m \u{7f}\u{202e}drow\u{200b} it";
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    agent.begin("startup");
+    agent.prompt(hostile);
+    let calls = [
+        ("show", json!({"session": "one"})),
+        ("why", json!({"commit": hostile})),
+    ];
+    let answers = ask(&repo, &calls, |line| repo.sh(line).ok());
+    assert!(data(&answers[0]).to_string().contains(hostile));
+    for answer in &answers {
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let hazards = ['\u{9b}', '\u{7f}', '\u{202e}', '\u{200b}'];
+        assert!(text.contains("drow"), "{text}");
+        assert!(!text.contains(hazards), "{text:?}");
+    }
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use siglum_domain::Tenant;
+use siglum_domain::{Tenant, legible};
 use siglum_engine::heartbeat::{self, Parcel, Target, Undelivered, document};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -82,7 +82,7 @@ async fn blocking(
 /// Adds a line to the file of its heartbeat.
 fn written(log: &Path, parcel: &Parcel) -> Result<(), Undelivered> {
     use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-    let line = format!("{}\n", document(parcel));
+    let line = log_line(&document(parcel));
     let write = || {
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -94,6 +94,11 @@ fn written(log: &Path, parcel: &Parcel) -> Result<(), Undelivered> {
         file.write_all(line.as_bytes())
     };
     write().map_err(|e| Undelivered::Later(format!("the log cannot be written: {e}")))
+}
+
+/// A document on a line of a file that people look at in a terminal.
+fn log_line(document: &serde_json::Value) -> String {
+    format!("{}\n", legible::json(&document.to_string()))
 }
 
 /// Hands it to the program that the configuration names: the ledger names none.
@@ -129,5 +134,24 @@ async fn command(app: &App, tenant: &Tenant, parcel: &Parcel) -> Result<(), Unde
         Ok(Ok(status)) => Err(failed(status.to_string())),
         Ok(Err(error)) => Err(failed(error.to_string())),
         Err(_) => Err(failed("it took more than a minute".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_has_nothing_that_is_obeyed_or_hides() {
+        let document = serde_json::json!({ "text": "a\u{9b}31m\u{7f}\u{202e}b\u{200b}\nc" });
+        let line = log_line(&document);
+        let text = line.trim_end();
+        assert!(
+            !text
+                .chars()
+                .any(|sign| legible::is_hazard(sign) || sign == '\n')
+        );
+        let read: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(read, document);
     }
 }
