@@ -26,7 +26,7 @@ pub(super) fn find<'r>(
     let bytes = text.as_bytes();
     let name = name_around(bytes, hit);
     let next = *bytes.get(name.end)?;
-    if !b":=\"'`\\] \t|?>[,".contains(&next) {
+    if !b":=\"'`\\] \t|?>[,{".contains(&next) {
         return None;
     }
     let text_name = text.get(name.clone())?;
@@ -45,7 +45,8 @@ pub(super) fn find<'r>(
     });
     let head = found
         .or_else(|| word_before(text, &name))
-        .or_else(|| listed(window, is_constant(&text[..name.start])))?;
+        .or_else(|| listed(window, is_constant(&text[..name.start])))
+        .or_else(|| initialized(window))?;
     judge(text, name, &head, named)
 }
 
@@ -68,7 +69,7 @@ fn judge(text: &str, name: Range<usize>, head: &Head, named: Named) -> Option<Ra
     Some(start..value::whole_extent(text, at).max(end))
 }
 
-/// The letters of `b"…"` belong to the head only where a quote follows them.
+/// The signs of `b"…"` and `@"…"` belong to the head only where a quote follows them.
 fn without_first_letters(window: &str, end: usize) -> usize {
     let bytes = window.as_bytes();
     let slashes = bytes[end..].iter().take_while(|b| **b == b'\\').count();
@@ -81,7 +82,7 @@ fn without_first_letters(window: &str, end: usize) -> usize {
     let letters = bytes[..end]
         .iter()
         .rev()
-        .take_while(|b| b"brfu".contains(b))
+        .take_while(|b| b"@brfu".contains(b))
         .count();
     end - letters.min(2)
 }
@@ -138,6 +139,16 @@ fn listed(window: &str, is_constant: bool) -> Option<Head> {
     (comma == quote + 1 && is_quoted).then_some(Head {
         len,
         written: Some(written),
+    })
+}
+
+/// `NAME{"value"}`
+fn initialized(window: &str) -> Option<Head> {
+    let rest = window.strip_prefix('{')?.trim_start_matches(' ');
+    let opens = rest.trim_start_matches('\\').starts_with(['"', '\'']);
+    opens.then_some(Head {
+        len: window.len() - rest.len(),
+        written: None,
     })
 }
 

@@ -9,7 +9,7 @@ use regex::Regex;
 use super::boundary::{self, MARKER_START};
 use super::keywords::Keywords;
 use super::rules::{RULES, Rule, Shape};
-use super::{Redacted, assignment, cookies, entropy, examples, kubernetes, pem, value};
+use super::{Redacted, assignment, cookies, entropy, examples, inserted, kubernetes, pem, value};
 
 /// How far behind a keyword a match may begin to end; a match that reaches this far is followed to its end.
 const WINDOW: usize = 1024;
@@ -146,6 +146,7 @@ impl Redactor {
             Shape::PrivateKey
             | Shape::PrivateKeyTail
             | Shape::Cookies
+            | Shape::InsertedRow
             | Shape::KubernetesSecret => {
                 let Some(head) = self.search(text, index, hit.start, hit.start) else {
                     return;
@@ -153,6 +154,7 @@ impl Redactor {
                 let (ranges, parts_of_one) = match rule.shape {
                     Shape::PrivateKey => (pem::body_runs(text, head.end), true),
                     Shape::PrivateKeyTail => (pem::tail_runs(text, head.start), true),
+                    Shape::InsertedRow => (inserted::values(text, head.end), false),
                     Shape::Cookies => (cookies::values(text, head.end), false),
                     _ => (kubernetes::values(text, head), false),
                 };

@@ -2,7 +2,7 @@
 
 use super::boundary::{self, MARKER_START};
 use super::name::{Kind, Named, Strength};
-use super::{entropy, examples};
+use super::{entropy, examples, letters};
 
 /// How a value is written, which says how likely it is a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,9 +116,13 @@ pub(super) fn looks_secret(value: &str, written: Written, named: Named) -> bool 
         return false;
     }
     if named.kind == Kind::Authorization {
-        return written == Written::Quoted
-            && value.bytes().any(|b| b.is_ascii_digit())
-            && value.split(' ').count() <= 2;
+        // A header has no quotes around it; what stands there without a scheme must be a key by itself.
+        return match written {
+            Written::Quoted => {
+                value.bytes().any(|b| b.is_ascii_digit()) && value.split(' ').count() <= 2
+            }
+            Written::Shell | Written::Bare => value.len() >= 20 && is_mixed(value),
+        };
     }
     if value.contains(char::is_whitespace) {
         return looks_like_passphrase(value, named);
@@ -138,9 +142,13 @@ pub(super) fn looks_secret(value: &str, written: Written, named: Named) -> bool 
                 || has_letters_and_digits(value)
                 || !is_words(value)
                 || is_long_single_word(value)
+                || letters::are_drawn(value)
         }
         Written::Shell => !is_code(value),
-        Written::Bare => has_letters_and_digits(value) && !is_words(value) && !is_code(value),
+        Written::Bare => {
+            letters::are_drawn(value)
+                || has_letters_and_digits(value) && !is_words(value) && !is_code(value)
+        }
     }
 }
 
@@ -294,6 +302,8 @@ const VOCABULARY: &[&str] = &[
     "request",
     "required",
     "response",
+    "role",
+    "roles",
     "sample",
     "secret",
     "secrets",

@@ -360,8 +360,8 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "telegram-bot-token",
         keywords: &[":aa"],
-        shape: Shape::Around(10),
-        pattern: r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,35}",
+        shape: Shape::Around(13),
+        pattern: r"(?:bot)?(?P<secret>[0-9]{8,10}:AA[A-Za-z0-9_-]{32,35})",
         min_entropy: Some(3.5),
         sample: concat!(
             "12",
@@ -1013,7 +1013,7 @@ pub(super) const KNOWN: &[Rule] = &[
             "authorization",
         ],
         shape: Shape::Assignment,
-        pattern: r#"(?:(?:\\*["'`])?\]?)(?:\[[A-Za-z0-9_]{0,24}\])?(?:[ \t]|\\t)*(?::[ \t]*&?(?:'static )?[A-Za-z][A-Za-z<>:\[\]|?. ]{0,32}[ \t]=|[?:]=|\|\|=|=>|[:=])(?:[ \t]|\\t)*[brfu]{0,2}"#,
+        pattern: r#"(?:(?:\\*["'`])?\]?)(?:\[[A-Za-z0-9_]{0,24}\])?(?:[ \t]|\\t)*(?::[ \t]*&?(?:'static )?[A-Za-z][A-Za-z<>:\[\]|?. ]{0,32}[ \t]=|[?:]=|\|\|=|=>|[:=])(?:[ \t]|\\t)*(?:@|[brfu]{0,2})"#,
         min_entropy: None,
         sample: concat!("DB", "_PASSWORD=kr4k", "en-Harbour"),
     },

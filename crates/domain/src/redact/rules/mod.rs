@@ -4,6 +4,7 @@
 //! the rules that judge by names and randomness. Every row has a made-up sample; a test holds each row to it.
 
 mod known;
+mod places;
 mod surroundings;
 mod tokens;
 mod vendors;
@@ -48,15 +49,18 @@ pub enum Shape {
     PrivateKeyTail,
     /// The pattern is what stands before cookies; the value of each that looks like a key is cut out.
     Cookies,
+    /// The pattern begins a statement that inserts rows; the values under telling names of columns are cut out.
+    InsertedRow,
     /// The pattern names a Kubernetes secret; the values of its data are cut out.
     KubernetesSecret,
 }
 
 /// The tables, in the order of their rules.
-const TABLES: [&[Rule]; 4] = [
+const TABLES: [&[Rule]; 5] = [
     tokens::TOKENS,
     vendors::VENDORS,
     surroundings::SURROUNDINGS,
+    places::PLACES,
     known::KNOWN,
 ];
 

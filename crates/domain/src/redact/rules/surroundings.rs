@@ -48,13 +48,15 @@ pub(super) const SURROUNDINGS: &[Rule] = &[
             "zip ",
             "7z",
             "unrar ",
+            "xfreerdp",
+            "wfreerdp",
             "htpasswd ",
             "smbclient",
             "lftp",
             "security ",
         ],
         Shape::Start,
-        r#"(?:(?:mysql|mariadb)[a-z]*(?:[ ][ -~]{0,60}?)?[ ]-p|sshpass[ ]+-p[ ]*|redis-cli[ -~]{0,60}?[ ]-a[ ]+|(?:docker|podman|helm[ ]registry|skopeo|az|oc|cf)[ ]+login(?:[ ][ -~]{0,80}?)?[ ]-p[ =]*|(?:mongo[a-z]*|cqlsh|(?i-u:psexec)[0-9.a-z]*|rdesktop)(?:[ ][ -~]{0,80}?)?[ ]-p[ ]+|sqlcmd(?:[ ][ -~]{0,80}?)?[ ]-P[ ]*|ldap[a-z]{3,8}(?:[ ][ -~]{0,160}?)?[ ]-w[ ]*|zip[ ](?:-[a-zA-Z0-9]+[ ]+)*-P[ ]*|(?:7z[a-z]?|unrar)[ ]+[a-z][ ]+(?:-[a-z0-9=]+[ ]+)*-p|htpasswd[ ]+-[A-Za-z0-9]*b[A-Za-z0-9]*[ ]+(?:-[A-Za-z0-9]+[ ]+)*(?:[^\s"'`$\\<-]\S*[ ]+){1,2}|smbclient(?:[ ][ -~]{0,80}?)?[ ]-U[ ]*[^\s%]{1,64}%|lftp(?:[ ][ -~]{0,80}?)?[ ]-u[ ]*[^\s,]{1,64},|security[ ]+(?:add|find)-[a-z-]+(?:[ ][ -~]{0,120}?)?[ ]-w[ ]+)\\*["']?(?P<secret>[^\s"'`$\\<|&;>-][^\s"'`\\|&;<>]{3,})"#,
+        r#"(?:(?:mysql|mariadb)[a-z]*(?:[ ][ -~]{0,60}?)?[ ]-p|sshpass[ ]+-p[ ]*|redis-cli[ -~]{0,60}?[ ]-a[ ]+|(?:docker|podman|helm[ ]registry|skopeo|az|oc|cf)[ ]+login(?:[ ][ -~]{0,80}?)?[ ]-p[ =]*|(?:mongo[a-z]*|cqlsh|(?i-u:psexec)[0-9.a-z]*|rdesktop)(?:[ ][ -~]{0,80}?)?[ ]-p[ ]+|sqlcmd(?:[ ][ -~]{0,80}?)?[ ]-P[ ]*|ldap[a-z]{3,8}(?:[ ][ -~]{0,160}?)?[ ]-w[ ]*|zip[ ](?:-[a-zA-Z0-9]+[ ]+)*-P[ ]*|(?:7z[a-z]?|unrar)[ ]+[a-z][ ]+(?:[ -~]{0,80}?[ ])?-p|[xw]freerdp3?(?:[ ][ -~]{0,160}?)?[ ]/p(?:assword)?:|htpasswd[ ]+-[A-Za-z0-9]*b[A-Za-z0-9]*[ ]+(?:-[A-Za-z0-9]+[ ]+)*(?:[^\s"'`$\\<-]\S*[ ]+){1,2}|smbclient(?:[ ][ -~]{0,80}?)?[ ]-U[ ]*[^\s%]{1,64}%|lftp(?:[ ][ -~]{0,80}?)?[ ]-u[ ]*[^\s,]{1,64},|security[ ]+(?:add|find)-[a-z-]+(?:[ ][ -~]{0,120}?)?[ ]-w[ ]+)\\*["']?(?P<secret>[^\s"'`$\\<|&;>-][^\s"'`\\|&;<>]{3,})"#,
         concat!("mysql -u root ", "-phunter2-", "Harbour shop"),
     ),
     chosen(
@@ -124,7 +126,7 @@ pub(super) const SURROUNDINGS: &[Rule] = &[
         "piped-password",
         &["password-stdin", "sudo -s", "chpasswd", "passwd --stdin"],
         Shape::Around(200),
-        r#"(?:echo|printf)(?:[ ]+-[a-zA-Z]+)*(?:[ ]+\\*["']%s(?:\\+n)?\\*["'])?[ ]+\\*["']?(?P<secret>[^\s"'`$|&;<>(){}\\]{3,})(?:\\+n)?\\*["']?[ ]*\|[ ]*[^|\n]{0,160}?(?:password-stdin|sudo[ ]+-S|chpasswd|passwd[ ]+--stdin)"#,
+        r#"(?:(?:echo|printf)(?:[ ]+-[a-zA-Z]+)*(?:[ ]+\\*["']%s(?:\\+n)?\\*["'])?[ ]+|<<<[ ]*)\\*["']?(?P<secret>[^\s"'`$|&;<>(){}\\]{3,})(?:\\+n)?\\*["']?[ ]*\|[ ]*[^|\n]{0,160}?(?:password-stdin|sudo[ ]+-S|chpasswd|passwd[ ]+--stdin)"#,
         concat!(
             "echo hunter2-",
             "Harbour | docker login -u me --password-stdin"
@@ -254,11 +256,12 @@ pub(super) const SURROUNDINGS: &[Rule] = &[
             "open.larksuite.com/",
             "qyapi.weixin.qq.com/",
             ".tines.com/webhook/",
+            ".n8n.cloud/webhook",
             "outlook.office.com/webhook/",
             "outlook.office365.com/webhook/",
         ],
         Shape::Start,
-        r"(?i-u:hooks\.zapier\.com/hooks/(?:catch|standard)/|maker\.ifttt\.com/trigger/[A-Za-z0-9_-]{1,64}/(?:json/)?with/key/|hook\.(?:[a-z]{2}[0-9]\.)?(?:make\.com|make\.celonis\.com|integromat\.com)/|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=|\.tines\.com/webhook/|outlook\.office(?:365)?\.com/webhook/)(?P<secret>[A-Za-z0-9@_-]+(?:/[A-Za-z0-9@_-]+)*)",
+        r"(?i-u:hooks\.zapier\.com/hooks/(?:catch|standard)/|maker\.ifttt\.com/trigger/[A-Za-z0-9_-]{1,64}/(?:json/)?with/key/|hook\.(?:[a-z]{2}[0-9]\.)?(?:make\.com|make\.celonis\.com|integromat\.com)/|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=|\.tines\.com/webhook/|\.n8n\.cloud/webhook(?:-test)?/|outlook\.office(?:365)?\.com/webhook/)(?P<secret>[A-Za-z0-9@_-]+(?:/[A-Za-z0-9@_-]+)*)",
         concat!(
             "https://hook.eu1.make.com/q7rzw2mlx0tb",
             "9kpvd3yc5nfhs8jgae1u"

@@ -125,7 +125,7 @@ pub(super) const VENDORS: &[Rule] = &[
     token(
         "cloudflare-scoped-token",
         &["cfat_", "cfut_", "cfk_"],
-        r"cf(?:at|ut|k)_[A-Za-z0-9]{48}(?-u:\b)",
+        r"cf(?:at|ut|k)_[A-Za-z0-9]{40,60}(?-u:\b)",
         concat!(
             "cf",
             "ut_tNOPmeMjvqPVStNKiaEd7rRgSnR",
