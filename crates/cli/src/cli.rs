@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use siglum_domain::legible;
 
 use crate::commands;
 use crate::config::Config;
@@ -94,13 +95,21 @@ enum Command {
     Worker(commands::worker::Args),
 }
 
+/// What is wrong with the command line, of words that begin no line of the complaint that repeats them.
+fn legible_error() -> Option<clap::Error> {
+    let words = std::env::args_os();
+    let legible = words.map(|word| legible::line(&word.to_string_lossy()).into_owned());
+    Cli::try_parse_from(legible).err()
+}
+
 /// Parses the command line and runs the command.
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            ui::report_usage(&error);
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            ui::report_usage(&legible_error().unwrap_or(error));
+            return ExitCode::from(code);
         }
     };
     match start(cli) {

@@ -6,8 +6,6 @@ mod style;
 mod table;
 mod text;
 
-use std::borrow::Cow;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
@@ -188,26 +186,12 @@ pub fn report(error: &CommandError) {
 /// Prints what is wrong with a command line, or the help that was asked for.
 pub fn report_usage(error: &clap::Error) {
     if error.use_stderr() {
-        let text = quoting(error.render().to_string(), std::env::args_os().skip(1));
+        let text = error.render().to_string();
         let _ = writeln!(io::stderr().lock(), "{}", legible::lines(text.trim_end()));
     } else {
         // Nothing of it comes from outside.
         let _ = error.print();
     }
-}
-
-/// A text of several lines, of which each word of the command line that it repeats stays on its line.
-fn quoting(text: String, words: impl Iterator<Item = OsString>) -> String {
-    words.fold(text, |text, word| {
-        let word = word.to_string_lossy();
-        let value = word.split_once('=').map_or("", |(_, value)| value);
-        [&*word, value]
-            .into_iter()
-            .fold(text, |text, word| match legible::line(word) {
-                Cow::Owned(shown) => text.replace(word, &shown),
-                Cow::Borrowed(_) => text,
-            })
-    })
 }
 
 /// Asks the person whether to go on. Without a terminal the answer is no.
@@ -254,20 +238,5 @@ impl Write for LogWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_of_the_command_line_begins_no_line_of_a_complaint() {
-        let words = ["--name=a\nhint: b", "c\td"].map(OsString::from);
-        let text = quoting(
-            "error: 'a\nhint: b', 'c\td'\n\nUsage: x".to_owned(),
-            words.into_iter(),
-        );
-        assert_eq!(text, "error: 'a\\nhint: b', 'c\\td'\n\nUsage: x");
     }
 }
