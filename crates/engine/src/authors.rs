@@ -9,7 +9,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
 use siglum_gitstore::{Git, discover};
 use siglum_ledger::{
     CommitRecord, Durability, FileAuthors, Ledger, LedgerError, RepositoryRecord, Transaction,
-    read, write,
+    read, stored_name, write,
 };
 
 use crate::checkout::Checkout;
@@ -261,7 +261,7 @@ pub fn find(
             parents.extend(contents.blob(Some(other))?);
         }
         found.push(FileAuthors {
-            path: change.path.clone(),
+            path: stored_name(&change.path).into_owned(),
             spans: lines_of_commit(&parents, &content, &known),
         });
     }

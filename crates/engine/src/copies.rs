@@ -8,7 +8,7 @@
 use siglum_domain::Oid;
 use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::provenance::Canvas;
-use siglum_ledger::{CommitRecord, Ledger, LedgerError, read};
+use siglum_ledger::{CommitRecord, Ledger, LedgerError, read, stored_name};
 
 use crate::EngineError;
 use crate::contents::Contents;
@@ -112,13 +112,12 @@ impl Copies {
             Ok((own, tx.rewritten_from(file.repository, &facts.commit)?))
         })?;
         let patch = own.and_then(|c| c.patch).filter(|p| !p.is_empty());
+        let (author, subject) = (stored_name(&facts.author), stored_name(&facts.subject));
         let is_source = |c: &&CommitRecord| {
             // Two commits of one second may have all of that in common and be nobody's copies.
             let same = carried
                 && c.facts.as_ref().is_some_and(|f| {
-                    f.authored == facts.authored
-                        && f.author == facts.author
-                        && f.subject == facts.subject
+                    f.authored == facts.authored && f.author == author && f.subject == subject
                 });
             c.commit != facts.commit && (same || rewritten.contains(&c.commit))
         };
@@ -138,8 +137,9 @@ impl Copies {
 }
 
 fn change_at<'c>(commit: &'c CommitRecord, path: &str) -> Option<&'c Change> {
-    let changes = commit.facts.iter().flat_map(|f| &f.changes);
-    changes.into_iter().find(|change| change.path == path)
+    let mut changes = commit.facts.iter().flat_map(|f| &f.changes);
+    let stored = stored_name(path);
+    changes.find(|change| change.path == stored)
 }
 
 /// The origins that were found for a file of a commit.
@@ -152,6 +152,6 @@ fn spans_of(
     let own = files
         .into_iter()
         .flatten()
-        .find(|f| f.path == file.path || file.moved_from == Some(&*f.path));
+        .find(|f| file.is_called(&f.path));
     Ok(own.map(|f| f.spans).unwrap_or_default())
 }

@@ -10,7 +10,7 @@ use siglum_domain::observation::{Fact, FileIdentity, FileVersion, ToolClass};
 use siglum_domain::provenance::{Canvas, FileLife, Joint, Step};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::file_identity;
-use siglum_ledger::{EditRecord, Ledger, LedgerError, Transaction, read};
+use siglum_ledger::{EditRecord, Ledger, LedgerError, Transaction, read, stored_name};
 
 use crate::EngineError;
 use crate::checkout::{Checkout, Timing, replaces};
@@ -43,6 +43,15 @@ pub(crate) struct CommittedFile<'a> {
 }
 
 impl CommittedFile<'_> {
+    /// Whether this is what the ledger calls it, in the commit or in the parent.
+    pub(crate) fn is_called(&self, stored: &str) -> bool {
+        let names = [Some(self.path), self.moved_from];
+        names
+            .into_iter()
+            .flatten()
+            .any(|name| stored_name(name) == stored)
+    }
+
     /// The edits that may lie on the way to the commit, in the order in which they ended.
     pub(crate) fn edits(
         &self,
@@ -85,7 +94,7 @@ impl CommittedFile<'_> {
         for (blob, identity, until) in places {
             let Some(identity) = identity else { continue };
             let moved = tx.edits_leaving(&blob)?.into_iter().find(|e| {
-                let elsewhere = e.path != self.path && self.moved_from != Some(&*e.path);
+                let elsewhere = !self.is_called(&e.path);
                 let here = e.worktree == worktree && e.repository == self.repository;
                 here && elsewhere && e.detail.after.file == Some(identity)
             });

@@ -5,7 +5,7 @@
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, Side};
 use siglum_domain::{IdSource, RepositoryId, SessionId, Timestamp};
-use siglum_ledger::{CommitRecord, LedgerError, Transaction};
+use siglum_ledger::{CommitRecord, LedgerError, Transaction, stored_name};
 
 use crate::moves;
 use crate::session::{self, SessionIdentity, file_key, side_key};
@@ -26,6 +26,7 @@ pub(crate) fn authors_again(
     path: &str,
     began: Timestamp,
 ) -> Result<(), LedgerError> {
+    let path = stored_name(path);
     let touched = |c: &CommitRecord| {
         let mut changes = c.facts.iter().flat_map(|f| &f.changes);
         c.at >= began && changes.any(|change| change.path == path)

@@ -13,7 +13,7 @@ use siglum_domain::{
 };
 use siglum_ledger::{
     CommitRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy, SessionRecord,
-    Statement, StatementRecord, Transaction, read,
+    Statement, StatementRecord, Transaction, read, stored_facts,
 };
 
 use crate::origins::{Origin, origins_of};
@@ -160,7 +160,7 @@ pub fn why(
             tx,
             (place, repository.id),
             record.as_ref(),
-            facts.clone(),
+            stored_facts(&facts),
             &files,
         )
     })?))

@@ -60,7 +60,7 @@ pub use replicas::{
     RewriteRecord,
 };
 pub use requests::{RequestRecord, Requests};
-pub use row::LogRow;
+pub use row::{LogRow, stored_facts, stored_name};
 pub use runs::{InteractionOption, InteractionRecord, RunEnd, RunRecord, Runs, Settlement};
 pub use spool::{Aside, Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;

@@ -1,6 +1,8 @@
 //! An entry as stores hold it: its payload packed, with a salted digest.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,7 +14,7 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{ObservationId, Timestamp, TurnId};
 use zstd::bulk::Compressor;
 
-use crate::{LedgerError, NewEntry};
+use crate::{FileAuthors, LedgerError, NewEntry};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -160,14 +162,46 @@ pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).expect("because stored forms have text keys and no failing parts")
 }
 
-/// What git says of a commit as JSON. People chose the names and the subject in it, so secrets go.
+/// What git says of a commit as JSON, as it is stored.
 pub(crate) fn facts_json(facts: &CommitFacts) -> String {
-    let clean = |text: &str| Redactor::shared().redact_cow(text).into_owned();
-    json(&CommitFacts {
-        author: clean(&facts.author),
-        subject: clean(&facts.subject),
-        ..facts.clone()
-    })
+    json(&stored_facts(facts))
+}
+
+/// What git says of a commit as it is stored: people chose the names, the subject and the paths in it, so secrets go.
+#[must_use]
+pub fn stored_facts(facts: &CommitFacts) -> CommitFacts {
+    let mut stored = facts.clone();
+    for text in [&mut stored.author, &mut stored.subject] {
+        *text = stored_name(text).into_owned();
+    }
+    for change in &mut stored.changes {
+        if let Cow::Owned(path) = stored_name(&change.path) {
+            change.path = path;
+        }
+    }
+    stored
+}
+
+/// What git or a tool calls something, such as a path, as it is stored: without secrets. Whoever looks for it by its
+/// own name finds it by this one.
+#[must_use]
+pub fn stored_name(name: &str) -> Cow<'_, str> {
+    Redactor::shared().redact_cow(name)
+}
+
+/// The files of a commit as they are stored. Of those that only a secret in their names told apart nobody can say any
+/// more which is which, so nothing is said of their lines.
+pub(crate) fn stored_files(files: &[FileAuthors]) -> Vec<FileAuthors> {
+    let mut stored: BTreeMap<Cow<'_, str>, Option<&FileAuthors>> = BTreeMap::new();
+    for file in files {
+        let alone = stored.entry(stored_name(&file.path));
+        alone.and_modify(|of| *of = None).or_insert(Some(file));
+    }
+    let one = |(path, file): (Cow<'_, str>, Option<&FileAuthors>)| FileAuthors {
+        path: path.into_owned(),
+        spans: file.map(|f| f.spans.clone()).unwrap_or_default(),
+    };
+    stored.into_iter().map(one).collect()
 }
 
 /// A record from JSON.

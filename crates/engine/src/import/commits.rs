@@ -10,7 +10,8 @@ use siglum_domain::evidence::judge;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::Git;
 use siglum_ledger::{
-    Durability, Ledger, LedgerError, RepositoryRecord, Said, SeenBy, Transaction, read, write,
+    Durability, Ledger, LedgerError, RepositoryRecord, Said, SeenBy, Transaction, read,
+    stored_name, write,
 };
 
 use crate::scene::{self, Unseen};
@@ -133,10 +134,10 @@ fn holds_work(
     let until = facts.committed.plus_millis(SLACK_MS);
     for change in &facts.changes {
         let Some(after) = &change.after else { continue };
-        let edits = tx.edits_leaving(after)?;
+        let (edits, path) = (tx.edits_leaving(after)?, stored_name(&change.path));
         if edits
             .iter()
-            .any(|e| e.repository == repository && e.path == change.path && e.at <= until)
+            .any(|e| e.repository == repository && e.path == path && e.at <= until)
         {
             return Ok(true);
         }

@@ -195,6 +195,15 @@ impl Taking<'_> {
         });
     }
 
+    /// A document as it may be stored: without the secrets in its texts.
+    pub(super) fn cleaned<T>(&self, name: &DocumentName, document: &T) -> Result<T>
+    where
+        T: Clone + serde::Serialize + serde::de::DeserializeOwned,
+    {
+        clean::document(self.redactor, document)
+            .ok_or_else(|| refuse(name.clone(), "a name in it holds a secret"))
+    }
+
     /// Whether the state of a document in the batch is newer than the one here; then it is the one here from now on.
     pub(super) fn is_newer(&mut self, kind: &str, document: &str) -> Result<bool> {
         let (home, stamp) = (self.batch.ledger, self.batch.stamp);
@@ -233,6 +242,7 @@ impl Taking<'_> {
         here: &BTreeSet<RepositoryId>,
     ) -> Result<()> {
         let name = DocumentName::Repository(document.id);
+        let document = self.cleaned(&name, document)?;
         word(&name, "common_dir", &document.common_dir)?;
         word(&name, "host", &document.host)?;
         if here.contains(&document.id) {
@@ -245,8 +255,8 @@ impl Taking<'_> {
         let repository = ReplicaRepository {
             id: document.id,
             home: self.batch.ledger,
-            host: clean::text(self.redactor, document.host.clone()),
-            common_dir: clean::text(self.redactor, document.common_dir.clone()),
+            host: document.host,
+            common_dir: document.common_dir,
         };
         if let (Some(known), Some(_)) = (&known, &self.family) {
             if *known != repository {
@@ -267,6 +277,14 @@ impl Taking<'_> {
 
     fn session(&mut self, document: &SessionDocument) -> Result<()> {
         let name = DocumentName::Session(document.id);
+        let document = &self.cleaned(
+            &name,
+            &SessionDocument {
+                // Payloads have rules of their own.
+                erased: Vec::new(),
+                ..document.clone()
+            },
+        )?;
         let words = [("cwd", &document.cwd), ("worktree", &document.worktree)];
         for (field, text) in words {
             word(&name, field, text.as_deref().unwrap_or_default())?;
@@ -298,9 +316,9 @@ impl Taking<'_> {
             last_at: document.last_at,
             ended_at: document.ended_at,
             archived_at: document.archived_at,
-            cwd: clean::optional(self.redactor, document.cwd.clone()),
+            cwd: document.cwd.clone(),
             repository: document.repository,
-            worktree: clean::optional(self.redactor, document.worktree.clone()),
+            worktree: document.worktree.clone(),
             ..SessionRecord::new(
                 document.id,
                 document.agent.clone(),
@@ -412,13 +430,14 @@ impl Taking<'_> {
             self.leave_out(&name, "whose a commit is, is not a session's to say");
             return Ok(());
         }
+        let document = self.cleaned(&name, document)?;
         let record = StatementRecord {
             ledger: self.batch.ledger,
             sequence: document.sequence,
             at: document.at,
-            by: clean::text(self.redactor, document.by.clone()),
-            source: clean::text(self.redactor, document.source.clone()),
-            statement: clean::statement(self.redactor, document.statement.clone()),
+            by: document.by.clone(),
+            source: document.source.clone(),
+            statement: clean::statement(self.redactor, document.statement),
         };
         if self.tx.put_statement(&record)? {
             self.changes.statements += 1;

@@ -1,5 +1,7 @@
 //! What leaves a ledger, and what comes into one, is redacted by the rules of today.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Judgement;
@@ -19,6 +21,20 @@ pub(super) fn text(redactor: &Redactor, text: String) -> String {
 /// A text that may be absent.
 pub(super) fn optional(redactor: &Redactor, value: Option<String>) -> Option<String> {
     value.map(|value| text(redactor, value))
+}
+
+/// A document as the rules of today leave it, whichever of its texts had something to remove; nothing where a name had
+/// it, which is no name without it.
+pub(super) fn document<T: Clone + Serialize + DeserializeOwned>(
+    redactor: &Redactor,
+    document: &T,
+) -> Option<T> {
+    let value = serde_json::to_value(document).ok()?;
+    let clean = redactor.redact_json(&value);
+    match *clean.as_value() == value {
+        true => Some(document.clone()),
+        false => serde_json::from_value(clean.as_value().clone()).ok(),
+    }
 }
 
 /// What the rules leave of a payload.
@@ -66,6 +82,9 @@ pub(super) fn judgement(redactor: &Redactor, mut judgement: Judgement) -> Judgem
 pub(super) fn facts(redactor: &Redactor, mut facts: CommitFacts) -> CommitFacts {
     facts.author = text(redactor, facts.author);
     facts.subject = text(redactor, facts.subject);
+    for change in &mut facts.changes {
+        change.path = text(redactor, std::mem::take(&mut change.path));
+    }
     facts
 }
 

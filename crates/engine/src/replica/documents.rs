@@ -107,7 +107,7 @@ pub(super) fn commit(
     rewritten: Vec<RewriteRecord>,
 ) -> CommitDocument {
     let file = |f: FileAuthors| FileDocument {
-        path: f.path,
+        path: clean::text(redactor, f.path),
         spans: f.spans,
     };
     let rewrite = |r: RewriteRecord| RewriteDocument {

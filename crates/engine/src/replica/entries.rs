@@ -8,7 +8,7 @@ use siglum_ledger::{ReplicaRow, ReplicaTurn};
 
 use super::clean::{self, Cleaned};
 use super::error::refuse;
-use super::limits::{PAYLOAD_MOST, word};
+use super::limits::{PAYLOAD_MOST, open_name, word};
 use super::wire::{EntryDocument, TurnDocument};
 use super::{DocumentName, ReplicaError};
 
@@ -25,6 +25,7 @@ pub(super) fn sealed(entry: &EntryDocument) -> SealedEntry {
 
 /// The turns of a receipt, and no others.
 pub(super) fn turns(
+    redactor: &Redactor,
     name: &DocumentName,
     receipt: &Receipt,
     documents: &[TurnDocument],
@@ -38,7 +39,7 @@ pub(super) fn turns(
         }
         turns.push(ReplicaTurn {
             id: document.id,
-            native: document.native.clone(),
+            native: clean::text(redactor, document.native.clone()),
             opened_at: document.opened_at,
             prompt: document.prompt.filter(|p| *p <= receipt.last),
         });
@@ -52,16 +53,19 @@ pub(super) fn row(
     name: &DocumentName,
     entry: &EntryDocument,
 ) -> Result<ReplicaRow> {
-    word(name, "key", &entry.key)?;
-    word(name, "event", &entry.event)?;
-    word(name, "kind", &entry.kind)?;
-    word(
-        name,
-        "subagent",
-        entry.subagent.as_deref().unwrap_or_default(),
-    )?;
+    for (field, text) in [
+        ("key", entry.key.as_str()),
+        ("event", &entry.event),
+        ("kind", &entry.kind),
+        ("subagent", entry.subagent.as_deref().unwrap_or_default()),
+    ] {
+        open_name(redactor, name, field, text)?;
+    }
     let at = entry.sequence;
     let broken = |rule: &str| refuse(name.clone(), format!("entry {at}: {rule}"));
+    if bytes(&entry.digest).is_none() {
+        return Err(broken("its digest is not 32 bytes in hex"));
+    }
     let mut salt = match &entry.salt {
         Some(text) => Some(bytes(text).ok_or_else(|| broken("its salt is not 32 bytes in hex"))?),
         None => None,

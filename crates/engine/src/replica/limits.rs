@@ -1,6 +1,9 @@
 //! The bytes of a batch, and how large its parts may be.
 
+use std::borrow::Cow;
 use std::io::Read as _;
+
+use siglum_domain::redact::Redactor;
 
 use super::error::refuse;
 use super::wire::{Batch, VERSION};
@@ -76,6 +79,20 @@ pub(super) fn word(document: &DocumentName, field: &str, text: &str) -> Result<(
         _ => return Ok(()),
     };
     Err(refuse(document.clone(), rule))
+}
+
+/// Refuses a name that has to stay as it is, since a digest covers it, and holds a secret.
+pub(super) fn open_name(
+    redactor: &Redactor,
+    document: &DocumentName,
+    field: &str,
+    text: &str,
+) -> Result<(), ReplicaError> {
+    word(document, field, text)?;
+    match redactor.redact_cow(text) {
+        Cow::Borrowed(_) => Ok(()),
+        Cow::Owned(_) => Err(refuse(document.clone(), format!("{field} holds a secret"))),
+    }
 }
 
 /// Refuses a list that is too long.

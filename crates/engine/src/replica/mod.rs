@@ -22,6 +22,8 @@ mod merge;
 mod outgoing;
 mod outsiders;
 mod passing;
+#[cfg(test)]
+mod planted;
 mod receipts;
 mod recheck;
 mod send;

@@ -176,7 +176,7 @@ impl Taking<'_> {
             }
             rows.push(row);
         }
-        let turns = turns(&name, receipt, &document.turns)?;
+        let turns = turns(self.redactor, &name, receipt, &document.turns)?;
         self.tx.put_replica_rows(session, &turns, &rows)?;
         if self.tx.put_receipt(receipt)? {
             return Ok(());

@@ -1,22 +1,26 @@
 //! Taking what several sessions may share: checkpoints and commits.
 
-use siglum_domain::SessionId;
 use siglum_domain::evidence::Committer;
 use siglum_domain::provenance::Origin;
+use siglum_domain::{Oid, SessionId};
 use siglum_ledger::{CheckpointRecord, CommitRecord, FileAuthors};
 
 use super::apply::Taking;
 use super::error::refuse;
 use super::limits::{list, word};
 use super::wire::{CheckpointDocument, CommitDocument, FileDocument};
-use super::{DocumentName, ReplicaError, clean, outsiders, speaker};
+use super::{DocumentName, ReplicaError, outsiders, speaker};
 
 type Result<T, E = ReplicaError> = std::result::Result<T, E>;
+
+/// The longest word for what git did, in letters.
+const COMMAND_MOST: usize = 16;
 
 impl Taking<'_> {
     pub(super) fn checkpoint(&mut self, document: &CheckpointDocument) -> Result<()> {
         let (id, home) = (document.id, self.batch.ledger);
         let name = DocumentName::Checkpoint(id);
+        let document = &self.cleaned(&name, document)?;
         let key = id.to_string();
         let known = self.tx.checkpoint(id)?;
         let is_there = known.is_some();
@@ -79,6 +83,7 @@ impl Taking<'_> {
         let name = DocumentName::Commit(document.repository, document.commit.clone());
         self.of_sender(&name, document.repository)?;
         keeps_rules(&name, document)?;
+        let document = &self.cleaned(&name, document)?;
         if self.is_others_commit(&name, document)? {
             return Ok(());
         }
@@ -107,11 +112,8 @@ impl Taking<'_> {
             checkpoint: document.checkpoint,
             // What its git looked like stays where it was seen.
             intent: None,
-            judgement: clean::judgement(self.redactor, document.judgement.clone()),
-            facts: document
-                .facts
-                .clone()
-                .map(|f| clean::facts(self.redactor, f)),
+            judgement: document.judgement.clone(),
+            facts: document.facts.clone(),
             patch: document.patch.clone(),
             at: document.at,
             seen_by: document.seen_by,
@@ -153,7 +155,7 @@ impl Taking<'_> {
         }
         // Who else had a part in it is not in what a session's token sends.
         let is_outside = |session| !family.contains(&session);
-        let mut said = clean::judgement(self.redactor, document.judgement.clone());
+        let mut said = document.judgement.clone();
         let mut known = known.judgement;
         outsiders::hide_in(&mut said, is_outside);
         outsiders::hide_in(&mut known, is_outside);
@@ -168,9 +170,20 @@ impl Taking<'_> {
 fn keeps_rules(name: &DocumentName, document: &CommitDocument) -> Result<()> {
     list(name, "rewritten", document.rewritten.len())?;
     for rewrite in &document.rewritten {
-        word(name, "command", &rewrite.command)?;
+        // What git calls it: `amend`, `rebase`, or a word of a git that is to come.
+        let letters = rewrite.command.bytes();
+        let is_word = letters.clone().all(|b| b.is_ascii_lowercase() || b == b'-');
+        if !is_word || !(1..=COMMAND_MOST).contains(&letters.len()) {
+            return Err(refuse(name.clone(), "its command is no word of git"));
+        }
     }
-    word(name, "patch", document.patch.as_deref().unwrap_or_default())?;
+    let patch = document.patch.as_deref().unwrap_or_default();
+    if !patch.is_empty() && Oid::new(patch).is_err() {
+        return Err(refuse(name.clone(), "its patch is no patch id"));
+    }
+    for file in document.authors.iter().flatten() {
+        word(name, "path", &file.path)?;
+    }
     list(name, "evidence", document.judgement.evidence.len())?;
     list(name, "candidates", document.judgement.candidates.len())?;
     if document

@@ -59,7 +59,7 @@ pub(super) fn launcher() -> Caller {
     }
 }
 
-fn oid(n: u8) -> Oid {
+pub(super) fn oid(n: u8) -> Oid {
     Oid::new(format!("{n:02x}").repeat(20)).unwrap()
 }
 
@@ -94,7 +94,7 @@ fn attach(stage: &mut Stage, session: SessionId, issue: u64) {
 }
 
 /// A commit of a session, with its checkpoint.
-fn commit(stage: &mut Stage, session: SessionId, n: u8) -> RepositoryId {
+pub(super) fn commit(stage: &mut Stage, session: SessionId, n: u8) -> RepositoryId {
     let repository = wrote(stage, |tx| {
         let fresh = RepositoryId::from_uuid(Uuid::from_u128(77));
         tx.note_place(&place(), fresh, at(1))

@@ -12,7 +12,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use super::columns::{Col, clean, count, get, int, opt, raw};
 use super::tx::{Tx, Value};
 use crate::record::*;
-use crate::row::{facts_json, from_json, from_word, json, word};
+use crate::row::{facts_json, from_json, from_word, json, stored_files, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
 use crate::{Commits, LedgerError};
 
@@ -295,9 +295,11 @@ impl Commits for Tx<'_> {
         // A row without a path says that the authors were looked for.
         let mut rows = (vec![String::new()], vec!["[]".to_owned()]);
         let mut lines = BTreeMap::<SessionId, i64>::new();
-        for file in files {
+        for file in stored_files(files) {
             rows.0.push(clean(&file.path));
             rows.1.push(json(&file.spans));
+        }
+        for file in files {
             for span in &file.spans {
                 if let Origin::Session(session) = span.origin {
                     *lines.entry(session).or_default() += i64::from(span.lines());

@@ -10,7 +10,7 @@ use super::columns::{Col, count, get, int, limit, opt, raw};
 use super::listing::{SESSION, readable_session};
 use super::tx::{Tx, Value};
 use crate::record::*;
-use crate::row::{LogRow, from_word, header, json, word};
+use crate::row::{LogRow, from_word, header, json, stored_name, word};
 use crate::stored::{EntryRow, edit_detail, hash_bytes, hashes};
 use crate::{Appended, LedgerError, Log, NewEntry};
 
@@ -299,7 +299,7 @@ impl Log for Tx<'_> {
                 &e.turn.map(Col),
                 &Col(e.repository),
                 &e.worktree,
-                &e.path,
+                &stored_name(&e.path),
                 &Col(e.began),
                 &Col(e.at),
                 &blob(&e.before),
@@ -322,12 +322,14 @@ impl Log for Tx<'_> {
         until: Timestamp,
     ) -> Result<Vec<EditRecord>> {
         let of = "repository = $2 AND path = $3 AND began <= $4 ORDER BY at, session, event";
-        self.edit_rows(of, &[&Col(repository), &path, &Col(until)])
+        self.edit_rows(of, &[&Col(repository), &stored_name(path), &Col(until)])
     }
 
     fn last_edit(&mut self, repository: RepositoryId, path: &str) -> Result<Option<EditRecord>> {
         let of = "repository = $2 AND path = $3 ORDER BY at DESC LIMIT 1";
-        Ok(self.edit_rows(of, &[&Col(repository), &path])?.pop())
+        Ok(self
+            .edit_rows(of, &[&Col(repository), &stored_name(path)])?
+            .pop())
     }
 
     fn edits_leaving(&mut self, blob: &Oid) -> Result<Vec<EditRecord>> {

@@ -10,7 +10,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
 use crate::record::*;
-use crate::row::{facts_json, from_json, from_word, json, word};
+use crate::row::{facts_json, from_json, from_word, json, stored_files, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
 use crate::{Commits, LedgerError};
 
@@ -319,8 +319,10 @@ impl Commits for Tx<'_> {
         // A row without a path says that the authors were looked for.
         put.execute((&key.0, key.1, "", "[]"))?;
         let mut lines = std::collections::BTreeMap::<SessionId, u64>::new();
-        for file in files {
+        for file in stored_files(files) {
             put.execute((&key.0, key.1, &file.path, json(&file.spans)))?;
+        }
+        for file in files {
             for span in &file.spans {
                 if let Origin::Session(session) = span.origin {
                     *lines.entry(session).or_default() += u64::from(span.lines());

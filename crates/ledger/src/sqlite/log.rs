@@ -10,7 +10,7 @@ use super::columns::{Col, count, get, int, opt};
 use super::listing::{SESSION, readable_session};
 use super::open::Tx;
 use crate::record::*;
-use crate::row::{LogRow, from_word, header, json, word};
+use crate::row::{LogRow, from_word, header, json, stored_name, word};
 use crate::stored::{EntryRow, edit_detail, hash_bytes, hashes};
 use crate::{Appended, LedgerError, Log, NewEntry};
 
@@ -325,7 +325,7 @@ impl Log for Tx<'_> {
             e.turn.map(Col),
             Col(e.repository),
             e.worktree,
-            e.path,
+            stored_name(&e.path),
             Col(e.began),
             Col(e.at),
             blob(&e.before),
@@ -348,7 +348,7 @@ impl Log for Tx<'_> {
     ) -> Result<Vec<EditRecord>> {
         self.edit_rows(
             "WHERE repository = ?1 AND path = ?2 AND began <= ?3 ORDER BY at, session, event",
-            (Col(repository), path, Col(until)),
+            (Col(repository), stored_name(path), Col(until)),
         )
     }
 
@@ -356,7 +356,7 @@ impl Log for Tx<'_> {
         Ok(self
             .edit_rows(
                 "WHERE repository = ?1 AND path = ?2 ORDER BY at DESC LIMIT 1",
-                (Col(repository), path),
+                (Col(repository), stored_name(path)),
             )?
             .pop())
     }

@@ -2,6 +2,7 @@
 
 use siglum_engine::why::{Author, Why};
 use siglum_gitstore::{BlameLine, Git};
+use siglum_ledger::stored_name;
 
 use crate::cx::Cx;
 use crate::env;
@@ -41,8 +42,9 @@ fn split(text: &str) -> Option<(&str, u32)> {
 
 /// The author whose lines hold this one; none if it was in the parent already or is nobody's.
 pub(super) fn writer<'a>(why: &'a Why, line: &BlameLine) -> Option<&'a Author> {
+    let path = stored_name(&line.path);
     let holds = |author: &&Author| {
-        let files = author.files.iter().filter(|(path, _)| *path == line.path);
+        let files = author.files.iter().filter(|(name, _)| *name == path);
         let mut spans = files.flat_map(|(_, spans)| spans);
         spans.any(|span| (span.first..=span.last).contains(&line.line))
     };

@@ -1,0 +1,281 @@
+//! A batch with a secret in each of its texts: nothing of it is stored. Which texts there are says the form of the batch.
+
+use serde_json::Value;
+use siglum_domain::NativeId;
+use siglum_domain::commit::{Change, CommitFacts};
+use siglum_domain::evidence::{Basis, Evidence};
+use siglum_domain::provenance::{Origin, Span};
+use siglum_domain::receipt::{Receipt, SealedEntry, seal};
+use siglum_ledger::{Launch, LaunchEnd, OwnWorktree, Statement, TextColumn, TextForm};
+
+use super::apply;
+use super::entries::sealed;
+use super::tests::{batch, commit, launcher, oid, receiver, sender, turn};
+use super::wire::{Batch, ErasedDocument, FileDocument, RewriteDocument, StatementDocument};
+use crate::forget::{Needle, look};
+use crate::tests::stage::{Stage, at};
+
+/// Fields that may be absent, and are no text or have theirs in an object.
+const NO_TEXTS: &[&str] = &[
+    "parent_at",
+    "ended_at",
+    "archived_at",
+    "forgotten_at",
+    "launcher",
+    "parent",
+    "prompt",
+    "before",
+    "agent",
+];
+
+fn secret() -> String {
+    format!("ghp_{}", "a1B2c3D4e5F6".repeat(3))
+}
+
+/// A batch that has a text wherever there can be one.
+fn full() -> Batch {
+    let mut from = sender();
+    let session = turn(&mut from, "a", 1);
+    commit(&mut from, session, 1);
+    let mut batch = batch(&mut from);
+    let repository = batch.repositories[0].id;
+    let document = &mut batch.sessions[0];
+    document.natives.push(NativeId::new("another").unwrap());
+    document.cwd = Some("/work/r".to_owned());
+    document.worktree = Some("/work/r".to_owned());
+    document.repository = Some(repository);
+    document.erased = vec![ErasedDocument {
+        sequence: 1,
+        fact: batch.receipts[0].entries[0].fact.clone(),
+    }];
+    batch.receipts[0].entries[0].subagent = Some("reviewer".to_owned());
+    let document = &mut batch.commits[0];
+    document.patch = Some("c".repeat(40));
+    document.facts = Some(CommitFacts {
+        commit: document.commit.clone(),
+        tree: oid(0xaa),
+        parents: vec![oid(0xbb)],
+        authored: at(3),
+        committed: at(4),
+        author: "Ann".to_owned(),
+        subject: "Do it".to_owned(),
+        named: document.checkpoint.into_iter().collect(),
+        changes: vec![Change {
+            path: "src/a.rs".to_owned(),
+            before: None,
+            after: Some(oid(0xdd)),
+        }],
+    });
+    document.judgement.evidence.push(Evidence {
+        session: Some(session),
+        basis: Basis::Observed,
+        counted: true,
+        text: "it ran git".to_owned(),
+    });
+    document.authors = Some(vec![FileDocument {
+        path: "src/a.rs".to_owned(),
+        spans: vec![Span {
+            first: 1,
+            last: 2,
+            origin: Origin::Session(session),
+            bridged: false,
+        }],
+    }]);
+    document.rewritten.push(RewriteDocument {
+        old: oid(9),
+        command: "amend".to_owned(),
+        at: at(3),
+    });
+    let launched = Statement::Launched {
+        session,
+        launch: Launch {
+            digest: "d".to_owned(),
+            launcher: None,
+            agent: None,
+            program: "claude".to_owned(),
+            worktree: Some("/work/own".to_owned()),
+        },
+    };
+    let ended = Statement::LaunchEnded {
+        session,
+        end: LaunchEnd::Completed,
+        worktree: Some(OwnWorktree::Kept {
+            reason: "it has changes".to_owned(),
+            snapshot: Some(siglum_ledger::Snapshot {
+                reference: "refs/siglum/kept".to_owned(),
+                commit: oid(5),
+            }),
+        }),
+    };
+    let decided = Statement::Decided {
+        session,
+        turn: batch.receipts[0].turns[0].id,
+        decision: "done".to_owned(),
+    };
+    let attached = Statement::LinkAttached {
+        session,
+        link: siglum_domain::link::Link::parse("phase", "build").unwrap(),
+    };
+    for statement in [launched, ended, decided, attached] {
+        batch.statements.push(StatementDocument {
+            sequence: batch.statements.len() as u64 + 1,
+            at: at(8),
+            by: "Ann".to_owned(),
+            source: "cli".to_owned(),
+            statement,
+        });
+    }
+    batch
+}
+
+/// The places of all texts in some JSON; those of what is absent end with `=`.
+fn texts(value: &Value, place: &str, found: &mut Vec<String>) {
+    match value {
+        Value::String(_) => found.push(place.to_owned()),
+        Value::Array(items) => {
+            for (n, item) in items.iter().enumerate() {
+                texts(item, &format!("{place}/{n}"), found);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                texts(field, &format!("{place}/{name}"), found);
+            }
+        }
+        Value::Null => found.push(format!("{place}=")),
+        Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Takes out what is absent, which has to be there elsewhere.
+fn present(places: Vec<String>) -> Vec<String> {
+    let name = |place: &str| place.rsplit('/').next().unwrap_or_default().to_owned();
+    let (absent, present): (Vec<_>, Vec<_>) = places.into_iter().partition(|p| p.ends_with('='));
+    for place in absent {
+        let wanted = name(place.trim_end_matches('='));
+        let is_there = present.iter().any(|p| name(p) == wanted);
+        assert!(
+            is_there || NO_TEXTS.contains(&wanted.as_str()),
+            "fill {place}"
+        );
+    }
+    present
+}
+
+/// Seals the receipts again, as somebody does who wants them to be taken.
+fn resealed(batch: &mut Batch) {
+    let mut before: Option<Receipt> = None;
+    for document in &mut batch.receipts {
+        let last = before
+            .as_ref()
+            .filter(|r| r.session == document.receipt.session);
+        let entries: Vec<SealedEntry> = document.entries.iter().map(sealed).collect();
+        let turns = document.receipt.turns.clone();
+        let (session, at) = (document.receipt.session, document.receipt.at);
+        if let Some(sealed) = seal(session, last, &entries, turns, at) {
+            document.receipt = sealed;
+        }
+        before = Some(document.receipt.clone());
+    }
+}
+
+fn planted(whole: &Value, place: &str, with: &str) -> Option<Batch> {
+    let mut json = whole.clone();
+    let text = json.pointer_mut(place).unwrap();
+    let before = text.as_str().unwrap().to_owned();
+    *text = Value::from(match place.ends_with("/fact") {
+        // A fact is JSON in a text: the secret stands in each text of it.
+        true => {
+            let mut fact: Value = serde_json::from_str(&before).unwrap();
+            let mut inner = Vec::new();
+            texts(&fact, "", &mut inner);
+            for place in inner
+                .iter()
+                .filter(|p| !p.ends_with("/fact") && !p.ends_with('='))
+            {
+                let text = fact.pointer_mut(place).unwrap();
+                let is_kind = place.ends_with("/form");
+                if !is_kind {
+                    *text = Value::from(with.replace("{}", text.as_str().unwrap()));
+                }
+            }
+            fact.to_string()
+        }
+        false => with.replace("{}", &before),
+    });
+    let mut batch: Batch = serde_json::from_value(json).ok()?;
+    for entry in batch.receipts.iter_mut().flat_map(|r| &mut r.entries) {
+        if place.contains("/receipts") && place.ends_with("/fact") {
+            entry.salt = None;
+        }
+    }
+    if !place.contains("/receipt/") {
+        resealed(&mut batch);
+    }
+    Some(batch)
+}
+
+/// All that is stored: what is looked through for secrets, and the bytes of the file.
+fn holds(to: &mut Stage, secret: &str) -> Vec<String> {
+    let needle = Needle::literal(secret).unwrap();
+    let report = to.play(|world, ledger| look(world, ledger, &[], &needle).unwrap());
+    let mut found: Vec<String> = report
+        .found
+        .iter()
+        .map(|f| format!("{:?}", f.place))
+        .collect();
+    for name in ["ledger.db", "ledger.db-wal"] {
+        let bytes = std::fs::read(to.dir.path().join(name)).unwrap_or_default();
+        if bytes.windows(secret.len()).any(|w| w == secret.as_bytes()) {
+            found.push(name.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_secret_in_any_text_of_a_batch_is_stored_nowhere() {
+    let full = full();
+    let mut to = receiver();
+    to.play(|world, ledger| apply(world, ledger, &launcher(), &full).unwrap());
+    let whole = serde_json::to_value(&full).unwrap();
+    let mut places = Vec::new();
+    texts(&whole, "", &mut places);
+    let places = present(places);
+    let secret = secret();
+    let mut taken = 0;
+    let mut kept = Vec::new();
+    for place in &places {
+        for with in [secret.clone(), format!("{{}} {secret} {{}}")] {
+            let Some(batch) = planted(&whole, place, &with) else {
+                continue;
+            };
+            let mut to = receiver();
+            let done = to.play(|world, ledger| apply(world, ledger, &launcher(), &batch));
+            taken += usize::from(done.is_ok());
+            let held = holds(&mut to, &secret);
+            if !held.is_empty() {
+                kept.push(format!("{place}: {held:?}"));
+            }
+        }
+    }
+    assert!(kept.is_empty(), "{kept:#?}");
+    println!("{} texts, {taken} batches taken", places.len());
+    assert!(taken > 20, "{taken} of {} texts", places.len());
+}
+
+/// What a replica can fill is looked through, should a later rule find a secret there.
+#[test]
+fn what_others_choose_is_looked_through() {
+    for (table, column) in [
+        ("rewrites", "command"),
+        ("statements", "source"),
+        ("commits", "patch"),
+    ] {
+        let all = TextColumn::all();
+        let found = all
+            .iter()
+            .find(|(c, _)| (c.table, c.column) == (table, column));
+        assert_eq!(found.unwrap().1, TextForm::Text, "{table}.{column}");
+    }
+}
