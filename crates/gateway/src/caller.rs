@@ -73,6 +73,15 @@ impl Caller {
     }
 }
 
+impl Caller {
+    /// Writes a refusal into the audit, if the reason is what the caller may not do.
+    pub(crate) fn note_forbidden(&self, app: &App, problem: &Problem) {
+        if problem.is_forbidden() {
+            refused(app, self, Action::Other(FORBIDDEN.to_owned()), problem);
+        }
+    }
+}
+
 impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 

@@ -171,6 +171,11 @@ impl Problem {
         problem
     }
 
+    /// Whether the reason is what the token allows.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        self.status == StatusCode::FORBIDDEN
+    }
+
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         let title = "there is no such thing";
         Self::new(StatusCode::NOT_FOUND, "not-found", title, detail.into())

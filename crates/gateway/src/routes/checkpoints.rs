@@ -12,6 +12,7 @@ use siglum_ledger::read;
 use super::path::{OfSession, Path};
 use super::refusable::refusable;
 use super::sessions::wanted_links;
+use super::standing::Elsewhere;
 use super::told;
 use crate::app::App;
 use crate::body::Body;
@@ -58,19 +59,23 @@ pub(crate) async fn record(
         sequence: new.sequence,
         commit,
     };
-    let by = caller.by();
+    let (by, credential) = (caller.by(), caller.credential().clone());
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        let own = ledger.id();
         refusable(ledger, |tx| {
+            let home = Elsewhere::of_session(here, tx, &credential, own, session)?;
             let (record, already) = remote::checkpoint(here, tx, &wanted, &by)?;
             let checkpoint = told::checkpoints(tx, &[record])?.pop();
             let checkpoint = checkpoint.ok_or_else(Problem::internal)?;
+            home.note(here, tx, &credential)?;
             Ok(Recorded {
                 checkpoint,
                 already,
             })
         })
     });
-    let recorded = done.await??;
+    let recorded = done.await?;
+    let recorded = recorded.inspect_err(|p| caller.note_forbidden(&app, p))?;
     let status = match recorded.already {
         true => StatusCode::OK,
         false => StatusCode::CREATED,

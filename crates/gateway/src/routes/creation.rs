@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, StatusCode};
 use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
-use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId, TokenName};
-use siglum_engine::access::{self, NewToken, Standing};
+use siglum_domain::{SessionId, Timestamp, TokenId, TokenName};
+use siglum_engine::access::{self, NewToken};
 use siglum_engine::remote;
 use siglum_engine::{Here, turn::TurnError};
 use siglum_ledger::{Ledger, Mode, RequestRecord, Transaction};
@@ -17,6 +17,7 @@ use siglum_platform::clock;
 
 use super::path::{OfSession, Path};
 use super::refusable::refusable;
+use super::standing::Elsewhere;
 use super::told;
 use crate::app::App;
 use crate::body::Body;
@@ -182,11 +183,11 @@ impl Wanted {
                 },
                 None => self.new.clone(),
             };
-            let elsewhere = self.new.home.filter(|home| *home != id);
-            let standing = elsewhere.map(|home| speaks_for(here, tx, &self.credential, home));
-            let standing = standing.transpose()?;
             let created = remote::create(here, tx, id, &new)?;
             let session = created.record.id;
+            // One that was there may be at home elsewhere, whatever the request says of it.
+            let home = created.record.home;
+            let home = Elsewhere::of_home(here, tx, &self.credential, id, home)?;
             self.note(here, tx, session)?;
             let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
             // What goes into the audit comes last: until the end of the transaction nobody else writes there.
@@ -194,9 +195,7 @@ impl Wanted {
             if !created.already {
                 remote::created(here, tx, &new, session, &self.from)?;
             }
-            if let Some((home, standing)) = elsewhere.zip(standing) {
-                standing.note(here, tx, &self.credential, home)?;
-            }
+            home.note(here, tx, &self.credential)?;
             Ok((told, created.already, token))
         })
     }
@@ -234,16 +233,6 @@ impl Wanted {
         })?;
         Ok(())
     }
-}
-
-/// Refuses to speak for the ledger that another launcher registered.
-fn speaks_for(
-    here: &Here<'_>,
-    tx: &mut dyn Transaction,
-    caller: &access::Caller,
-    home: LedgerId,
-) -> Result<Standing, Problem> {
-    Ok(access::standing(here, tx, caller, home)?)
 }
 
 fn key(
@@ -336,13 +325,9 @@ pub(crate) async fn token_of(
                 return Err(TurnError::NoSession(session).into());
             };
             // Whoever has a token of a session speaks for it in the name of its home.
-            let elsewhere = Some(record.home).filter(|home| *home != own);
-            let standing = elsewhere.map(|home| speaks_for(here, tx, &credential, home));
-            let standing = standing.transpose()?;
+            let home = Elsewhere::of_home(here, tx, &credential, own, record.home)?;
             let made = token(here, tx, session, TOKEN_SECONDS, &digest, &by)?;
-            if let Some((home, standing)) = elsewhere.zip(standing) {
-                standing.note(here, tx, &credential, home)?;
-            }
+            home.note(here, tx, &credential)?;
             Ok(made)
         })
     });

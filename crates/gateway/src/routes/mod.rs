@@ -18,6 +18,7 @@ mod refusable;
 pub(crate) mod replicas;
 pub(crate) mod running;
 pub(crate) mod sessions;
+mod standing;
 pub(crate) mod telemetry;
 mod told;
 mod traced;

@@ -10,6 +10,7 @@ use siglum_ledger::{Order, SessionFilter, read};
 
 use super::path::{OfSession, Path};
 use super::refusable::refusable;
+use super::standing::Elsewhere;
 use super::told;
 use crate::app::App;
 use crate::body::Body;
@@ -136,13 +137,19 @@ pub(crate) async fn heartbeat(
     let session = path.session()?;
     caller.for_session(&app, session)?;
     app.rates().heartbeat(session)?;
+    let credential = caller.credential().clone();
     let heard = app.ledgers().write(&caller.tenant, move |here, ledger| {
+        let own = ledger.id();
         refusable(ledger, |tx| {
+            let home = Elsewhere::of_session(here, tx, &credential, own, session)?;
             remote::heartbeat(tx, session, here.now())?;
-            told::session(tx, session)?.ok_or_else(Problem::internal)
+            let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
+            home.note(here, tx, &credential)?;
+            Ok(told)
         })
     });
-    Ok(Json(heard.await??))
+    let heard = heard.await?;
+    Ok(Json(heard.inspect_err(|p| caller.note_forbidden(&app, p))?))
 }
 
 /// Ends a session, with how its work ended; a second time changes nothing
@@ -160,17 +167,20 @@ pub(crate) async fn end(
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let end = new.checked()?;
-    let by = caller.by();
+    let (by, credential) = (caller.by(), caller.credential().clone());
     let ended = app.ledgers().write(&caller.tenant, move |here, ledger| {
         let id = ledger.id();
         refusable(ledger, |tx| {
+            let home = Elsewhere::of_session(here, tx, &credential, id, session)?;
             let now = remote::end(here, tx, id, session, &end, &by)?;
             let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
+            home.note(here, tx, &credential)?;
             Ok(Ended {
                 session: told,
                 already: !now,
             })
         })
     });
-    Ok(Json(ended.await??))
+    let ended = ended.await?;
+    Ok(Json(ended.inspect_err(|p| caller.note_forbidden(&app, p))?))
 }

@@ -402,6 +402,49 @@ fn nobody_who_may_not_gets_through_any_route() {
     });
 }
 
+/// Links are a stream of this gateway's own: whoever launches here attaches what it knows to any session.
+const LINKS: [&str; 2] = ["attach_links", "detach_links"];
+
+#[test]
+fn another_launcher_changes_no_session_of_a_ledger_that_it_did_not_register() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let mut there = There::of(&gateway);
+        let mut body = base("elsewhere");
+        body["mode"] = json!("observed");
+        body["home"] = json!("led_019ad000000070008000000000000e15");
+        there.session = id(&gateway.launcher().create(&body));
+        let (other, _) = token(store, tenant(store), None, None);
+        let other = gateway.of(&other);
+        let before = stored(store, &gateway);
+        let shown = other.get(&format!("/v1/sessions/{}", there.session)).text;
+        let (mut calls, mut forbidden) = (0, 0);
+        for route in routes(&gateway) {
+            let changes = route.method != "GET" && route.path.contains("{session}");
+            if !changes || LINKS.contains(&route.name.as_str()) {
+                continue;
+            }
+            calls += 1;
+            let path = there.path(&route, true);
+            let body = there.body(&route);
+            let answer = other.ask(&route.method, &path, body.as_ref()).unwrap();
+            assert!(
+                [400, 403, 404, 409].contains(&answer.status),
+                "{} {path}: {} {}",
+                route.method,
+                answer.status,
+                answer.text
+            );
+            forbidden += usize::from(answer.status == 403);
+        }
+        eprintln!("{calls} calls, {forbidden} forbidden");
+        assert!(forbidden >= 4, "{forbidden} of {calls}");
+        assert_eq!(stored(store, &gateway), before);
+        let after = other.get(&format!("/v1/sessions/{}", there.session)).text;
+        assert_eq!(after, shown);
+    });
+}
+
 /// Whoever has a ledger of its own sees that one alone, and writes to it alone.
 fn elsewhere(answer: &Reply, there: &There, what: &str, route: &Route) {
     assert!(answer.status < 500, "{what}: {}", answer.text);

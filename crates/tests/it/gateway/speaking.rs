@@ -432,6 +432,87 @@ fn a_ledger_belongs_to_the_launcher_that_registered_it() {
 }
 
 #[test]
+fn another_launcher_acts_for_no_session_of_that_ledger() {
+    let laptop = Laptop::new();
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let (other, _) = token(store, tenant(store), None, None);
+        let other = gateway.of(&other);
+        let of = format!("/v1/sessions/{}", laptop.one);
+        let before = told(store, &gateway, &laptop);
+        for (what, body) in [
+            ("end", Some(json!({ "outcome": "lost" }))),
+            ("checkpoints", Some(json!({}))),
+            ("heartbeat", None),
+        ] {
+            let path = format!("{of}/{what}");
+            let answer = match &body {
+                Some(body) => other.post(&path, body),
+                None => other.poke(&path),
+            };
+            assert_eq!(answer.status, 403, "{what}: {}", answer.text);
+            answer.problem(403, "forbidden");
+        }
+        assert_eq!(told(store, &gateway, &laptop), before);
+        until("refusals are in the audit", || {
+            audited(&gateway, "request.refused").len() >= 3
+        });
+        // What is attached here is this gateway's own to say, and the home is not asked.
+        let links = json!({ "pr_number": 7 });
+        other.post(&format!("{of}/links"), &links).is(200);
+        let path = format!("{of}/checkpoints");
+        gateway.launcher().post(&path, &json!({})).is(201);
+    });
+}
+
+/// What a batch plants in a commit.
+type Plant = fn(&mut replica::wire::CommitDocument, &str);
+
+#[test]
+fn no_text_of_a_commit_is_stored_with_a_secret() {
+    let laptop = Laptop::new();
+    let secret = format!("{}{}", "ghp_", "q7RzW2mLx0Tb9KpVd3Yc5NfHs8JgAe1Uo4Zi");
+    let plants: [(&str, u16, Plant); 4] = [
+        ("a changed path", 200, |commit, secret| {
+            commit.facts.as_mut().unwrap().changes[0].path = format!("{secret}/a.rs");
+        }),
+        ("the path of lines", 200, |commit, secret| {
+            commit.authors.as_mut().unwrap()[0].path = format!("{secret}/a.rs");
+        }),
+        ("the patch", 422, |commit, secret| {
+            commit.patch = Some(secret.to_owned());
+        }),
+        ("what git did", 422, |commit, secret| {
+            commit.rewritten.push(replica::wire::RewriteDocument {
+                old: Oid::new("9".repeat(40)).unwrap(),
+                command: secret.to_owned(),
+                at: Timestamp::from_seconds(1_700_000_000),
+            });
+        }),
+    ];
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let mut left = Vec::new();
+        for (n, (what, status, plant)) in plants.iter().enumerate() {
+            let mut batch = laptop.newer();
+            batch.stamp = batch.stamp.plus_millis(1_000 * n as i64);
+            let mut commit = laptop.commit_of(laptop.one);
+            plant(&mut commit, &secret);
+            batch.commits.push(commit);
+            let answer = send(&gateway.launcher(), &batch);
+            let rows = crate::forgetting::rows(&store.world.store());
+            let is_there = rows.windows(secret.len()).any(|w| w == secret.as_bytes());
+            if is_there || answer.status != *status {
+                left.push(format!("{what}: {} {}", answer.status, answer.text));
+            }
+        }
+        assert!(left.is_empty(), "{left:#?}");
+    });
+}
+
+#[test]
 fn the_operator_hands_a_ledger_over_and_a_rotated_token_keeps_it() {
     let laptop = Laptop::new();
     on_a_file(|store| {
