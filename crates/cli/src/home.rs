@@ -106,6 +106,11 @@ impl Home {
         self.dir.join("siglum.log")
     }
 
+    /// What heartbeats said whose target is the log: a file for each.
+    pub fn heartbeats(&self) -> PathBuf {
+        self.dir.join("heartbeats")
+    }
+
     /// The stable name of this program, which hooks call.
     pub fn shim(&self) -> PathBuf {
         self.dir.join("bin/siglum")

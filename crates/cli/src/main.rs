@@ -30,6 +30,7 @@ mod schema;
 mod scope;
 mod store;
 mod telemetry;
+mod text_files;
 mod ui;
 
 use std::process::ExitCode;

@@ -58,5 +58,6 @@ mod statements;
 mod syncing;
 mod telemetry;
 mod telemetry_setup;
+mod text_files;
 mod traps;
 mod verdicts;

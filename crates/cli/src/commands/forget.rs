@@ -3,17 +3,17 @@
 mod tell;
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_engine::forget::{self, Holding, Needle, NeedleError, Place, Report};
-use siglum_engine::{EngineError, World, find, worker};
-use siglum_ledger::{Ledger as _, SqliteLedger, TelemetryStore, read};
+use siglum_engine::{World, find, worker};
+use siglum_ledger::{Ledger as _, SqliteLedger, TelemetryStore};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::home::repository_spool;
+use crate::text_files::TextFiles;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.forget/1";
@@ -201,24 +201,11 @@ fn settle(
     cx: &Cx,
     world: &World<'_>,
     ledger: &mut SqliteLedger,
-) -> Result<Vec<PathBuf>, EngineError> {
-    let mut spools = cx.spools();
-    for repository in read(ledger, |tx| tx.repositories())? {
-        let dir = Path::new(&repository.common_dir).join("siglum");
-        if repository.is_here() && dir.is_dir() {
-            spools.push(repository_spool(&dir));
-        }
-    }
+) -> Result<Vec<PathBuf>, CommandError> {
+    let files = TextFiles::find(cx, ledger)?;
     let mut run = worker::Run::default();
-    while worker::slice(world, ledger, &spools, &mut run)? == worker::Slice::Worked {}
-    let mut files: Vec<PathBuf> = spools
-        .iter()
-        .flat_map(siglum_ledger::Spool::leftovers)
-        .collect();
-    files.push(cx.home.log());
-    files.sort();
-    files.dedup();
-    Ok(files)
+    while worker::slice(world, ledger, &files.spools, &mut run)? == worker::Slice::Worked {}
+    Ok(files.list())
 }
 
 fn sessions(args: &Args, ledger: &mut SqliteLedger) -> Result<Vec<Holding>, CommandError> {

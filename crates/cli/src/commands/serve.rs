@@ -89,7 +89,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             configured: heartbeats::configured()?,
             webhooks: args.webhook.clone(),
             by: format!("the configuration of {}", crate::gateway::host()),
-            log: Some(cx.home.dir().join("heartbeats")),
+            log: Some(cx.home.heartbeats()),
         },
         origins: args.allow_origin.clone(),
     };

@@ -13,6 +13,7 @@ use self::feeders::Feeders;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::{self, Lock};
+use crate::text_files::drop_dead_notes;
 
 /// How long the worker waits for more, in slices of this many milliseconds.
 const IDLE_MS: u64 = 200;
@@ -59,6 +60,7 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
     let program = program();
     let world = cx.world()?;
     let mut ledger = cx.open_ledger()?;
+    drop_dead_notes(&read(&mut ledger, |tx| tx.repositories())?);
     // This program may be the newer one that they wait for.
     for spool in cx.all_spools(&mut ledger)? {
         spool.take_back(&[Aside::Newer]);

@@ -111,6 +111,30 @@ impl CommitNote {
     }
 }
 
+/// The notes below a repository's directory of Siglum, but for those of commits that are seen to be under way.
+pub fn left(siglum_dir: &Path) -> Vec<PathBuf> {
+    let mut left = notes(siglum_dir);
+    left.retain(|path| {
+        let git = load(path).and_then(|note| ProcessIdentity::from_key(&note.git));
+        git.and_then(|git| platform::alive(&git)) != Some(true)
+    });
+    left
+}
+
+/// Removes the notes of git processes that died: a hook behind ours refused their commits.
+pub fn drop_dead(siglum_dir: &Path) {
+    for path in notes(siglum_dir).iter().filter(|path| is_stale(path)) {
+        drop(fs::remove_file(path));
+    }
+}
+
+fn notes(siglum_dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(siglum_dir.join(DIRECTORY));
+    let files = entries.into_iter().flatten().flatten();
+    let files = files.filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()));
+    files.map(|entry| entry.path()).collect()
+}
+
 fn load(path: &Path) -> Option<CommitNote> {
     let text = regular_file::read_text(path, NOTE_MOST).ok()?;
     serde_json::from_str(&text).ok()

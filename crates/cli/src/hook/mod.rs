@@ -3,7 +3,7 @@
 mod agent;
 mod amend_mark;
 mod commit_message;
-mod commit_note;
+pub mod commit_note;
 mod commit_options;
 mod delivery;
 mod draft;

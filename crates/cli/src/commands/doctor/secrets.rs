@@ -1,15 +1,14 @@
 //! Whether what is stored holds secrets that today's rules find.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use siglum_engine::forget::{self, Found, Needle, Report};
-use siglum_ledger::Spool;
 
 use super::Check;
 use crate::commands::forget::{FoundJson, place};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::text_files::TextFiles;
 use crate::ui;
 
 /// How many places of a rule are shown.
@@ -36,8 +35,7 @@ pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
 fn look(cx: &Cx) -> Result<Report, CommandError> {
     let mut ledger = cx.open_ledger()?;
     let needle = Needle::Rules(Vec::new());
-    let mut files: Vec<PathBuf> = cx.spools().iter().flat_map(Spool::leftovers).collect();
-    files.push(cx.home.log());
+    let files = TextFiles::find(cx, &mut ledger)?.list();
     Ok(forget::look(&cx.world()?, &mut ledger, &files, &needle)?)
 }
 

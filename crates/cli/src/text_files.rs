@@ -1,0 +1,72 @@
+//! The files beside the ledger that hold text: what is forgotten, and what secrets are looked for in, is the same list.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use siglum_ledger::{RepositoryRecord, Spool, SqliteLedger, read};
+
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::home::repository_spool;
+use crate::hook::commit_note;
+
+/// The files of this home and of all repositories that are here, and the spools among them.
+pub struct TextFiles {
+    /// All spools.
+    pub spools: Vec<Spool>,
+    siglum_dirs: Vec<PathBuf>,
+    own: Vec<PathBuf>,
+}
+
+impl TextFiles {
+    /// Finds the places. The repository that we stand in is one of them, whether it is known or not.
+    pub fn find(cx: &Cx, ledger: &mut SqliteLedger) -> Result<Self, CommandError> {
+        let mut siglum_dirs = siglum_dirs(&read(ledger, |tx| tx.repositories())?);
+        siglum_dirs.extend(cx.find_repo().map(|repo| repo.siglum_dir()));
+        siglum_dirs.sort();
+        siglum_dirs.dedup();
+        let of = |dir: &PathBuf| repository_spool(dir);
+        let spools = std::iter::once(cx.home.spool()).chain(siglum_dirs.iter().map(of));
+        let mut own = vec![cx.home.log(), cx.home.install_record()];
+        own.extend(files_in(&cx.home.heartbeats()));
+        Ok(Self {
+            spools: spools.collect(),
+            siglum_dirs,
+            own,
+        })
+    }
+
+    /// The files as they are now. A note of a commit under way is none of them: the commit takes it with it.
+    pub fn list(&self) -> Vec<PathBuf> {
+        let notes = self
+            .siglum_dirs
+            .iter()
+            .flat_map(|dir| commit_note::left(dir));
+        let leftovers = self.spools.iter().flat_map(Spool::leftovers);
+        let mut files = self.own.clone();
+        files.extend(leftovers.chain(notes));
+        files.sort();
+        files.dedup();
+        files
+    }
+}
+
+/// Removes the notes that commits left which were refused, in all repositories that are here.
+pub fn drop_dead_notes(repositories: &[RepositoryRecord]) {
+    siglum_dirs(repositories)
+        .iter()
+        .for_each(|dir| commit_note::drop_dead(dir));
+}
+
+/// Siglum's directories in the repositories that are here.
+fn siglum_dirs(repositories: &[RepositoryRecord]) -> Vec<PathBuf> {
+    let here = repositories.iter().filter(|r| r.is_here());
+    let dirs = here.map(|r| Path::new(&r.common_dir).join("siglum"));
+    dirs.filter(|dir| dir.is_dir()).collect()
+}
+
+fn files_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let files = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_file()));
+    files.map(|e| e.path()).collect()
+}
