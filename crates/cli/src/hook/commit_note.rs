@@ -129,7 +129,7 @@ pub fn drop_dead(siglum_dir: &Path) {
 }
 
 fn notes(siglum_dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(siglum_dir.join(DIRECTORY));
+    let entries = fs::read_dir(siglum_dir.join(COMMITS));
     let files = entries.into_iter().flatten().flatten();
     let files = files.filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()));
     files.map(|entry| entry.path()).collect()
