@@ -383,14 +383,9 @@ fn beside(
         .collect();
     let left = left.join("\n") + "\n";
     let ending = path.extension().and_then(|e| e.to_str());
-    let rest = match ending {
-        Some("log" | "jsonl") => Some(left),
-        // A record of ours that is needed: the text alone goes.
-        Some("json") => needle.in_json(&text).map(|replaced| replaced.text),
-        _ => None,
-    };
-    match rest.filter(|rest| needle.in_text(rest).is_none()) {
-        Some(rest) => fs::write(path, rest).map_err(failed),
-        None => fs::remove_file(path).map_err(failed),
+    if matches!(ending, Some("log" | "jsonl")) && needle.in_text(&left).is_none() {
+        fs::write(path, left).map_err(failed)
+    } else {
+        fs::remove_file(path).map_err(failed)
     }
 }
