@@ -1,5 +1,6 @@
 //! What all requests share, and the way from a request to its handler.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,6 +22,7 @@ use crate::metrics::Metrics;
 use crate::nearest;
 use crate::openapi;
 use crate::problem::Problem;
+use crate::quota::Quota;
 use crate::runner::Runs;
 use crate::settings::{Limits, Settings};
 use crate::shares::{Shares, Slot};
@@ -37,6 +39,8 @@ struct Inner {
     limits: Limits,
     rates: Rates,
     shares: Shares,
+    token_connections: Quota<String>,
+    peer_connections: Quota<IpAddr>,
     metrics: Metrics,
     remembered: Remembered,
     policy: Policy,
@@ -57,6 +61,8 @@ impl App {
         Self(Arc::new(Inner {
             rates: Rates::new(&limits),
             shares: Shares::new(&limits),
+            token_connections: Quota::new(limits.token_connections),
+            peer_connections: Quota::new(limits.peer_connections),
             unpacking: Semaphore::new(limits.unpackers.max(1)),
             ledgers,
             limits,
@@ -85,6 +91,16 @@ impl App {
 
     pub(crate) fn shares(&self) -> &Shares {
         &self.0.shares
+    }
+
+    /// Connections of each token.
+    pub(crate) fn token_connections(&self) -> &Quota<String> {
+        &self.0.token_connections
+    }
+
+    /// Connections from each address.
+    pub(crate) fn peer_connections(&self) -> &Quota<IpAddr> {
+        &self.0.peer_connections
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

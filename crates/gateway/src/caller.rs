@@ -16,6 +16,7 @@ use siglum_engine::access::{self, AccessError, Caller as Known};
 use siglum_engine::audit::{self, Entry};
 
 use crate::app::App;
+use crate::connection::Connection;
 use crate::ledgers::Unavailable;
 use crate::problem::Problem;
 use crate::shares::Slot;
@@ -121,6 +122,9 @@ async fn come(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     let peer = parts.extensions.get::<Peer>();
     let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
     let caller = let_in(app, &secret, from).await?;
+    if let Some(connection) = parts.extensions.get::<Connection>() {
+        connection.count_for(app.token_connections(), &caller.key())?;
+    }
     if let Some(slot) = parts.extensions.get::<Slot>() {
         slot.take(app.shares(), caller.key())?;
     }

@@ -1,18 +1,27 @@
 //! One connection: HTTP/1.1, or HTTP/2 where whoever connects begins with it.
 //!
 //! A body that nobody wants (of a request that is refused for its size, its token, its route) is read to its end and
-//! thrown away, within bounds, so that whoever sends it gets to the answer. A client that takes nothing of an answer for
-//! a while is cut off.
+//! thrown away, within bounds, so that whoever sends it gets to the answer. A client that takes an answer too slowly is
+//! cut off, and one that asks for nothing is let go.
 
+#[cfg_attr(
+    not(feature = "grpc"),
+    allow(
+        dead_code,
+        reason = "only HTTP/2, which gRPC needs, is watched by its answers"
+    )
+)]
+mod activity;
 mod patience;
 mod unread;
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{Version, header};
+use axum::http::{HeaderValue, Version, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -22,6 +31,7 @@ use hyper_util::server::graceful::Watcher;
 use tokio::net::TcpStream;
 use tower::ServiceExt;
 
+pub(crate) use self::activity::Connection;
 use self::patience::Patient;
 use self::unread::Unread;
 use crate::app::App;
@@ -44,6 +54,7 @@ pub(crate) async fn serve(
         two::Begin::Not => return,
     }
     let most = app.limits().head;
+    let by = Connection::new();
     let handle = service_fn(move |request: hyper::Request<Incoming>| {
         let is_sent = !request.headers().contains_key(header::EXPECT);
         let request = request.map(|body| match is_sent {
@@ -51,7 +62,15 @@ pub(crate) async fn serve(
             // Whoever asks before sending sends nothing once it is refused.
             false => Body::new(body),
         });
-        answer(router.clone(), peer, most, request)
+        let (router, by) = (router.clone(), by.clone());
+        async move {
+            let mut response = answer(router, peer, &by, most, request).await;
+            if by.is_surplus() {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let stream = Patient::new(stream, app.limits().write_wait);
     let connection = http1::Builder::new()
@@ -68,14 +87,19 @@ pub(crate) async fn serve(
 async fn answer(
     router: Router,
     peer: IpAddr,
+    by: &Connection,
     most: usize,
     mut request: Request,
-) -> Result<Response, std::convert::Infallible> {
+) -> Response {
     if let Err(problem) = head(&request, most) {
-        return Ok(problem.into_response());
+        return problem.into_response();
     }
     request.extensions_mut().insert(Peer(peer));
-    router.oneshot(request).await
+    request.extensions_mut().insert(by.clone());
+    router
+        .oneshot(request)
+        .await
+        .unwrap_or_else(|never| match never {})
 }
 
 /// Refuses a head that is larger than is said, or that names not one host.
@@ -110,6 +134,7 @@ fn head(request: &Request, most: usize) -> Result<(), Problem> {
 /// HTTP/2, which gRPC needs.
 #[cfg(feature = "grpc")]
 mod two {
+    use std::pin::pin;
     use std::time::Duration;
 
     use hyper::server::conn::http2;
@@ -117,6 +142,7 @@ mod two {
     use tokio::time::Instant;
 
     use super::*;
+    use crate::settings::Limits;
 
     /// How each connection begins.
     const PREFACE: &[u8; 3] = b"PRI";
@@ -128,6 +154,8 @@ mod two {
     const SEND: usize = 64 << 10;
     /// How often a silent client is asked whether it is there, and how long it may take to say so.
     const PING: Duration = Duration::from_secs(20);
+    /// How often one looks whether anything goes on.
+    const CHECK: Duration = Duration::from_secs(1);
 
     /// How a connection begins.
     pub(super) enum Begin {
@@ -166,8 +194,15 @@ mod two {
         open: Watcher,
     ) {
         let most = app.limits().head;
+        let by = Connection::new();
+        let answering = by.clone();
         let handle = service_fn(move |request: hyper::Request<Incoming>| {
-            answer(router.clone(), peer, most, request.map(Body::new))
+            let (router, by) = (router.clone(), answering.clone());
+            let begun = by.request();
+            async move {
+                let response = answer(router, peer, &by, most, request.map(Body::new)).await;
+                Ok::<_, Infallible>(begun.watch(response))
+            }
         });
         let head = u32::try_from(most).unwrap_or(u32::MAX);
         let stream = Patient::new(stream, app.limits().write_wait);
@@ -179,8 +214,41 @@ mod two {
             .keep_alive_interval(PING)
             .keep_alive_timeout(PING)
             .serve_connection(TokioIo::new(stream), handle);
-        if let Err(error) = open.watch(connection).await {
-            tracing::debug!("a connection broke: {error}");
+        let mut connection = pin!(connection);
+        let mut stopping = app.stopping();
+        let mut closing = None;
+        while is_wanted(app.limits(), &by, closing) {
+            let is_over = tokio::select! {
+                ended = &mut connection => {
+                    if let Err(error) = ended {
+                        tracing::debug!("a connection broke: {error}");
+                    }
+                    break;
+                }
+                _ = stopping.wait_for(|stops| *stops), if closing.is_none() => true,
+                () = tokio::time::sleep(CHECK) => {
+                    by.is_surplus() || by.idle().is_some_and(|idle| idle >= app.limits().head_wait)
+                }
+            };
+            if is_over && closing.is_none() {
+                connection.as_mut().graceful_shutdown();
+                closing = Some(Instant::now());
+            }
         }
+        // Until here the gateway, told to stop, waits for this connection.
+        drop(open);
+    }
+
+    /// Whether a connection may stay: its client takes its answers on, or ends it where it was asked to.
+    fn is_wanted(limits: &Limits, by: &Connection, closing: Option<Instant>) -> bool {
+        let is_stalled = by.stalled().is_some_and(|since| since >= limits.write_wait);
+        let since = closing.map_or(Duration::ZERO, |since| since.elapsed());
+        let is_left = by
+            .idle()
+            .is_some_and(|idle| idle.min(since) >= limits.write_wait);
+        if is_stalled {
+            tracing::debug!("the client of a connection does not take what it asked for");
+        }
+        !is_stalled && !is_left
     }
 }

@@ -23,6 +23,7 @@ mod nearest;
 mod openapi;
 mod problem;
 mod query;
+mod quota;
 mod routes;
 mod run_answer;
 mod runner;

@@ -119,12 +119,16 @@ async fn accept_all(app: &App, listener: TcpListener, stop: impl Future<Output =
             tokio::time::sleep(NO_ROOM).await;
             continue;
         };
+        // Whoever has its share is closed at once, so that there is room for others.
+        let Some(share) = app.peer_connections().permit(&peer.ip()) else {
+            continue;
+        };
         let (app, router, watcher) = (app.clone(), router.clone(), open.watcher());
         tokio::spawn(async move {
             app.metrics().connections.inc();
             connection::serve(&app, router, stream, peer.ip(), watcher).await;
             app.metrics().connections.dec();
-            drop(permit);
+            drop((permit, share));
         });
     }
     // Whoever comes now is refused, and goes to another gateway, instead of waiting in the queue of this one.

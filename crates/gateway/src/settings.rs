@@ -41,13 +41,17 @@ pub struct Limits {
     pub head: usize,
     /// Connections at once.
     pub connections: usize,
+    /// Connections from one address at once. A proxy before the gateway is one address.
+    pub peer_connections: usize,
+    /// Connections of one credential at once.
+    pub token_connections: usize,
     /// Requests of one credential at once.
     pub requests: usize,
     /// Streams of one credential at once.
     pub streams: usize,
     /// Bytes that one credential sends, or asked for and did not read yet, at once.
     pub waiting: usize,
-    /// How long a client may take nothing of an answer that waits for it.
+    /// How long a client may take nothing of an answer that waits for it; one that takes little has less time.
     pub write_wait: Duration,
     /// How long a head may take, and how long a connection may be silent between two requests.
     pub head_wait: Duration,
@@ -85,6 +89,8 @@ impl Default for Limits {
             body: 8 << 20,
             head: 64 << 10,
             connections: 16_384,
+            peer_connections: 12_288,
+            token_connections: 1_024,
             requests: 256,
             streams: 256,
             waiting: 64 << 20,

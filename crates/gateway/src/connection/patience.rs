@@ -6,47 +6,59 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep};
 
-/// A connection that fails once nothing of what waits was taken for a while.
-pub(super) struct Patient {
-    stream: TcpStream,
+/// Bytes that a client must take in each second for which an answer waits for it.
+const LEAST_RATE: u32 = 1 << 10;
+
+/// A connection that fails once its client has let it wait for too long: each byte that is taken buys a little time, up
+/// to the whole wait again, so that one byte now and then does not hold an answer for ever.
+pub(super) struct Patient<S> {
+    stream: S,
     wait: Duration,
-    /// Until when something must be taken; nothing where nothing waits.
-    until: Option<Pin<Box<Sleep>>>,
+    /// What is left of the wait.
+    left: Duration,
+    /// Since when something waits, and until when it may; nothing where nothing waits.
+    pending: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
-impl Patient {
-    pub(super) const fn new(stream: TcpStream, wait: Duration) -> Self {
+impl<S> Patient<S> {
+    pub(super) const fn new(stream: S, wait: Duration) -> Self {
         Self {
             stream,
             wait,
-            until: None,
+            left: wait,
+            pending: None,
         }
     }
 
     /// What came of writing, unless it waits for too long.
-    fn patient<T>(
+    fn patient(
         &mut self,
         cx: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.until = None;
-            return written;
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = written {
+            if let Some((since, _)) = self.pending.take() {
+                self.left = self.left.saturating_sub(since.elapsed());
+            }
+            let bytes = written.as_ref().map_or(0, |n| *n);
+            let bought =
+                Duration::from_secs(1).saturating_mul(u32::try_from(bytes).unwrap_or(u32::MAX));
+            self.left = self.left.saturating_add(bought / LEAST_RATE).min(self.wait);
+            return Poll::Ready(written);
         }
-        let wait = self.wait;
-        let until = self
-            .until
-            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + wait)));
+        let left = self.left;
+        let (_, until) = self
+            .pending
+            .get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
         ready!(until.as_mut().poll(cx));
-        let why = "the client takes nothing of what it asked for";
+        let why = "the client does not take what it asked for";
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
 }
 
-impl AsyncRead for Patient {
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -56,7 +68,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -85,5 +97,34 @@ impl AsyncWrite for Patient {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// Whether a client that takes so much every 20 ms gets a whole answer.
+    async fn serves(bytes: usize, answer: usize) -> bool {
+        let (mut client, server) = tokio::io::duplex(64);
+        let mut server = Patient::new(server, Duration::from_secs(1));
+        let read = tokio::spawn(async move {
+            let mut taken = vec![0; bytes];
+            while client.read_exact(&mut taken).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+        let written = server.write_all(&vec![0; answer]).await;
+        read.abort();
+        written.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_byte_now_and_then_holds_no_answer_for_ever() {
+        let slow = tokio::time::timeout(Duration::from_secs(10), serves(1, 1 << 20));
+        assert!(!slow.await.expect("it is held for ever"));
+        assert!(serves(4 << 10, 200 << 10).await);
     }
 }

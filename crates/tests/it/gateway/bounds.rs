@@ -431,19 +431,9 @@ fn connections(gateway: &Gateway) -> u64 {
 #[test]
 fn ten_thousand_that_say_nothing_are_in_nobodys_way() {
     const MANY: u64 = 10_000;
-    let wanted = MANY + 2_000;
-    let mut files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    if files.maximum.is_some_and(|most| most < wanted) {
-        eprintln!(
-            "not shown: this machine allows {:?} open files only",
-            files.maximum
-        );
+    if !can_open(MANY + 2_000) {
         return;
     }
-    files.current = files
-        .maximum
-        .map_or(Some(wanted), |most| Some(most.min(wanted)));
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, files).unwrap();
     on_a_file(|store| {
         let gateway = Gateway::start(store);
         let begun = Instant::now();
@@ -467,6 +457,62 @@ fn ten_thousand_that_say_nothing_are_in_nobodys_way() {
         until("they are let go", || connections(&gateway) < 10);
         drop(open);
         serves(&gateway);
+    });
+}
+
+/// The test has as many open files as it needs; tells whether this machine allows that.
+fn can_open(wanted: u64) -> bool {
+    let mut files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    if files.maximum.is_some_and(|most| most < wanted) {
+        eprintln!(
+            "not shown: this machine allows {:?} open files only",
+            files.maximum
+        );
+        return false;
+    }
+    files.current = files
+        .maximum
+        .map_or(Some(wanted), |most| Some(most.min(wanted)));
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, files).unwrap();
+    true
+}
+
+#[test]
+fn one_token_has_so_many_connections_and_another_one_its_own() {
+    const MOST: usize = 1_024;
+    if !can_open(2 * MOST as u64) {
+        return;
+    }
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let (other, _) = token(store, tenant(store), None, None);
+        let wanted = |token: &str| {
+            format!("GET /v1/sessions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\r\n")
+        };
+        let mine = wanted(&gateway.token);
+        let mut open = Vec::new();
+        // One that is silent for 15 seconds is let go, so they all come again now and then.
+        let refused = (0..2 * MOST).find_map(|n| {
+            if n % 200 == 0 {
+                open.iter_mut().for_each(|raw: &mut Raw| {
+                    raw.say(mine.as_bytes());
+                });
+                open.retain_mut(|raw| raw.answer().is_some());
+            }
+            let mut raw = connect(&gateway);
+            raw.say(mine.as_bytes());
+            let answer = raw.answer().unwrap();
+            (answer.status == 429).then_some(()).map_or_else(
+                || {
+                    open.push(raw);
+                    None
+                },
+                |()| Some(answer.header("connection").map(str::to_owned)),
+            )
+        });
+        assert_eq!(refused, Some(Some("close".to_owned())), "{}", open.len());
+        assert!(open.len() > MOST / 2, "{}", open.len());
+        ask(&gateway, wanted(&other).as_bytes()).is(200);
     });
 }
 

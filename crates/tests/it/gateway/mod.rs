@@ -34,4 +34,5 @@ mod speaking;
 mod stops;
 mod streams;
 mod turns;
+mod two;
 mod unknown_fields;
