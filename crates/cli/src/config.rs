@@ -5,7 +5,6 @@
 
 mod contexts;
 
-use std::fs::{self, OpenOptions};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -263,18 +262,19 @@ fn admitted(name: &str, value: &str, origin: Origin) -> Result<(), String> {
 /// The text of a file of settings, if there is one. A repository's is not followed where it is a
 /// link, and only a regular file is opened, since a hook must not wait for a pipe.
 fn read(path: &Path, origin: Origin) -> Result<Option<String>, String> {
-    let meta = match origin {
-        Origin::Repository => fs::symlink_metadata(path),
-        _ => fs::metadata(path),
+    let opened = match origin {
+        Origin::Repository => siglum_agents::open_regular(path),
+        _ => siglum_gitstore::open_regular(path),
     };
-    let Ok(meta) = meta else { return Ok(None) };
-    if !meta.is_file() {
-        return Err("it is no regular file".to_owned());
-    }
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        // A link is refused with an error that only says that there are too many.
+        Err(_) if path.is_symlink() => return Err("it is no regular file".to_owned()),
+        Err(error) => return Err(error.to_string()),
+    };
     let mut text = String::new();
-    let file = regular_file::open(path, OpenOptions::new().read(true));
-    let read = file.and_then(|file| file.take(FILE_MOST + 1).read_to_string(&mut text));
-    match read {
+    match file.take(FILE_MOST + 1).read_to_string(&mut text) {
         Ok(bytes) if bytes as u64 > FILE_MOST => {
             Err(format!("it is larger than {FILE_MOST} bytes"))
         }
@@ -285,6 +285,8 @@ fn read(path: &Path, origin: Origin) -> Result<Option<String>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn config(text: &str, origin: Origin) -> Config {

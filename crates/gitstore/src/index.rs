@@ -4,7 +4,6 @@
 //! them that of the whole, which is the one that the next commit gets. It stands behind all entries, so that reading
 //! it from the end costs the same for trees of every size.
 
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use siglum_domain::Oid;
@@ -19,11 +18,7 @@ const HEAD: usize = 8;
 
 /// The tree of an index; nothing where git left none, as after something was added that no commit has.
 pub(crate) fn tree(path: &Path, oid_length: usize) -> Option<Oid> {
-    let mut file = bounded::open(path).ok()?;
-    let size = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(size.saturating_sub(TAIL))).ok()?;
-    let mut tail = Vec::new();
-    file.take(TAIL).read_to_end(&mut tail).ok()?;
+    let (_, tail) = bounded::read_end(path, TAIL)?;
     let end = tail.len().checked_sub(oid_length)?;
     let extensions = &tail[..end];
     let mut starts = extensions.windows(HEAD).enumerate().rev();

@@ -32,6 +32,7 @@ mod worktree;
 
 pub use blame::BlameLine;
 pub use blobs::BlobContent;
+pub use bounded::open_regular;
 pub use error::GitError;
 pub use facts::Facts;
 pub use git::{Git, MINIMUM_GIT, Version};

@@ -275,7 +275,7 @@ impl ObjectStore {
 
     fn form(&self, address: &ObjectAddress) -> Option<Form> {
         let mut start = Vec::new();
-        let file = bounded::open(&self.path(address)).ok()?;
+        let file = bounded::open_regular(&self.path(address)).ok()?;
         file.take(form::HEADER_LIMIT).read_to_end(&mut start).ok()?;
         Header::read(&start).map(|(header, _)| header.form)
     }
@@ -296,7 +296,7 @@ impl ObjectStore {
     fn stored(&self, address: &ObjectAddress) -> Result<Vec<u8>, GitError> {
         let path = self.path(address);
         let mut stored = Vec::new();
-        let file = bounded::open(&path);
+        let file = bounded::open_regular(&path);
         let read = file.and_then(|mut file| file.read_to_end(&mut stored));
         read.map_err(|error| match error.kind() {
             ErrorKind::NotFound => GitError::NotFound(*address),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -69,10 +70,10 @@ fn is_directory(path: &Path) -> bool {
 
 /// The directory that the agent works in for this project, by its own note.
 fn root(project: &Path) -> Option<String> {
-    let file = root_file(project);
-    let meta = fs::symlink_metadata(&file).ok()?;
-    let text = (meta.is_file() && meta.len() <= HEAD).then(|| fs::read_to_string(file))?;
-    let root = text.ok()?.trim().to_owned();
+    let mut text = String::new();
+    let file = open_regular(&root_file(project)).ok()?;
+    let read = file.take(HEAD + 1).read_to_string(&mut text).ok()?;
+    let root = (read as u64 <= HEAD).then(|| text.trim().to_owned())?;
     Path::new(&root).is_absolute().then_some(root)
 }
 
@@ -95,7 +96,6 @@ fn session_file(entry: &DirEntry) -> Option<TranscriptFile> {
 
 /// The session that the head of a file names.
 fn session_of(path: &Path) -> Option<NativeId> {
-    use std::io::Read as _;
     let mut head = String::new();
     let file = open_regular(path).ok()?;
     file.take(HEAD).read_to_string(&mut head).ok();

@@ -1,8 +1,9 @@
 //! What is done with a prompt before it is said, and with an answer after.
 
-use std::fs;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
+
+use siglum_gitstore::open_regular;
 
 use super::definition::{PROMPT_MOST, Prompt};
 
@@ -22,17 +23,19 @@ pub fn read(prompt: &Prompt, cwd: Option<&str>) -> Result<Option<String>, String
     };
     let path = match cwd.join(file).canonicalize() {
         Ok(path) => path,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(format!("the prompt cannot be read: {e}")),
     };
     let within = cwd.canonicalize().is_ok_and(|cwd| path.starts_with(cwd));
-    if !within || !path.is_file() {
-        return Err("the prompt is no file within the directory".to_owned());
+    let outside = || "the prompt is no file within the directory".to_owned();
+    if !within {
+        return Err(outside());
     }
     let mut text = String::new();
     let most = PROMPT_MOST as u64 + 1;
-    let read = fs::File::open(&path).and_then(|f| f.take(most).read_to_string(&mut text));
+    let read = open_regular(&path).and_then(|f| f.take(most).read_to_string(&mut text));
     match read {
+        Err(e) if e.kind() == ErrorKind::InvalidInput => Err(outside()),
         Ok(bytes) if bytes as u64 == most => Err("the prompt has more than 64 KiB".to_owned()),
         Ok(_) => Ok((!is_empty(&text)).then_some(text)),
         Err(e) => Err(format!("the prompt cannot be read: {e}")),
