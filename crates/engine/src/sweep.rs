@@ -15,7 +15,7 @@ use siglum_ledger::{
 };
 
 use crate::scene::Unseen;
-use crate::{EngineError, World, landing, rivals, scene};
+use crate::{EngineError, World, landing, rivals, scene, worker};
 
 /// How many commits one look at a checkout goes back at most.
 const LOOK_BACK: usize = 1000;
@@ -49,6 +49,7 @@ pub fn sweep(
             match error {
                 EngineError::Git(error) => {
                     tracing::warn!("left {worktree} out: {error}");
+                    worker::set_aside(world, ledger, repository, &error)?;
                     open.retain(|i| i.scene.place.worktree != *worktree);
                 }
                 other => return Err(other),

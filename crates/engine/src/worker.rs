@@ -11,7 +11,7 @@ use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::provenance::added_lines;
 use siglum_domain::receipt;
 use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
-use siglum_gitstore::ObjectAddress;
+use siglum_gitstore::{GitError, ObjectAddress};
 use siglum_ledger::{
     Aside, Binding, Durability, EditRecord, Ledger, LedgerError, Mode, NewEntry, RepositoryRecord,
     SessionOrigin, SessionRecord, Spool, Summary, Transaction, read, write,
@@ -28,6 +28,8 @@ use crate::{
 const SLICE: usize = 64;
 /// Batches of telemetry that one slice joins.
 const BATCHES: usize = 8;
+/// What is set aside where git does not end.
+const REPOSITORIES: &str = "repositories";
 /// How often an item may fail before it is set aside.
 const TRIES: u64 = 3;
 /// How often a worker may begin with an item and die before it is set aside.
@@ -86,9 +88,7 @@ pub fn slice(
     };
     note(turn::recover_all(world, ledger)? > 0);
     let unsealed = unsealed(ledger, run)?;
-    // What a receipt seals is on the disk, with the file versions that it names.
-    note(sync_versions(world));
-    note(seal(world, ledger, run, unsealed)?);
+    note(seal_on_disk(world, ledger, run, unsealed)?);
     note(drain(world.ids, ledger, spools)? > 0);
     note(ingest::join(world, ledger, BATCHES)?.batches > 0);
     // A fold reads a whole log: one that still grows by slices is folded once, at its end.
@@ -104,6 +104,9 @@ pub fn slice(
     note(bury(world, ledger)?);
     for repository in read(ledger, |tx| tx.repositories())? {
         let open = read(ledger, |tx| tx.open_intents(Some(repository.id)))?;
+        if is_set_aside(ledger, &repository)? {
+            continue;
+        }
         let is_first = run.swept.insert(repository.id);
         if is_first || !open.is_empty() {
             sweep::sweep(world, ledger, &repository)?;
@@ -131,8 +134,7 @@ pub fn seal_beside(
 ) -> Result<Slice, EngineError> {
     let mut worked = drain(world.ids, ledger, spools)? > 0;
     let unsealed = unsealed(ledger, run)?;
-    sync_versions(world);
-    worked |= seal(world, ledger, run, unsealed)?;
+    worked |= seal_on_disk(world, ledger, run, unsealed)?;
     for repository in read(ledger, |tx| tx.repositories())? {
         worked |= finish(world, ledger, &repository)?;
     }
@@ -193,13 +195,21 @@ pub fn drain(
     Ok(moved)
 }
 
-/// Waits until the file versions that hooks stored are on the disk.
-fn sync_versions(world: &World<'_>) -> bool {
+/// Seals what a receipt may seal: what is on the disk, with the file versions that it names. Where those cannot be synced,
+/// nothing is sealed until they can.
+fn seal_on_disk(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    run: &mut Run,
+    unsealed: Vec<SessionRecord>,
+) -> Result<bool, LedgerError> {
     match world.objects.sync() {
-        Ok(synced) => synced > 0,
+        Ok(synced) => Ok(seal(world, ledger, run, unsealed)? || synced > 0),
         Err(error) => {
-            tracing::warn!("file versions may not be on the disk: {error}");
-            false
+            tracing::warn!(
+                "nothing is sealed, since file versions may not be on the disk: {error}"
+            );
+            Ok(false)
         }
     }
 }
@@ -500,16 +510,46 @@ pub fn finish(
     repository: &RepositoryRecord,
 ) -> Result<bool, EngineError> {
     let unfinished = read(ledger, |tx| tx.unfinished(repository.id, SLICE))?;
-    if unfinished.is_empty() {
+    if unfinished.is_empty() || is_set_aside(ledger, repository)? {
         return Ok(false);
     }
     match authors::finish(world, ledger, repository, &unfinished) {
         Err(error @ (EngineError::Git(_) | EngineError::NoCheckout(_))) => {
             tracing::warn!("left {} out: {error}", repository.common_dir);
+            if let EngineError::Git(error) = &error {
+                set_aside(world, ledger, repository, error)?;
+            }
             Ok(false)
         }
         other => other.map(|()| true),
     }
+}
+
+/// Whether git did not end in a repository.
+fn is_set_aside(
+    ledger: &mut dyn Ledger,
+    repository: &RepositoryRecord,
+) -> Result<bool, LedgerError> {
+    let parked = read(ledger, |tx| tx.parked())?;
+    Ok(parked
+        .iter()
+        .any(|(queue, item, ..)| queue == REPOSITORIES && *item == repository.common_dir))
+}
+
+/// A repository that git does not end in holds up all others no second time. It stays aside until somebody asks for it.
+pub(crate) fn set_aside(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    repository: &RepositoryRecord,
+    error: &GitError,
+) -> Result<(), LedgerError> {
+    if !matches!(error, GitError::TooSlow { .. }) {
+        return Ok(());
+    }
+    let (now, reason) = (world.now(), error.to_string());
+    write(ledger, Durability::Process, |tx| {
+        tx.park(REPOSITORIES, &repository.common_dir, now, &reason)
+    })
 }
 
 /// Hashes the lines that edits added, so that they can be recognised when the versions are gone.

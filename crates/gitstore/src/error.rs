@@ -31,6 +31,16 @@ pub enum GitError {
         /// The subcommand.
         command: String,
     },
+    /// Git did not end, and was killed.
+    #[error("git {command} in {} did not end within {limit} seconds", dir.display())]
+    TooSlow {
+        /// The subcommand.
+        command: String,
+        /// Where it ran.
+        dir: PathBuf,
+        /// The bound, in seconds.
+        limit: u64,
+    },
     /// Something is larger than the bound for it.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {

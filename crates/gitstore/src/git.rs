@@ -2,7 +2,7 @@
 //!
 //! Every call names its directory with `-C`, has a fixed locale, takes no optional locks, asks no
 //! terminal, fetches nothing, ignores the variables by which a hook's git points at its own index
-//! or directory, and has bounded output. It starts no program that a repository names.
+//! or directory, and has bounded output and time. It starts no program that a repository names.
 //! Other settings given with `git -c` stay in force. No shell.
 
 use std::ffi::OsStr;
@@ -10,7 +10,11 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::error::GitError;
 use crate::harmless::{NO_HOOKS, SETTINGS, VARIABLES};
@@ -25,6 +29,9 @@ pub const MINIMUM_GIT: Version = Version {
 
 const OUTPUT_LIMIT: u64 = 256 << 20;
 const MESSAGE_LIMIT: u64 = 4 << 10;
+
+/// How long one git may take: far longer than anything that ends by itself in the largest repositories.
+const TIME_LIMIT: Duration = Duration::from_mins(10);
 
 /// Variables that would point git elsewhere or change what it says.
 const FOREIGN: [&str; 20] = [
@@ -78,6 +85,7 @@ pub struct Git {
     settings: Vec<String>,
     /// Whether git looks at its hooks, to say where they are.
     sees_hooks: bool,
+    time_limit: Duration,
 }
 
 /// What git said, and how it ended.
@@ -98,6 +106,7 @@ impl Git {
             index: None,
             settings: Vec::new(),
             sees_hooks: false,
+            time_limit: TIME_LIMIT,
         }
     }
 
@@ -163,7 +172,7 @@ impl Git {
     fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("--no-pager").arg("-C").arg(&self.dir);
-        let hooks = (!self.sees_hooks).then_some(NO_HOOKS);
+        let hooks = (!self.sees_hooks).then_some(NO_HOOKS).into_iter().flatten();
         let own = self.settings.iter().map(String::as_str);
         for setting in SETTINGS.into_iter().chain(hooks).chain(own) {
             command.args(["-c", setting]);
@@ -202,7 +211,7 @@ impl Git {
         input: &[u8],
     ) -> Result<Output, GitError> {
         let child = self.spawn(self.command(args))?;
-        finish(child, input, &subcommand(args))
+        self.finish(child, input, &subcommand(args))
     }
 
     /// Runs git, which must succeed.
@@ -249,7 +258,11 @@ impl Git {
         let output = thread::scope(|scope| {
             let stdin = source.stdin.take();
             scope.spawn(move || feed(stdin, input));
-            finish(sink, b"", &subcommand(second))
+            let output = self.finish(sink, b"", &subcommand(second));
+            if output.is_err() {
+                stop(&mut source);
+            }
+            output
         });
         let ended = source.wait().ok().and_then(|status| status.code());
         let output = output?;
@@ -261,6 +274,73 @@ impl Git {
             }),
             _ => Err(output.refusal(&subcommand(second))),
         }
+    }
+
+    /// Feeds a child, reads it to its end and waits for it. Three streams at once, so that no side
+    /// waits for the other. One that takes too long is killed.
+    fn finish(&self, mut child: Child, input: &[u8], command: &str) -> Result<Output, GitError> {
+        let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+        let (ended, end) = mpsc::channel::<()>();
+        let (stdout, message, is_too_slow) = thread::scope(|scope| {
+            let pid = Pid::from_child(&child);
+            let watch = scope.spawn(move || {
+                let is_too_slow =
+                    end.recv_timeout(self.time_limit) == Err(RecvTimeoutError::Timeout);
+                if is_too_slow {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+                is_too_slow
+            });
+            let writer = scope.spawn(move || feed(stdin, input));
+            let reader = scope.spawn(move || drain(stderr));
+            let stdout = bounded(child.stdout.take(), OUTPUT_LIMIT + 1);
+            if !matches!(&stdout, Ok(bytes) if bytes.len() as u64 <= OUTPUT_LIMIT) {
+                let _ = child.kill();
+            }
+            let _ = writer.join();
+            let message = reader.join().unwrap_or_default();
+            // It stays a child until the watch is over, so that no other process is killed by its number.
+            let _ = waitid(
+                WaitId::Pid(pid),
+                WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+            );
+            drop(ended);
+            (stdout, message, watch.join().unwrap_or_default())
+        });
+        let failed = |source| GitError::Io {
+            path: PathBuf::from(format!("git {command}")),
+            source,
+        };
+        let status = child.wait().map_err(failed)?;
+        if is_too_slow {
+            return Err(GitError::TooSlow {
+                command: command.to_owned(),
+                dir: self.dir.clone(),
+                limit: self.time_limit.as_secs(),
+            });
+        }
+        let stdout = stdout.map_err(failed)?;
+        if stdout.len() as u64 > OUTPUT_LIMIT {
+            return Err(GitError::TooLarge {
+                what: format!("the output of git {command}"),
+                limit: OUTPUT_LIMIT,
+            });
+        }
+        let message = String::from_utf8_lossy(&message).trim().to_owned();
+        Ok(Output {
+            stdout,
+            code: status.code(),
+            message,
+        })
+    }
+
+    /// Asks git whether it works in this repository at all: it refuses one that another user owns, and then sees none of
+    /// its settings without saying so.
+    ///
+    /// # Errors
+    /// Git's own words.
+    pub fn check_access(&self) -> Result<(), GitError> {
+        self.text(&["rev-parse", "--git-dir"]).map(drop)
     }
 
     /// The directory that git runs in.
@@ -281,40 +361,6 @@ impl Output {
             message,
         }
     }
-}
-
-/// Feeds a child, reads it to its end and waits for it. Three streams at once, so that no side
-/// waits for the other.
-fn finish(mut child: Child, input: &[u8], command: &str) -> Result<Output, GitError> {
-    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
-    let (stdout, message) = thread::scope(|scope| {
-        let writer = scope.spawn(move || feed(stdin, input));
-        let reader = scope.spawn(move || drain(stderr));
-        let stdout = bounded(child.stdout.take(), OUTPUT_LIMIT + 1);
-        if !matches!(&stdout, Ok(bytes) if bytes.len() as u64 <= OUTPUT_LIMIT) {
-            stop(&mut child);
-        }
-        let _ = writer.join();
-        (stdout, reader.join().unwrap_or_default())
-    });
-    let failed = |source| GitError::Io {
-        path: PathBuf::from(format!("git {command}")),
-        source,
-    };
-    let status = child.wait().map_err(failed)?;
-    let stdout = stdout.map_err(failed)?;
-    if stdout.len() as u64 > OUTPUT_LIMIT {
-        return Err(GitError::TooLarge {
-            what: format!("the output of git {command}"),
-            limit: OUTPUT_LIMIT,
-        });
-    }
-    let message = String::from_utf8_lossy(&message).trim().to_owned();
-    Ok(Output {
-        stdout,
-        code: status.code(),
-        message,
-    })
 }
 
 /// Writes all input and closes; a child that has read enough may stop reading.
@@ -353,4 +399,36 @@ fn subcommand<S: AsRef<OsStr>>(args: &[S]) -> String {
     args.first()
         .map(|a| a.as_ref().to_string_lossy().into_owned())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_git_that_does_not_end_is_killed_and_the_error_says_where() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("git");
+        std::fs::write(&program, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let git = Git {
+            time_limit: Duration::from_millis(100),
+            ..Git::new(&program, dir.path())
+        };
+        let input = vec![b'x'; 1 << 20];
+        for error in [
+            git.run(&["log"], &input).map(drop).unwrap_err(),
+            git.piped(&["rev-list"], &["log"], &input)
+                .map(drop)
+                .unwrap_err(),
+        ] {
+            let expected = format!(
+                "git log in {} did not end within 0 seconds",
+                dir.path().display()
+            );
+            assert_eq!(error.to_string(), expected);
+        }
+    }
 }

@@ -90,7 +90,12 @@ impl ObjectStore {
     /// The directory cannot be created.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, GitError> {
         let dir = dir.into();
+        let is_new = !dir.is_dir();
         create_dir(&dir)?;
+        // What is synced inside of it is only found again where its own entry is on the disk, too.
+        if let Some(parent) = dir.parent().filter(|_| is_new) {
+            sync(parent).map_err(GitError::io(parent))?;
+        }
         Ok(Self { dir })
     }
 

@@ -283,3 +283,26 @@ fn sessions_that_nobody_can_see_hide_no_dead_one_from_the_worker() {
     assert_eq!(stage.session(back).ended_at, None, "unseen is no end");
     assert_eq!(may_run(&mut stage), 1, "it was heard of again");
 }
+
+#[test]
+fn nothing_is_sealed_while_file_versions_cannot_be_synced() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says(
+        "one",
+        vec![
+            started(1, StartKind::Startup),
+            prompt("p", 2),
+            stopped("p", 3),
+        ],
+    ));
+    let put = stage.play(|world, _| world.objects.put(b"a version", None));
+    let folder = stage.objects().join(&put.unwrap().to_string()[..2]);
+    // A file in the place of its folder: the disk refuses in a way that is not "gone".
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "").unwrap();
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 0);
+    std::fs::remove_file(&folder).unwrap();
+    stage.slice();
+    assert_eq!(sealed(&mut stage, one), 3);
+}

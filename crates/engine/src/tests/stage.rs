@@ -72,6 +72,11 @@ impl Stage {
         }
     }
 
+    /// Where file versions are.
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.dir.path().join("objects")
+    }
+
     pub(crate) fn spool(&self) -> Spool {
         Spool::at(&self.dir.path().join("spool"))
     }
@@ -89,7 +94,7 @@ impl Stage {
                 redactor: Redactor::shared(),
             },
             git: PathBuf::from("git"),
-            objects: ObjectStore::open(self.dir.path().join("objects")).unwrap(),
+            objects: ObjectStore::open(self.objects()).unwrap(),
         };
         act(&world, &mut self.ledger)
     }
