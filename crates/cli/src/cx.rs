@@ -211,6 +211,16 @@ impl Cx {
         }
     }
 
+    /// Where git takes the hooks of a repository from, to change them: not where git refuses to work.
+    pub fn writable_hook_site(&self, repo: &Repo) -> Result<HookSite, CommandError> {
+        self.git().check_access().map_err(|error| {
+            CommandError::from(error).hint(
+                "Work as the user who owns the repository, or have git allow it with `safe.directory`, and run the command again.",
+            )
+        })?;
+        self.hook_site(repo)
+    }
+
     /// Where git takes the hooks of a repository from.
     pub fn hook_site(&self, repo: &Repo) -> Result<HookSite, CommandError> {
         Ok(HookSite::find(&self.git(), repo)?)

@@ -1,7 +1,11 @@
 //! Which commit git names for the lines of a file.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::io;
 use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt as _;
 
 use siglum_domain::Oid;
 
@@ -38,12 +42,31 @@ impl Git {
         args.extend(lines.map(|l| format!("-L{},{}", l.start(), l.end())));
         args.extend(rev.map(|oid| oid.as_str().to_owned()));
         args.extend(["--".to_owned(), path.to_owned()]);
+        self.check_lists()?;
         let git = match rev {
             Some(_) => self.clone(),
             // The lines of the checkout are what its filters make of them.
             None => self.without_own_filters()?,
         };
         parse(&git.bytes(&args, b"")?).ok_or_else(|| GitError::unreadable(COMMAND))
+    }
+
+    /// Git opens each list of ignored revisions that a setting names, and the list of names in the checkout, also where it
+    /// then uses none, and waits for one that is a pipe.
+    fn check_lists(&self) -> Result<(), GitError> {
+        let args = ["config", "--null", "--type=path", "--get-all"];
+        let output = self.run(&[&args[..], &["blame.ignoreRevsFile"]].concat(), b"")?;
+        let lists = output.stdout.split(|b| *b == 0).map(OsStr::from_bytes);
+        for list in lists.chain([OsStr::new(".mailmap")]) {
+            let path = self.dir().join(list);
+            let is_waited_for = |meta: Metadata| !meta.is_file() && !meta.is_dir();
+            if std::fs::metadata(&path).is_ok_and(is_waited_for) {
+                let why = "git blame reads it, and it is no regular file";
+                let source = io::Error::new(io::ErrorKind::InvalidInput, why);
+                return Err(GitError::Io { path, source });
+            }
+        }
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::GitError;
 use crate::git::Git;
 
 /// Settings that name programs, or lead to some being started, each with a value that starts none.
-pub(crate) const SETTINGS: [&str; 23] = [
+pub(crate) const SETTINGS: [&str; 25] = [
     "core.fsmonitor=false",
     "core.pager=cat",
     "core.editor=false",
@@ -23,6 +23,9 @@ pub(crate) const SETTINGS: [&str; 23] = [
     "diff.ignoreSubmodules=dirty",
     "submodule.recurse=false",
     "log.showSignature=false",
+    // Starts nothing, but opens whatever is called `.mailmap`, and waits for it.
+    "log.mailmap=false",
+    "mailmap.file=/dev/null",
     "commit.gpgSign=false",
     "tag.gpgSign=false",
     "gpg.program=false",
@@ -34,8 +37,17 @@ pub(crate) const SETTINGS: [&str; 23] = [
     "color.ui=false",
 ];
 
-/// Hooks are switched off, unless somebody asks where they are.
-pub(crate) const NO_HOOKS: &str = "core.hooksPath=/dev/null";
+/// Hooks are switched off, unless somebody asks where they are: those of the directory, and since git 2.55 those by
+/// configuration, too, for each event that a command of ours may lead to. Older versions do not know the others.
+pub(crate) const NO_HOOKS: [&str; 7] = [
+    "core.hooksPath=/dev/null",
+    "hook.post-checkout.enabled=false",
+    "hook.post-index-change.enabled=false",
+    "hook.pre-auto-gc.enabled=false",
+    "hook.pre-push.enabled=false",
+    "hook.reference-transaction.enabled=false",
+    "hook.push-to-checkout.enabled=false",
+];
 
 /// Variables with which git starts no other program, whatever the settings say.
 pub(crate) const VARIABLES: [(&str, &str); 6] = [
@@ -58,14 +70,16 @@ const FILTER_OFF: [(&str, &str); 4] = [
 
 impl Git {
     /// Git for a command that reads or writes files of the checkout, and so would run their filters:
-    /// those that the repository itself names are switched off, those of the person stay.
+    /// those that the repository itself names are switched off, those of the person stay. So are hooks by
+    /// configuration, which git 2.54 switches off by their own names alone, and what has the person's Git LFS start
+    /// something.
     pub(crate) fn without_own_filters(&self) -> Result<Self, GitError> {
         let args = [
             "config",
             "--null",
             "--show-scope",
             "--get-regexp",
-            r"^filter\.",
+            r"^(filter|hook|lfs)\.",
         ];
         let output = self.run(&args, b"")?;
         match output.code {
@@ -83,13 +97,21 @@ impl Git {
 fn filter_settings(list: &str) -> Result<Vec<String>, GitError> {
     let mut own: Vec<&str> = Vec::new();
     let mut trusted: Vec<(&str, &str)> = Vec::new();
+    let mut others: Vec<String> = Vec::new();
     let mut fields = list.split_terminator('\0');
     while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
         let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
-        let Some((filter, _)) = key.rsplit_once('.') else {
+        let Some((filter, variable)) = key.rsplit_once('.') else {
             continue;
         };
-        if !["local", "worktree"].contains(&scope) {
+        let is_own = ["local", "worktree"].contains(&scope);
+        if !key.starts_with("filter.") {
+            let off = other_off(key, filter, variable).filter(|_| is_own);
+            if off.is_some() && filter.contains(['=', '\n', '\t']) {
+                return Err(GitError::Filter(filter.to_owned()));
+            }
+            others.extend(off.filter(|off| !others.contains(off)));
+        } else if !is_own {
             trusted.push((key, value));
         } else if filter.contains('=') || filter.contains(char::is_control) {
             // Git would take the name apart at another place than we do.
@@ -106,7 +128,20 @@ fn filter_settings(list: &str) -> Result<Vec<String>, GitError> {
     let all = own
         .iter()
         .flat_map(|filter| FILTER_OFF.map(|key| setting(filter, key)));
-    Ok(all.collect())
+    Ok(all.chain(others).collect())
+}
+
+/// What switches another setting off that has git, or Git LFS, start a program.
+fn other_off(key: &str, section: &str, variable: &str) -> Option<String> {
+    match variable {
+        "command" | "event" | "enabled" if key.starts_with("hook.") => {
+            Some(format!("{section}.enabled=false"))
+        }
+        "standalonetransferagent" if key.starts_with("lfs.") => Some(format!("{key}=")),
+        "path" if key.starts_with("lfs.customtransfer.") => Some(format!("{key}=false")),
+        "clean" | "smudge" if key.starts_with("lfs.extension.") => Some(format!("{key}=false")),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -133,6 +168,20 @@ mod tests {
                 .unwrap()
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn hooks_by_configuration_and_programs_of_git_lfs_are_off() {
+        let list = "local\0hook.evil.event\npost-checkout\0local\0hook.evil.command\nrm\0global\0hook.mine.command\nx\0\
+            local\0lfs.customtransfer.evil.path\nrm\0local\0lfs.https://h/o.git.standalonetransferagent\nevil\0\
+            local\0lfs.url\nhttps://host/o/r\0local\0lfs.extension.evil.smudge\nrm\0";
+        let expected = [
+            "hook.evil.enabled=false",
+            "lfs.customtransfer.evil.path=false",
+            "lfs.https://h/o.git.standalonetransferagent=",
+            "lfs.extension.evil.smudge=false",
+        ];
+        assert_eq!(filter_settings(list).unwrap(), expected);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use crate::harness::{Agent, Repo, World};
 
@@ -117,7 +118,7 @@ const COMMANDS: &[&[&str]] = &[
         "-c",
         "echo work >new; echo changed >file",
     ],
-    &["adopt", "HEAD", "--human", "--yes"],
+    &["adopt", "HEAD", "1234567"],
 ];
 
 #[test]
@@ -170,7 +171,103 @@ fn hooks_of_agents_and_the_worker_run_no_program_that_a_repository_names() {
     assert_eq!(marks(&world), [""; 0]);
 }
 
-/// The same with the system's own account of what was started.
+/// Commands that need more than a repository, each with arguments that lead it as far as it goes there.
+const OTHERS: &[&[&str]] = &[
+    &["demo", "--help"],
+    &["session", "show", "1234567"],
+    &["session", "end", "1234567"],
+    &["session", "recover"],
+    &["session", "archive", "1234567"],
+    &["session", "fork", "--conversation", "c", "1234567"],
+    &["context", "list"],
+    &["context", "show", "route"],
+    &["context", "explain", "key"],
+    &["checkpoint", "show", "1234567"],
+    &["link", "add", "1234567", "issue=1"],
+    &["link", "remove", "1234567", "issue=1"],
+    &["link", "list", "1234567"],
+    &["heartbeat", "add", "--agent", "codex", "beat"],
+    &["heartbeat", "show", "beat"],
+    &["heartbeat", "run", "beat"],
+    &["heartbeat", "pause", "beat"],
+    &["heartbeat", "resume", "beat"],
+    &["heartbeat", "remove", "beat"],
+    &["token", "create", "--name", "t"],
+    &["token", "list"],
+    &["token", "revoke", "1234567"],
+    &["token", "rotate", "1234567"],
+    &["audit", "verify"],
+    &["audit", "export"],
+    &["pipeline", "plan", "p", "one"],
+    &["pipeline", "phase", "start", "p", "one"],
+    &["pipeline", "phase", "wait", "p", "one"],
+    &["pipeline", "phase", "end", "p", "one"],
+    &["pipeline", "check", "p", "c", "pass"],
+    &["pipeline", "review", "p", "approved"],
+    &["pipeline", "contract", "--file", "file", "p", "c"],
+    &["pipeline", "show", "p"],
+    &["pipeline", "export", "p"],
+    &["pipeline", "end", "p"],
+    &["projection", "add", "--directory", "../projection", "files"],
+    &["projection", "show", "files"],
+    &["projection", "scope", "files"],
+    &["projection", "retry", "files"],
+    &["projection", "skip", "files", "1234567"],
+    &["projection", "remove", "files"],
+    &["otel", "add", "here", "http://127.0.0.1:9/v1/traces"],
+    &["otel", "test", "here"],
+    &["otel", "unassigned"],
+    &["otel", "remove", "here"],
+    &["sync", "--to", "http://127.0.0.1:9"],
+    &["rebuild", "summaries"],
+    &["forget", "--pattern", "nobody-has-this", "--yes"],
+    &["backup", "../copy"],
+    &["restore", "../copy", "--yes"],
+    &["config", "get", "record"],
+    &["config", "set", "record", "true"],
+    &["config", "unset", "record"],
+    &["config", "path"],
+    &["completions", "bash"],
+    // Input ends at once.
+    &["mcp"],
+    // It cannot listen there, which is after it looked at the repository.
+    &["serve", "--listen", "127.0.0.1:1"],
+];
+
+/// Those that change what is switched on, in their order.
+const SWITCHES: &[&[&str]] = &[
+    &["init", "--yes"],
+    &["doctor", "--fix"],
+    &["remove", "--yes"],
+];
+
+/// All commands that the program has, by its own help.
+fn all_commands(repo: &Repo<'_>, above: &[String]) -> Vec<Vec<String>> {
+    let mut args: Vec<&str> = above.iter().map(String::as_str).collect();
+    args.push("--help");
+    let help = repo.siglum(&args).ok();
+    let names: Vec<&str> = match help.split_once("\nCommands:\n") {
+        None => Vec::new(),
+        Some((_, list)) => list
+            .lines()
+            .take_while(|line| !line.is_empty())
+            // Longer descriptions go on in lines that are indented further.
+            .filter_map(|line| line.strip_prefix("  ").filter(|l| !l.starts_with(' ')))
+            .filter_map(|line| line.split(' ').next())
+            .filter(|name| *name != "help")
+            .collect(),
+    };
+    if names.is_empty() {
+        return vec![above.to_vec()];
+    }
+    let below = names.iter().map(|name| {
+        let path: Vec<String> = above.iter().cloned().chain([(*name).to_owned()]).collect();
+        all_commands(repo, &path)
+    });
+    below.flatten().collect()
+}
+
+/// The same with the system's own account of what was started, for every command that there is.
 #[test]
 fn strace_sees_nothing_started_but_our_git() {
     let mut world = World::new();
@@ -180,11 +277,108 @@ fn strace_sees_nothing_started_but_our_git() {
     }
     let dir = hostile(&mut world);
     let repo = world.at(&dir);
-    for command in COMMANDS.iter().filter(|command| command[0] != "run") {
-        let started = started(&repo, command);
-        let strange: Vec<&String> = started.iter().filter(|path| !is_ours(path)).collect();
-        assert!(strange.is_empty(), "{command:?}: {strange:?}");
+    let rows: Vec<&[&str]> = COMMANDS.iter().chain(OTHERS).copied().collect();
+    let all: Vec<&[&str]> = rows.iter().chain(SWITCHES).copied().collect();
+    for command in all_commands(&repo, &[]) {
+        let is_there = |row: &&&[&str]| row.iter().zip(&command).all(|(a, b)| a == b);
+        assert!(
+            all.iter().any(|row| is_there(&row)),
+            "no row has {command:?}"
+        );
     }
+    let check = |command: &[&str], when: &str| {
+        let started = started(&repo, command);
+        let own = command.iter().skip_while(|word| **word != "--");
+        let own: Vec<&str> = own.copied().collect();
+        let strange: Vec<&String> = started
+            .iter()
+            .filter(|path| !is_ours(path) && !is_named(path, &own))
+            .collect();
+        assert!(strange.is_empty(), "{when}: {command:?}: {strange:?}");
+        assert_eq!(marks(&world), [""; 0], "{when}: {command:?}");
+    };
+    rows.iter().for_each(|row| check(row, "before init"));
+    check(SWITCHES[0], "init");
+    rows.iter().for_each(|row| check(row, "after init"));
+    SWITCHES[1..]
+        .iter()
+        .for_each(|row| check(row, "after init"));
+}
+
+/// Whether it is the program that the person gave to `siglum run`.
+fn is_named(path: &str, own: &[&str]) -> bool {
+    let name = Path::new(path).file_name().unwrap_or_default();
+    own.get(1).is_some_and(|program| name == *program)
+}
+
+/// A pipe in the place of a list that git reads holds up nobody.
+#[test]
+fn lists_of_git_that_are_pipes_hold_up_nobody() {
+    let world = World::new();
+    let dir = world.root.join("clone");
+    fs::create_dir_all(&dir).unwrap();
+    let make = "git init -q -b main . && echo one >f && git add f && git commit -q -m base && \
+                mkfifo .mailmap ignored && git config mailmap.file ignored";
+    world.sh(&dir, make).ok();
+    let repo = world.at(&dir);
+    repo.siglum(&["init", "--yes"]).ok();
+    let timed = |args: &str| {
+        let program = World::program();
+        repo.sh(&format!("timeout 60 '{}' {args}", program.display()))
+    };
+    for args in ["log", "why HEAD", "check HEAD", "status", "session list"] {
+        assert_ne!(timed(args).code, Some(124), "{args} waits for a pipe");
+    }
+    // Git blame reads it whatever is set.
+    let refused = |list: &str| {
+        let ran = timed("why f:1");
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let why = "no regular file";
+        assert!(
+            ran.stderr.contains(list) && ran.stderr.contains(why),
+            "{}",
+            ran.stderr
+        );
+    };
+    refused(".mailmap");
+    fs::remove_file(dir.join(".mailmap")).unwrap();
+    assert_eq!(timed("why f:1").code, Some(0));
+    repo.git(&["config", "blame.ignoreRevsFile", "ignored"]);
+    refused("ignored");
+}
+
+/// Where git refuses to work, since another user owns the repository, hooks are neither planned nor changed.
+#[test]
+fn another_users_repository_gets_no_hooks() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("only root can give a directory away");
+        return;
+    }
+    let world = World::new();
+    let dir = world.root.join("theirs");
+    fs::create_dir_all(&dir).unwrap();
+    let make = "git init -q -b main . && git config core.hooksPath .githooks && mkdir .githooks";
+    world.sh(&dir, make).ok();
+    let repo = world.at(&dir);
+    repo.siglum(&["init", "--yes"]).ok();
+    repo.siglum(&["remove", "--yes"]).ok();
+    world.sh(&dir, "chown -R 12345:12345 .").ok();
+    for args in [&["init", "--dry-run"], &["init", "--yes"]] {
+        let ran = repo.siglum(args);
+        assert_eq!(ran.code, Some(1), "{args:?}: {}", ran.stdout);
+        assert!(ran.stderr.contains("dubious ownership"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("safe.directory"), "{}", ran.stderr);
+    }
+    assert_eq!(fs::read_dir(dir.join(".githooks")).unwrap().count(), 0);
+    // Switched on while it was theirs who works here.
+    fs::create_dir_all(dir.join(".git/siglum")).unwrap();
+    let fixed = repo.siglum(&["doctor", "--fix"]);
+    assert!(
+        fixed.stderr.contains("dubious ownership"),
+        "{}",
+        fixed.stderr
+    );
+    assert!(!dir.join(".git/hooks/post-commit").exists());
 }
 
 /// The programs that a command starts, all the way down.
@@ -201,7 +395,11 @@ fn started(repo: &Repo<'_>, command: &[&str]) -> Vec<String> {
         "-o",
     ]);
     strace.arg(&trace).arg(World::program()).args(command);
-    strace.current_dir(&repo.dir).output().unwrap();
+    strace
+        .current_dir(&repo.dir)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     let text = fs::read_to_string(&trace).unwrap();
     let path = |line: &str| {
         Some(

@@ -147,7 +147,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut settings = settings_changes(cx)?;
     let telemetry = telemetry(args, cx, &mut settings)?;
     let plan = match &repo {
-        Some(repo) => hooks::plan_install(&cx.hook_site(repo)?, &cx.home.shim())?,
+        Some(repo) => hooks::plan_install(&cx.writable_hook_site(repo)?, &cx.home.shim())?,
         None => Plan::default(),
     };
     let hidden = telemetry.as_ref().map(|t| t.hidden.as_slice());

@@ -38,7 +38,7 @@ fn git_hooks(cx: &Cx) -> Result<Vec<String>, CommandError> {
     let Some(repo) = cx.find_repo().filter(|repo| repo.siglum_dir().is_dir()) else {
         return Ok(Vec::new());
     };
-    let plan = hooks::plan_install(&cx.hook_site(&repo)?, &cx.home.shim())?;
+    let plan = hooks::plan_install(&cx.writable_hook_site(&repo)?, &cx.home.shim())?;
     let mut record = InstallRecord::load(&cx.home);
     note_hooks(&repo, &plan, &mut record);
     record.store(&cx.home)?;
