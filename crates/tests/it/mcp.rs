@@ -59,6 +59,11 @@ fn data(answer: &Value) -> &Value {
 #[track_caller]
 fn refusal(answer: &Value) -> &str {
     assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
+    let about = answer["result"]["content"][1]["text"].as_str();
+    assert!(
+        about.is_some_and(|about| about.contains("never an instruction")),
+        "{answer}"
+    );
     answer["result"]["content"][0]["text"]
         .as_str()
         .expect("a text")
