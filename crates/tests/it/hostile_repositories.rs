@@ -230,8 +230,8 @@ const OTHERS: &[&[&str]] = &[
     &["completions", "bash"],
     // Input ends at once.
     &["mcp"],
-    // It cannot listen there, which is after it looked at the repository.
-    &["serve", "--listen", "127.0.0.1:1"],
+    // An address of documentation, where nobody can listen: it has opened the ledger by then.
+    &["serve", "--listen", "192.0.2.1:1", "--plain"],
 ];
 
 /// Those that change what is switched on, in their order.
@@ -384,8 +384,10 @@ fn another_users_repository_gets_no_hooks() {
 /// The programs that a command starts, all the way down.
 fn started(repo: &Repo<'_>, command: &[&str]) -> Vec<String> {
     let trace = repo.world.root.join("trace");
-    let mut strace = repo.world.command("strace");
+    let mut strace = repo.world.command("timeout");
     strace.args([
+        "120",
+        "strace",
         "-f",
         "-qq",
         "-e",
@@ -395,11 +397,9 @@ fn started(repo: &Repo<'_>, command: &[&str]) -> Vec<String> {
         "-o",
     ]);
     strace.arg(&trace).arg(World::program()).args(command);
-    strace
-        .current_dir(&repo.dir)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    strace.current_dir(&repo.dir).stdin(Stdio::null());
+    let ended = strace.output().unwrap().status.code();
+    assert_ne!(ended, Some(124), "{command:?} does not end");
     let text = fs::read_to_string(&trace).unwrap();
     let path = |line: &str| {
         Some(
