@@ -12,7 +12,6 @@ use etcetera::BaseStrategy;
 use siglum_domain::context::Rule;
 
 use crate::env;
-use crate::platform::regular_file;
 
 /// A file of settings that is larger than this is left out, in bytes.
 const FILE_MOST: u64 = 64 << 10;

@@ -88,7 +88,9 @@ mod tests {
         );
         let (project, managed) = ("/repo/.claude/settings.json", "/etc/managed-settings.json");
         let part = "/etc/managed-settings.d/10.json";
-        let cases: &[(&[(&str, &str, bool)], InstallState)] = &[
+        /// A settings file, a switch in it, and how it stands.
+        type Switch<'a> = (&'a str, &'a str, bool);
+        let cases: &[(&[Switch<'_>], InstallState)] = &[
             (&[], InstallState::Current),
             (&[(own, all, true)], off(all, own)),
             (&[(project, all, true)], off(all, project)),

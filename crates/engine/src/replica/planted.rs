@@ -1,11 +1,11 @@
 //! A batch with a secret in each of its texts: nothing of it is stored. Which texts there are says the form of the batch.
 
 use serde_json::Value;
-use siglum_domain::NativeId;
 use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::evidence::{Basis, Evidence};
 use siglum_domain::provenance::{Origin, Span};
 use siglum_domain::receipt::{Receipt, SealedEntry, seal};
+use siglum_domain::{NativeId, SessionId, TurnId};
 use siglum_ledger::{Launch, LaunchEnd, OwnWorktree, Statement, TextColumn, TextForm};
 
 use super::apply;
@@ -86,6 +86,21 @@ fn full() -> Batch {
         command: "amend".to_owned(),
         at: at(3),
     });
+    let turn = batch.receipts[0].turns[0].id;
+    for statement in statements(session, turn) {
+        batch.statements.push(StatementDocument {
+            sequence: batch.statements.len() as u64 + 1,
+            at: at(8),
+            by: "Ann".to_owned(),
+            source: "cli".to_owned(),
+            statement,
+        });
+    }
+    batch
+}
+
+/// One statement of each kind that has a text.
+fn statements(session: SessionId, turn: TurnId) -> [Statement; 4] {
     let launched = Statement::Launched {
         session,
         launch: Launch {
@@ -109,23 +124,14 @@ fn full() -> Batch {
     };
     let decided = Statement::Decided {
         session,
-        turn: batch.receipts[0].turns[0].id,
+        turn,
         decision: "done".to_owned(),
     };
     let attached = Statement::LinkAttached {
         session,
         link: siglum_domain::link::Link::parse("phase", "build").unwrap(),
     };
-    for statement in [launched, ended, decided, attached] {
-        batch.statements.push(StatementDocument {
-            sequence: batch.statements.len() as u64 + 1,
-            at: at(8),
-            by: "Ann".to_owned(),
-            source: "cli".to_owned(),
-            statement,
-        });
-    }
-    batch
+    [launched, ended, decided, attached]
 }
 
 /// The places of all texts in some JSON; those of what is absent end with `=`.

@@ -69,7 +69,7 @@ fn arrived(world: &World, repo: &crate::harness::Repo<'_>, values: &[(&str, Stri
     for (field, value) in values {
         assert_eq!(
             body[field],
-            json!([json_value(field, &value)]),
+            json!([json_value(field, value)]),
             "{field} in the audit"
         );
     }

@@ -7,8 +7,10 @@ use std::path::Path;
 use super::hooks::{recovered, work};
 use crate::harness::{Agent, Ran, Repo, World, until};
 
-/// Ways to lose a ledger, and what is said of each.
-const WAYS: [(&str, fn(&Path)); 3] = [
+/// What is said of a lost ledger, and how it is lost.
+type Loss = (&'static str, fn(&Path));
+
+const WAYS: [Loss; 3] = [
     ("is gone", |home| {
         for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
             let _ = fs::remove_file(home.join(name));
@@ -16,10 +18,10 @@ const WAYS: [(&str, fn(&Path)); 3] = [
     }),
     // The log of the ledger that was there stays, and belongs to no other one.
     ("is gone", |home| {
-        fs::remove_file(home.join("ledger.db")).unwrap()
+        fs::remove_file(home.join("ledger.db")).unwrap();
     }),
     ("is empty", |home| {
-        fs::write(home.join("ledger.db"), "").unwrap()
+        fs::write(home.join("ledger.db"), "").unwrap();
     }),
 ];
 

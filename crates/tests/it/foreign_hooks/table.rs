@@ -455,8 +455,11 @@ fn compare(world: &World, number: usize, kind: &Kind, place: &(&str, &str)) -> O
 /// Each kind in the git directory, and every third in one of the other places.
 fn compare_all(kinds: &[Kind]) {
     let world = World::new();
-    let other =
-        |number: usize| (number % 3 == 0).then(|| &PLACES[1 + number / 3 % (PLACES.len() - 1)]);
+    let other = |number: usize| {
+        number
+            .is_multiple_of(3)
+            .then(|| &PLACES[1 + number / 3 % (PLACES.len() - 1)])
+    };
     let rows = kinds.iter().enumerate().flat_map(|(number, kind)| {
         let places = std::iter::once(&PLACES[0]).chain(other(number));
         places.map(move |place| (kind, place))
