@@ -67,7 +67,8 @@ pub const FIELDS: &[&str] = &[
 
 const NUMBER_RULE: &str = "a whole number from 1 to 9007199254740991, digits only";
 
-pub(crate) const SECRET_RULE: &str = "text without a secret in it";
+/// The rule that a name or value breaks which holds a secret.
+pub const SECRET_RULE: &str = "text without a secret in it";
 
 /// How many characters of a refused value are told.
 const TOLD_MOST: usize = 80;

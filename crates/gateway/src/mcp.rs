@@ -16,6 +16,7 @@ use rmcp::transport::stdio;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
 use siglum_domain::legible;
+use siglum_domain::redact::Redactor;
 
 /// Whether a tool changes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +159,11 @@ impl ServerHandler for Server {
         let result = match asked.await {
             Ok(Ok(answer)) => answered(recorded(answer)),
             Ok(Err(reason)) => {
-                let texts = [legible::lines(&reason).into_owned(), QUOTED.to_owned()];
+                let reason = Redactor::shared().redact(&reason);
+                let texts = [
+                    legible::lines(reason.as_str()).into_owned(),
+                    QUOTED.to_owned(),
+                ];
                 CallToolResult::error(texts.map(ContentBlock::text).to_vec())
             }
             Err(_) => {

@@ -6,11 +6,13 @@ use std::time::Duration;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use siglum_domain::observation::{Observation, ToolClass};
+use siglum_domain::scope::Scope;
 use siglum_domain::trace::TraceId;
 use siglum_domain::{AgentName, ConversationId, SessionId};
 use siglum_telemetry::outward::{self, Content};
 
 use super::gather::gather;
+use crate::project;
 use crate::tests::stage::{Stage, call, prompt, returned, says, stopped};
 use crate::turn::{self, Driver, Event, Holder};
 
@@ -173,9 +175,16 @@ fn a_copy_points_to_the_turn_that_it_was_made_behind() {
     });
     driven(&mut stage, copy.id, &["t4"]);
     let head = stage.session(copy.id).head;
-    let spans = told(&mut stage, copy.id, 0, head);
-    let root = spans.iter().find(|s| s.parent_span_id.is_empty()).unwrap();
-    assert_eq!(root.links[0].trace_id, TraceId::of_turn(second).bytes());
+    let links = |stage: &mut Stage| {
+        let spans = told(stage, copy.id, 0, head);
+        let root = spans.into_iter().find(|s| s.parent_span_id.is_empty());
+        root.unwrap().links
+    };
+    assert_eq!(links(&mut stage), [], "its source may not leave");
+    let scope = Scope::in_process();
+    stage.play(|world, ledger| project::add(world, ledger, "p", "otel", "t", &scope).unwrap());
+    let links = links(&mut stage);
+    assert_eq!(links[0].trace_id, TraceId::of_turn(second).bytes());
 }
 
 /// Commits turns of these keys.

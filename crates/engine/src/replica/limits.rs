@@ -18,6 +18,9 @@ pub(super) const LIST_MOST: usize = 10_000;
 /// The largest payload, and the largest judgement, in bytes of JSON.
 pub(super) const PAYLOAD_MOST: usize = 16 << 20;
 
+/// Most unknown fields of a batch that are told.
+const IGNORED_MOST: usize = 32;
+
 /// How hard zstd tries.
 const LEVEL: i32 = 3;
 /// What a zstd frame begins with.
@@ -31,11 +34,12 @@ pub fn encode(batch: &Batch) -> Vec<u8> {
     zstd::bulk::compress(&json, LEVEL).expect("because compressing into memory cannot fail")
 }
 
-/// The batch in some bytes: JSON, as it is or in a zstd frame, of [`BATCH_MOST`] bytes at most.
+/// The batch in some bytes: JSON, as it is or in a zstd frame, of [`BATCH_MOST`] bytes at most. A newer home may say more
+/// than is known here: the paths of such fields are added to `ignored`, at most 32.
 ///
 /// # Errors
 /// [`ReplicaError::TooLarge`], [`ReplicaError::Malformed`].
-pub fn decode(bytes: &[u8]) -> Result<Batch, ReplicaError> {
+pub fn decode(bytes: &[u8], ignored: &mut Vec<String>) -> Result<Batch, ReplicaError> {
     let plain;
     let json = match bytes.starts_with(&FRAME) {
         true => {
@@ -48,7 +52,15 @@ pub fn decode(bytes: &[u8]) -> Result<Batch, ReplicaError> {
         return Err(ReplicaError::TooLarge { most: BATCH_MOST });
     }
     let malformed = |e: serde_json::Error| ReplicaError::Malformed(e.to_string());
-    let batch: Batch = serde_json::from_slice(json).map_err(malformed)?;
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    let mut note = |path: serde_ignored::Path<'_>| {
+        if ignored.len() < IGNORED_MOST {
+            ignored.push(path.to_string());
+        }
+    };
+    let batch: Batch = serde_ignored::deserialize(&mut reader, &mut note)
+        .and_then(|batch| reader.end().map(|()| batch))
+        .map_err(malformed)?;
     match batch.version {
         VERSION => Ok(batch),
         other => Err(ReplicaError::Malformed(format!(

@@ -41,8 +41,8 @@ fn full() -> Batch {
     let repository = batch.repositories[0].id;
     let document = &mut batch.sessions[0];
     document.natives.push(NativeId::new("another").unwrap());
-    document.cwd = Some("/work/r".to_owned());
-    document.worktree = Some("/work/r".to_owned());
+    document.cwd = Some("/repos/r".to_owned());
+    document.worktree = Some("/repos/r".to_owned());
     document.repository = Some(repository);
     document.erased = vec![ErasedDocument {
         sequence: 1,
@@ -108,7 +108,7 @@ fn statements(session: SessionId, turn: TurnId) -> [Statement; 4] {
             launcher: None,
             agent: None,
             program: "claude".to_owned(),
-            worktree: Some("/work/own".to_owned()),
+            worktree: Some("/repos/own".to_owned()),
         },
     };
     let ended = Statement::LaunchEnded {

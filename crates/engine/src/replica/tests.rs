@@ -169,7 +169,7 @@ impl<'a> Played<'a> {
 }
 
 fn take(to: &mut Stage, bytes: &[u8]) -> Result<Positions, ReplicaError> {
-    let batch = decode(bytes)?;
+    let batch = decode(bytes, &mut Vec::new())?;
     to.play(|world, ledger| apply(world, ledger, &launcher(), &batch))
 }
 
@@ -342,7 +342,7 @@ struct Server(siglum_ledger::PostgresLedger);
 #[cfg(feature = "postgres")]
 impl Gate for Server {
     fn send(&mut self, bytes: &[u8]) -> Result<Positions, GateError> {
-        let batch = decode(bytes).unwrap();
+        let batch = decode(bytes, &mut Vec::new()).unwrap();
         let ids = crate::tests::stage::Ids::default();
         let here = crate::Here {
             ids: &ids,
@@ -707,7 +707,7 @@ fn no_digest_of_a_launch_token_leaves() {
     let mut gate = Played::to(&mut to);
     feed(&mut from, &mut gate);
     for bytes in &gate.seen {
-        let batch = decode(bytes).unwrap();
+        let batch = decode(bytes, &mut Vec::new()).unwrap();
         assert!(!serde_json::to_string(&batch).unwrap().contains(&digest));
     }
     let standing = to.read(|tx| crate::launch::standing(tx, session)).unwrap();
@@ -746,23 +746,46 @@ fn a_replica_is_extended_by_nobody_here() {
 #[test]
 fn frames_and_versions_are_read_within_bounds() {
     let large = zstd::bulk::compress(&vec![b' '; BATCH_MOST + 1], 1).unwrap();
-    assert!(matches!(decode(&large), Err(ReplicaError::TooLarge { .. })));
+    assert!(matches!(
+        decode(&large, &mut Vec::new()),
+        Err(ReplicaError::TooLarge { .. })
+    ));
     for bad in [&b"{}"[..], b"", b"\x28\xb5\x2f\xfdxx", b"[[[[", b"\xff\xfe"] {
         assert!(
-            matches!(decode(bad), Err(ReplicaError::Malformed(_))),
+            matches!(
+                decode(bad, &mut Vec::new()),
+                Err(ReplicaError::Malformed(_))
+            ),
             "{bad:?}"
         );
     }
     let mut other = Batch::new(home(), at(1));
     other.version = 2;
     assert!(matches!(
-        decode(&encode(&other)),
+        decode(&encode(&other), &mut Vec::new()),
         Err(ReplicaError::Malformed(_))
     ));
     other.version = 1;
-    assert_eq!(decode(&encode(&other)).unwrap(), other);
-    assert_eq!(decode(&serde_json::to_vec(&other).unwrap()).unwrap(), other);
+    assert_eq!(decode(&encode(&other), &mut Vec::new()).unwrap(), other);
+    assert_eq!(
+        decode(&serde_json::to_vec(&other).unwrap(), &mut Vec::new()).unwrap(),
+        other
+    );
     let _ = Redactor::shared();
+}
+
+#[test]
+fn fields_that_a_newer_home_adds_are_told() {
+    let mut from = sender();
+    turn(&mut from, "a", 1);
+    let mut newer = serde_json::to_value(batch(&mut from)).unwrap();
+    newer["weather"] = "rain".into();
+    newer["sessions"][0]["mood"] = 1.into();
+    let mut ignored = Vec::new();
+    let read = decode(&serde_json::to_vec(&newer).unwrap(), &mut ignored).unwrap();
+    assert_eq!(read.sessions.len(), 1);
+    ignored.sort();
+    assert_eq!(ignored, ["sessions.0.mood", "weather"]);
 }
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {

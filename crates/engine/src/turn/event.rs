@@ -169,7 +169,7 @@ impl Event {
     #[must_use]
     pub fn model(mut self, name: &str) -> Self {
         if let Fact::Message { model, .. } = &mut self.fact {
-            *model = Some(name.to_owned());
+            *model = Some(Redactor::shared().redact(name).into_string());
         }
         self
     }

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
+use siglum_domain::redact::Redactor;
 use siglum_domain::{SessionId, Timestamp, TokenId, TokenName};
 use siglum_engine::access::{self, NewToken};
 use siglum_engine::remote;
@@ -25,7 +26,7 @@ use crate::caller::{Caller, Launcher, refused};
 use crate::naming::{Name, one};
 use crate::openapi::Problems;
 use crate::problem::Problem;
-use crate::wire::{Created, Ignored, NamedBy, NewSession, SessionTold, TokenTold};
+use crate::wire::{Created, Ignored, NamedBy, NewSession, SessionTold, TokenTold, without_secret};
 
 /// The header with the key of a request that may be made twice.
 const KEY: &str = "idempotency-key";
@@ -118,6 +119,9 @@ impl Wanted {
             (None, Some(_)) => NamedBy::Agent,
             _ => name.by,
         };
+        if let Some(native) = &new.native_id {
+            without_secret("native_id", native.as_str())?;
+        }
         let links = new.links()?;
         let names = new.repositories.iter().flatten();
         if new.repositories.as_ref().map_or(0, Vec::len) > remote::REPOSITORIES_MOST {
@@ -267,7 +271,7 @@ fn directory(text: &str) -> Result<String, Problem> {
     let length = text.chars().count();
     let plain = (1..=4096).contains(&length) && !text.chars().any(char::is_control);
     match plain {
-        true => Ok(text.to_owned()),
+        true => Ok(Redactor::shared().redact(text).into_string()),
         false => Err(Problem::invalid(
             "cwd",
             "1 to 4096 characters, no control characters",

@@ -22,6 +22,8 @@ pub(crate) struct Taken {
     /// and what of the batch was left out, since others are concerned.
     #[schema(value_type = Object)]
     positions: Positions,
+    /// The fields of the batch that this gateway does not know and left out, by their paths; at most 32.
+    ignored: Vec<String>,
 }
 
 impl From<ReplicaError> for Problem {
@@ -64,8 +66,11 @@ pub(crate) async fn take(
     }
     let bytes = whole(body, &app, BATCH_MOST).await?;
     // Unpacking and reading a large batch takes a while.
-    let batch = tokio::task::spawn_blocking(move || replica::decode(&bytes)).await;
-    let batch = batch.map_err(|_| Problem::internal())??;
+    let read = tokio::task::spawn_blocking(move || {
+        let mut ignored = Vec::new();
+        replica::decode(&bytes, &mut ignored).map(|batch| (batch, ignored))
+    });
+    let (batch, ignored) = read.await.map_err(|_| Problem::internal())??;
     let credential = caller.credential().clone();
     let taken = app.ledgers().write(&caller.tenant, move |here, ledger| {
         Ok::<_, Problem>(replica::apply(here, ledger, &credential, &batch)?)
@@ -77,5 +82,5 @@ pub(crate) async fn take(
         }
     })?;
     app.sealed();
-    Ok(Json(Taken { positions }))
+    Ok(Json(Taken { positions, ignored }))
 }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::grammar::present;
-use siglum_domain::link::Link;
+use siglum_domain::link::{Link, SECRET_RULE};
 use siglum_domain::observation::Tokens;
+use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
 use siglum_ledger::{LaunchEnd, Mode, SessionListing, SessionOrigin, Statement, StatementRecord};
 use utoipa::ToSchema;
@@ -101,6 +102,7 @@ impl RepositoryName {
         let is_short = (1..=512).contains(&self.0.len());
         // It is a name and never a path of this machine.
         if is_short && !self.0.starts_with('/') && self.0.bytes().all(allowed) {
+            without_secret(field, &self.0)?;
             return Ok(self.0.clone());
         }
         let rule = "1 to 512 of the characters A-Z a-z 0-9 . _ : / ~ + -, and no `/` at the start";
@@ -142,7 +144,19 @@ pub(crate) fn conversation(
 ) -> Result<Option<ConversationId>, Problem> {
     let named = text.and_then(present).map(ConversationId::new);
     let named = named.transpose();
-    named.map_err(|e| Problem::invalid(field, e.rule))
+    let named = named.map_err(|e| Problem::invalid(field, e.rule))?;
+    if let Some(name) = &named {
+        without_secret(field, name.as_str())?;
+    }
+    Ok(named)
+}
+
+/// Refuses a name with a secret in it: names are kept, looked for and answered as they are.
+pub(crate) fn without_secret(field: &str, name: &str) -> Result<(), Problem> {
+    match Redactor::shared().redact(name).as_str() == name {
+        true => Ok(()),
+        false => Err(Problem::invalid(field, SECRET_RULE)),
+    }
 }
 
 /// A token, told once.

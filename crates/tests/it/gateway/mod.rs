@@ -22,6 +22,7 @@ mod costs;
 pub(crate) mod created;
 mod ended;
 mod fields;
+mod intakes;
 mod kept;
 mod matrix;
 mod names;

@@ -49,7 +49,7 @@ impl Laptop {
         let sent = played.asked();
         let mut sent = sent
             .iter()
-            .map(|asked| replica::decode(&asked.body).unwrap());
+            .map(|asked| replica::decode(&asked.body, &mut Vec::new()).unwrap());
         let mut batch = sent.next().unwrap();
         for more in sent {
             batch.receipts.extend(more.receipts);

@@ -2,6 +2,8 @@
 //! that take no body at all.
 
 use serde_json::{Value, json};
+use siglum_domain::Timestamp;
+use siglum_engine::replica::Batch;
 
 use super::client::{Reply, id, secret};
 use super::server::{Gateway, base, each_store, stored};
@@ -10,7 +12,8 @@ use super::server::{Gateway, base, each_store, stored};
 const OTLP: [&str; 3] = ["/v1/traces", "/v1/logs", "/v1/metrics"];
 /// What probes call, with whatever they add against caches.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
-/// A form with a version that other programs of ours make: an older gateway takes what a newer one adds.
+/// A form with a version that other programs of ours make: an older gateway takes what a newer one adds, and tells what of
+/// it was left out.
 const VERSIONED: &str = "/v1/replicas";
 
 /// An operation of the document.
@@ -96,6 +99,19 @@ fn every_route_refuses_a_field_and_a_parameter_that_nobody_knows() {
             }
         }
         assert_eq!(stored(store, &gateway), before);
+    });
+}
+
+#[test]
+fn a_batch_of_replicas_is_taken_and_its_unknown_fields_are_told() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let home = "led_019ad000000070008000000000000001".parse().unwrap();
+        let batch = Batch::new(home, Timestamp::from_seconds(1_790_000_000));
+        let mut batch = serde_json::to_value(batch).unwrap();
+        batch["zzz_unknown"] = json!(1);
+        let told = gateway.launcher().post("/v1/replicas", &batch).is(200);
+        assert_eq!(told["ignored"], json!(["zzz_unknown"]));
     });
 }
 

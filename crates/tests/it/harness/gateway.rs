@@ -229,7 +229,7 @@ fn answer(asked: &Asked, ledger: &Path) -> (u16, Value) {
         let body = json!({"title": "not taken", "detail": error.to_string(), "code": error.code(), "field": field});
         (status, body)
     };
-    let batch = match replica::decode(&asked.body) {
+    let batch = match replica::decode(&asked.body, &mut Vec::new()) {
         Ok(batch) => batch,
         Err(error) => return problem(400, &error),
     };
