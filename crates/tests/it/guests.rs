@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::harness::{Agent, Ran, Repo, World, until};
+use crate::harness::{Agent, Ran, Repo, Talk, World, until};
 
 fn fifo(path: &Path) {
     let _ = fs::remove_file(path);
@@ -182,4 +182,38 @@ fn a_hook_that_hangs_is_over_some_day() {
     assert!(took < Duration::from_secs(30), "{took:?}");
     let log = fs::read_to_string(world.siglum_home().join("siglum.log")).unwrap();
     assert!(log.contains("too_slow"), "{log}");
+}
+
+/// What a hook names as a transcript may be anything; only files are read, and the others hold up nobody.
+#[test]
+fn what_is_no_file_in_the_place_of_a_transcript_is_set_aside() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut pipe = Agent::start(&repo, "pipe");
+    let mut directory = Agent::start(&repo, "directory");
+    let mut device = Agent::start(&repo, "device");
+    fs::create_dir_all(pipe.transcript().parent().unwrap()).unwrap();
+    fifo(&pipe.transcript());
+    fs::create_dir(directory.transcript()).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", device.transcript()).unwrap();
+    for agent in [&mut pipe, &mut directory, &mut device] {
+        agent.prompt("What is in there?");
+        agent.stop();
+    }
+    let mut sound = Talk::start(&repo, "sound");
+    sound.turn("Say something.");
+    let read = "SELECT count(*) FROM segments WHERE stream = 'sound'";
+    let mut doctor = repo.siglum(&["doctor"]);
+    until(
+        "the sound one is read, and the others are set aside",
+        || {
+            repo.siglum(&["worker", "--once"]).ok();
+            doctor = repo.siglum(&["doctor"]);
+            world.count(read) > 0 && doctor.stdout.contains("3 items failed too often")
+        },
+    );
+    assert!(
+        doctor.stdout.contains("it is no regular file"),
+        "{doctor:?}"
+    );
 }
