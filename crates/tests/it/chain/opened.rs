@@ -76,7 +76,7 @@ fn it_is_linked_when_it_is_seen_and_earlier_checkpoints_show_it() {
     let audit = world.json(&repo.dir, &["audit", "list", "--action", "link.attached"]);
     let entries = audit["entries"].as_array().unwrap();
     assert_eq!(entries.len(), 1, "{audit}");
-    assert_eq!(entries[0]["body"]["links"]["pr_number"], json!(["7"]));
+    assert_eq!(entries[0]["body"]["links"]["pr_number"], json!([7]));
     assert_eq!(entries[0]["body"]["source"], "output of gh pr create");
     let listed = world.json(&repo.dir, &["session", "list", "--link", "pr=7"]);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");

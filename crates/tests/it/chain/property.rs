@@ -193,7 +193,9 @@ fn audited(entry: &Value) -> Links {
     let fields = entry["body"]["links"].as_object().unwrap();
     let of = |(field, values): (&String, &Value)| {
         let values = values.as_array().unwrap().clone();
-        let link = |v: Value| format!("{field}={}", v.as_str().unwrap());
+        // A number stands there as a number.
+        let text = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+        let link = |v: Value| format!("{field}={}", text(&v));
         values.into_iter().map(link).collect::<Vec<_>>()
     };
     fields.iter().flat_map(of).collect()

@@ -212,7 +212,7 @@ fn agents_in_a_sandbox_are_known_to_the_team() {
         let audited = &audit["entries"][0]["body"]["links"];
         assert_eq!(
             audited["issue_number"],
-            serde_json::json!(["42"]),
+            serde_json::json!([42]),
             "{audit:#}"
         );
     }
