@@ -10,6 +10,7 @@ use crate::harness::{Agent, Ran, Repo, World, until};
 /// What is said of a lost ledger, and how it is lost.
 type Loss = (&'static str, fn(&Path));
 
+/// Ways to lose a ledger.
 const WAYS: [Loss; 3] = [
     ("is gone", |home| {
         for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {

@@ -68,7 +68,7 @@ fn by_api(gateway: &Gateway, planted: &mut Planted) -> String {
         let mut body = base(&format!("with {field}").replace(' ', "-"));
         let secret = planted.by(&format!("API, {field}"));
         body[field] = json!(match field {
-            "cwd" => format!("/work/{secret}"),
+            "cwd" => format!("/repos/{secret}"),
             _ => secret,
         });
         answers += &launcher.post("/v1/sessions", &body).text;
