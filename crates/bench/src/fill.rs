@@ -330,7 +330,8 @@ impl Maker<'_> {
             };
             for made in batch {
                 let facts = facts(made.commit);
-                tx.finish(repository, &facts, &self.chance.hex(40))?;
+                tx.put_facts(repository, &facts)?;
+                tx.finish(repository, &facts.commit, &self.chance.hex(40))?;
                 let lines = Span {
                     first: 1,
                     last: 20,

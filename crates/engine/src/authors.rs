@@ -16,12 +16,10 @@ use crate::checkout::Checkout;
 use crate::contents::Contents;
 use crate::copies::Copies;
 use crate::file_life::{CommittedFile, SLACK_MS, known_elsewhere, known_here};
-use crate::{EngineError, World, landing};
+use crate::{EngineError, World, landing, late};
 
 /// Among how many removed files of a commit the former place of a new one is looked for.
 const MOVES_MOST: usize = 50;
-/// How many commits are looked at that somebody who died may have left without authors.
-const LEFT_MOST: usize = 64;
 /// In a commit with more files than this, the rest is left out.
 const FILES_MOST: usize = 500;
 
@@ -37,49 +35,22 @@ pub(crate) fn finish(
     };
     let facts = git.facts(commits)?;
     let patches: BTreeMap<Oid, String> = git.patch_ids(commits)?.into_iter().collect();
+    // What is said of one of them may need what git says of another.
+    for fact in &facts.known {
+        hear(world, ledger, repository.id, fact)?;
+    }
     for fact in &facts.known {
         let patch = patches.get(&fact.commit).map_or("", String::as_str);
-        finish_one(world, ledger, &git, repository.id, fact, patch)?;
+        close(world, ledger, &git, repository.id, (fact, patch))?;
     }
     for gone in &facts.missing {
         write(ledger, Durability::Process, |tx| {
-            tx.finish(repository.id, &vanished(gone), "")?;
-            tx.put_authors(repository.id, gone, &[])
+            tx.put_facts(repository.id, &vanished(gone))?;
+            tx.put_authors(repository.id, gone, &[])?;
+            tx.finish(repository.id, gone, "")
         })?;
     }
     Ok(())
-}
-
-/// Has the authors of a repository's newest commits looked for again where somebody died between git's answer and
-/// theirs.
-pub(crate) fn take_up(
-    ledger: &mut dyn Ledger,
-    repository: RepositoryId,
-) -> Result<(), LedgerError> {
-    let left = read(ledger, |tx| {
-        let mut newest = tx.commits(Some(repository), LEFT_MOST)?;
-        newest.retain(|c| c.facts.is_some());
-        let mut left = Vec::new();
-        for commit in newest {
-            if tx.authors(repository, &commit.commit)?.is_none() {
-                left.push(commit);
-            }
-        }
-        Ok(left)
-    })?;
-    if left.is_empty() {
-        return Ok(());
-    }
-    write(ledger, Durability::Process, |tx| {
-        for commit in &left {
-            tx.put_commit(&CommitRecord {
-                facts: None,
-                patch: None,
-                ..commit.clone()
-            })?;
-        }
-        Ok(())
-    })
 }
 
 /// Adds what git says of one commit to its record, and finds the authors of its lines.
@@ -91,16 +62,22 @@ pub(crate) fn finish_one(
     facts: &CommitFacts,
     patch: &str,
 ) -> Result<(), EngineError> {
-    let known = write(ledger, Durability::Process, |tx| {
-        tx.finish(repository, facts, patch)?;
+    hear(world, ledger, repository, facts)?;
+    close(world, ledger, git, repository, (facts, patch))
+}
+
+/// Adds what git says of one commit, and judges it again by that.
+fn hear(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    repository: RepositoryId,
+    facts: &CommitFacts,
+) -> Result<(), LedgerError> {
+    write(ledger, Durability::Process, |tx| {
+        tx.put_facts(repository, facts)?;
         keep_promise(tx, repository, facts)?;
-        landing::judge_again(tx, world.ids, repository, &facts.commit)?;
-        tx.commit(repository, &facts.commit)
-    })?;
-    match known {
-        Some(record) => of_commit(world, ledger, git, &record, facts),
-        None => Ok(()),
-    }
+        landing::judge_again(tx, world.ids, repository, &facts.commit)
+    })
 }
 
 /// Git in a checkout of the repository that is still there.
@@ -169,29 +146,45 @@ fn vanished(commit: &Oid) -> CommitFacts {
     }
 }
 
-fn of_commit(
+/// Finds the authors of a commit's lines and stores them with its patch: it is finished.
+///
+/// Until then it is unfinished for everybody, and whoever asks finds the authors, too: nobody waits for another process,
+/// and none takes a commit for finished that somebody died over. An edit that comes meanwhile takes the facts away, and the
+/// commit is finished the next time.
+fn close(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     git: &Git,
-    record: &CommitRecord,
-    facts: &CommitFacts,
+    repository: RepositoryId,
+    (facts, patch): (&CommitFacts, &str),
 ) -> Result<(), EngineError> {
-    let worktree = read(ledger, |tx| {
-        let intent = record.intent.map(|id| tx.intent(id)).transpose()?.flatten();
-        Ok(intent.map(|i| i.scene.place.worktree))
+    let (known, worktree) = read(ledger, |tx| {
+        let known = tx.commit(repository, &facts.commit)?;
+        let intent = known.as_ref().and_then(|record| record.intent);
+        let intent = intent.map(|id| tx.intent(id)).transpose()?.flatten();
+        Ok((known, intent.map(|i| i.scene.place.worktree)))
     })?;
+    let Some(record) = known else { return Ok(()) };
     let until = record.at.plus_millis(SLACK_MS);
     let files = find(
         world,
         ledger,
         git,
-        record.repository,
-        facts,
+        repository,
+        (facts, patch),
         worktree.as_deref(),
         until,
     )?;
     write(ledger, Durability::Process, |tx| {
-        tx.put_authors(record.repository, &facts.commit, &files)
+        let now = tx.commit(repository, &facts.commit)?;
+        if now.is_none_or(|record| record.facts.is_none()) {
+            return Ok(());
+        }
+        if tx.authors(repository, &facts.commit)?.as_ref() != Some(&files) {
+            tx.put_authors(repository, &facts.commit, &files)?;
+            late::copies_again(tx, &record, facts)?;
+        }
+        tx.finish(repository, &facts.commit, patch)
     })?;
     Ok(())
 }
@@ -214,7 +207,7 @@ pub fn find(
     ledger: &mut dyn Ledger,
     git: &Git,
     repository: RepositoryId,
-    facts: &CommitFacts,
+    (facts, patch): (&CommitFacts, &str),
     worktree: Option<&str>,
     until: Timestamp,
 ) -> Result<Vec<FileAuthors>, EngineError> {
@@ -249,7 +242,8 @@ pub fn find(
             None => known_elsewhere(ledger, &mut contents, &file)?,
         });
         let carried = checkout.as_ref().is_none_or(Checkout::has_carried);
-        known.extend(copies.known(ledger, &mut contents, (facts, carried), &file)?);
+        let of = (facts, patch, carried);
+        known.extend(copies.known(ledger, &mut contents, of, &file)?);
         let squashed = checkout.as_ref().is_some_and(|c| is_squash(c, facts));
         if squashed {
             let mut canvas = copies.canvas_of(ledger, &mut contents, &file, blob)?;

@@ -81,11 +81,11 @@ impl Copies {
         &mut self,
         ledger: &mut dyn Ledger,
         contents: &mut Contents<'_>,
-        (facts, carried): (&CommitFacts, bool),
+        of: (&CommitFacts, &str, bool),
         file: &CommittedFile<'_>,
     ) -> Result<Vec<Canvas>, EngineError> {
         let mut found = Vec::new();
-        for (commit, blob, exact) in self.sources(ledger, (facts, carried), file)? {
+        for (commit, blob, exact) in self.sources(ledger, of, file)? {
             let spans = spans_of(ledger, file, &commit)?;
             let Some(content) = contents.blob(Some(&blob))?.filter(|_| !spans.is_empty()) else {
                 continue;
@@ -104,27 +104,21 @@ impl Copies {
     fn sources(
         &mut self,
         ledger: &mut dyn Ledger,
-        (facts, carried): (&CommitFacts, bool),
+        (facts, patch, carried): (&CommitFacts, &str, bool),
         file: &CommittedFile<'_>,
     ) -> Result<Vec<(Oid, Oid, bool)>, LedgerError> {
-        let (own, rewritten) = read(ledger, |tx| {
-            let own = tx.commit(file.repository, &facts.commit)?;
-            Ok((own, tx.rewritten_from(file.repository, &facts.commit)?))
+        let rewritten = read(ledger, |tx| {
+            tx.rewritten_from(file.repository, &facts.commit)
         })?;
-        let patch = own.and_then(|c| c.patch).filter(|p| !p.is_empty());
-        let (author, subject) = (stored_name(&facts.author), stored_name(&facts.subject));
         let is_source = |c: &&CommitRecord| {
             // Two commits of one second may have all of that in common and be nobody's copies.
-            let same = carried
-                && c.facts.as_ref().is_some_and(|f| {
-                    f.authored == facts.authored && f.author == author && f.subject == subject
-                });
+            let same = carried && keeps_authorship(c, facts);
             c.commit != facts.commit && (same || rewritten.contains(&c.commit))
         };
         let source = |c: &CommitRecord| {
             let change = change_at(c, file.path)
                 .or_else(|| file.moved_from.and_then(|from| change_at(c, from)))?;
-            let same_patch = patch.is_some() && c.patch == patch;
+            let same_patch = !patch.is_empty() && c.patch.as_deref() == Some(patch);
             Some((c.commit.clone(), change.after.clone()?, same_patch))
         };
         let commits = self.commits(ledger, file)?;
@@ -134,6 +128,15 @@ impl Copies {
             .filter_map(source)
             .collect())
     }
+}
+
+/// Whether a recorded commit has the author, the author's second and the subject of another one, which git keeps in a copy.
+pub(crate) fn keeps_authorship(commit: &CommitRecord, of: &CommitFacts) -> bool {
+    commit.facts.as_ref().is_some_and(|facts| {
+        facts.authored == of.authored
+            && facts.author == stored_name(&of.author)
+            && facts.subject == stored_name(&of.subject)
+    })
 }
 
 fn change_at<'c>(commit: &'c CommitRecord, path: &str) -> Option<&'c Change> {

@@ -2,11 +2,13 @@
 //!
 //! Hooks run side by side, and one may wait in the spool while another does not.
 
+use siglum_domain::commit::CommitFacts;
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, Side};
 use siglum_domain::{IdSource, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{CommitRecord, LedgerError, Transaction, stored_name};
 
+use crate::copies::keeps_authorship;
 use crate::moves;
 use crate::session::{self, SessionIdentity, file_key, side_key};
 
@@ -32,14 +34,42 @@ pub(crate) fn authors_again(
         c.at >= began && changes.any(|change| change.path == path)
     };
     for commit in since(tx, repository, began)?.into_iter().filter(touched) {
-        let (facts, patch) = (None, None);
-        tx.put_commit(&CommitRecord {
-            facts,
-            patch,
-            ..commit
-        })?;
+        reopen(tx, commit)?;
     }
     Ok(())
+}
+
+/// A copy may be finished before what it is a copy of, where the hook of that one waits: where something new is known of
+/// the lines of a commit, the authors of its copies are looked for again.
+pub(crate) fn copies_again(
+    tx: &mut dyn Transaction,
+    record: &CommitRecord,
+    facts: &CommitFacts,
+) -> Result<(), LedgerError> {
+    for commit in since(tx, record.repository, record.at)? {
+        if commit.at <= record.at || commit.patch.is_none() {
+            continue;
+        }
+        let mut is_copy = keeps_authorship(&commit, facts);
+        if !is_copy {
+            let origins = tx.rewritten_from(record.repository, &commit.commit)?;
+            is_copy = origins.contains(&record.commit);
+        }
+        if is_copy {
+            reopen(tx, commit)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a commit unfinished.
+fn reopen(tx: &mut dyn Transaction, commit: CommitRecord) -> Result<(), LedgerError> {
+    let (facts, patch) = (None, None);
+    tx.put_commit(&CommitRecord {
+        facts,
+        patch,
+        ..commit
+    })
 }
 
 /// The newest commits, back to one that is older than a moment: a hook, which mostly finds none that is

@@ -151,7 +151,7 @@ pub fn why(
                 .map_or(facts.committed.plus_millis(2_000), |r| {
                     r.at.plus_millis(2_000)
                 });
-            authors::find(world, ledger, git, repository.id, &facts, None, until)?
+            authors::find(world, ledger, git, repository.id, (&facts, ""), None, until)?
         }
         (None, None) => Vec::new(),
     };

@@ -111,9 +111,6 @@ pub fn slice(
         if is_first || !open.is_empty() {
             sweep::sweep(world, ledger, &repository)?;
         }
-        if is_first && repository.is_here() {
-            authors::take_up(ledger, repository.id)?;
-        }
         note(finish(world, ledger, &repository)?);
     }
     note(hash_lines(world, ledger)?);

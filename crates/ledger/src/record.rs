@@ -442,7 +442,8 @@ pub struct CommitRecord {
     pub judgement: Judgement,
     /// What git says of it, once the worker has asked.
     pub facts: Option<CommitFacts>,
-    /// Its patch id, once the worker has asked; empty for a commit that changes nothing.
+    /// Its patch id, stored with the authors of its lines: a commit that has none is unfinished. Empty for a commit that
+    /// changes nothing.
     pub patch: Option<String>,
     /// When it was noticed.
     pub at: Timestamp,

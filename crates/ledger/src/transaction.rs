@@ -505,10 +505,13 @@ pub trait Commits {
         repository: RepositoryId,
         patch: &str,
     ) -> Result<Vec<CommitRecord>>;
-    /// Commits of a repository that git was not asked about yet.
+    /// Commits of a repository that have no patch yet, oldest first: what a commit is made of comes before it.
     fn unfinished(&mut self, repository: RepositoryId, limit: usize) -> Result<Vec<Oid>>;
-    /// Adds what git says of a commit.
-    fn finish(&mut self, repository: RepositoryId, facts: &CommitFacts, patch: &str) -> Result<()>;
+    /// Adds what git says of a commit. It is unfinished until its patch is there, too.
+    fn put_facts(&mut self, repository: RepositoryId, facts: &CommitFacts) -> Result<()>;
+    /// Adds the patch id of a commit, which may be empty: the commit is finished. One whose facts are not there, or are
+    /// not there any more, stays as it is.
+    fn finish(&mut self, repository: RepositoryId, commit: &Oid, patch: &str) -> Result<()>;
     /// Replaces the judgement over a commit.
     fn rejudge(
         &mut self,

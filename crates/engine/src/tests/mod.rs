@@ -3,6 +3,7 @@
 mod access;
 mod audit;
 mod clock;
+mod copies;
 mod driven;
 mod landing;
 mod launch;

@@ -14,13 +14,13 @@ use super::scenes::*;
 use super::stage::*;
 use crate::sweep::sweep;
 
-struct Repo {
-    place: Place,
+pub(super) struct Repo {
+    pub(super) place: Place,
 }
 
 impl Repo {
     /// A repository with one commit, that is looked through from there.
-    fn new(stage: &mut Stage) -> Self {
+    pub(super) fn new(stage: &mut Stage) -> Self {
         let dir = stage.dir.path().canonicalize().unwrap().join("repo");
         fs::create_dir(&dir).unwrap();
         let worktree = dir.to_string_lossy().into_owned();
@@ -46,12 +46,12 @@ impl Repo {
         repo
     }
 
-    fn git(&self, args: &[&str]) -> String {
+    pub(super) fn git(&self, args: &[&str]) -> String {
         self.git_at(args, 0)
     }
 
     #[expect(clippy::disallowed_methods, reason = "the tests' own git")]
-    fn git_at(&self, args: &[&str], seconds: i64) -> String {
+    pub(super) fn git_at(&self, args: &[&str], seconds: i64) -> String {
         let date = format!("{} +0000", at(seconds).seconds());
         let output = Command::new("git")
             .args(["-C", &self.place.worktree])
@@ -67,7 +67,7 @@ impl Repo {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    fn head(&self) -> Oid {
+    pub(super) fn head(&self) -> Oid {
         Oid::new(self.git(&["rev-parse", "HEAD"])).unwrap()
     }
 
@@ -80,7 +80,7 @@ impl Repo {
     }
 
     /// Commits so many seconds after the start of the stage's time.
-    fn commit(&self, message: &str, seconds: i64) -> Oid {
+    pub(super) fn commit(&self, message: &str, seconds: i64) -> Oid {
         let file = format!("{}/{}", self.place.worktree, message.len());
         fs::write(file, message).unwrap();
         self.git(&["add", "-A"]);
@@ -470,7 +470,7 @@ fn the_authors_of_a_commit_that_was_left_halfway_are_looked_for_by_the_next_work
     let facts = facts.unwrap().known.remove(0);
     stage.play(|_, ledger| {
         write(ledger, Durability::Process, |tx| {
-            tx.finish(repository, &facts, "")
+            tx.put_facts(repository, &facts)
         })
         .unwrap();
     });

@@ -216,35 +216,48 @@ fn unfinished(shelf: &dyn Shelf) -> Outcome {
     };
     desk.write(|tx| {
         for n in [1, 2, 3] {
-            tx.put_commit(&commit(n))?;
+            let at = at(90 - i64::from(n));
+            tx.put_commit(&CommitRecord { at, ..commit(n) })?;
         }
         tx.put_commit(&elsewhere)
     })?;
-    let waiting = |desk: &mut Desk, most| {
-        let mut found = desk.read(|tx| tx.unfinished(repository_id(1), most))?;
-        found.sort();
-        Ok::<_, super::check::Wrong>(found)
-    };
+    let waiting = |desk: &mut Desk, most| desk.read(|tx| tx.unfinished(repository_id(1), most));
     same!(
         waiting(&mut desk, 9)?,
-        [1, 2, 3].map(oid),
-        "commits to ask about"
+        [3, 2, 1].map(oid),
+        "commits to ask about, oldest first"
     );
-    same!(waiting(&mut desk, 2)?.len(), 2, "at most two");
-    desk.write(|tx| tx.finish(repository_id(1), &facts(&oid(2)), "patch"))?;
+    same!(waiting(&mut desk, 2)?, [3, 2].map(oid), "the two oldest");
+    let finish =
+        |n| move |tx: &mut dyn crate::Transaction| tx.finish(repository_id(1), &oid(n), "patch");
+    desk.write(finish(2))?;
     same!(
         waiting(&mut desk, 9)?,
-        [1, 3].map(oid),
+        [3, 2, 1].map(oid),
+        "nothing is finished that git did not speak of"
+    );
+    desk.write(|tx| tx.put_facts(repository_id(1), &facts(&oid(2))))?;
+    same!(
+        waiting(&mut desk, 9)?,
+        [3, 2, 1].map(oid),
+        "nothing is finished without its patch"
+    );
+    desk.write(finish(2))?;
+    same!(
+        waiting(&mut desk, 9)?,
+        [3, 1].map(oid),
         "commits to ask about after one"
     );
     let found = desk.read(|tx| tx.commit(repository_id(1), &oid(2)))?;
     let wanted = CommitRecord {
         facts: Some(facts(&oid(2))),
         patch: Some("patch".to_owned()),
+        at: at(88),
         ..commit(2)
     };
     same!(found, Some(wanted), "the finished commit");
-    desk.write(|tx| tx.finish(repository_id(1), &facts(&oid(9)), "patch"))?;
+    desk.write(|tx| tx.put_facts(repository_id(1), &facts(&oid(9))))?;
+    desk.write(finish(9))?;
     let unknown = desk.read(|tx| tx.commit(repository_id(1), &oid(9)))?;
     same!(
         unknown,

@@ -220,7 +220,12 @@ const CHANGES: &[Change] = &[
     ),
     (
         "what git says",
-        |tx| tx.finish(repository_id(1), &facts(&oid(7)), "p"),
+        |tx| tx.put_facts(repository_id(1), &facts(&oid(7))),
+        || of_commit(7),
+    ),
+    (
+        "a patch",
+        |tx| tx.finish(repository_id(1), &oid(7), "p"),
         || of_commit(7),
     ),
     (

@@ -103,7 +103,8 @@ fn commits(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
     tx.put_intent(repository, at(3), &scene(1, 10))?;
     tx.put_commit(&commit(1))?;
     tx.put_commit(&commit(2))?;
-    tx.finish(repository, &facts(&oid(1)), "patch")?;
+    tx.put_facts(repository, &facts(&oid(1)))?;
+    tx.finish(repository, &oid(1), "patch")?;
     tx.put_rewrite(repository, &oid(0), &oid(1), "amend", at(3))?;
     let span = siglum_domain::provenance::Span {
         first: 1,

@@ -213,20 +213,25 @@ impl Commits for Tx<'_> {
     }
 
     fn unfinished(&mut self, repository: RepositoryId, limit: usize) -> Result<Vec<Oid>> {
-        let sql = "SELECT \"commit\" FROM commits WHERE tenant = $1 AND repository = $2 AND facts IS NULL LIMIT $3";
+        let sql = "SELECT \"commit\" FROM commits \
+             WHERE tenant = $1 AND repository = $2 AND patch IS NULL ORDER BY at LIMIT $3";
         self.rows(sql, &[&Col(repository), &int(limit as u64)], |row| {
             get(row, 0)
         })
     }
 
-    fn finish(&mut self, repository: RepositoryId, facts: &CommitFacts, patch: &str) -> Result<()> {
-        let sql = "UPDATE commits SET facts = $4, patch = $5 WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3";
+    fn put_facts(&mut self, repository: RepositoryId, facts: &CommitFacts) -> Result<()> {
+        let sql = "UPDATE commits SET facts = $4 WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3";
         let commit = facts.commit.as_str();
-        self.run(
-            sql,
-            &[&Col(repository), &commit, &facts_json(facts), &patch],
-        )?;
+        self.run(sql, &[&Col(repository), &commit, &facts_json(facts)])?;
         self.commit_changed(repository, &facts.commit)
+    }
+
+    fn finish(&mut self, repository: RepositoryId, commit: &Oid, patch: &str) -> Result<()> {
+        let sql = "UPDATE commits SET patch = $4 \
+             WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3 AND facts IS NOT NULL";
+        self.run(sql, &[&Col(repository), &commit.as_str(), &patch])?;
+        self.commit_changed(repository, commit)
     }
 
     fn rejudge(

@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0013_registrations.sql"),
     include_str!("../../migrations/postgres/0014_tries.sql"),
     include_str!("../../migrations/postgres/0015_sums.sql"),
+    include_str!("../../migrations/postgres/0016_unfinished.sql"),
 ];
 
 /// The schema that this program writes.

@@ -232,23 +232,26 @@ impl Commits for Tx<'_> {
     }
 
     fn unfinished(&mut self, repository: RepositoryId, limit: usize) -> Result<Vec<Oid>> {
-        let sql = "SELECT \"commit\" FROM commits INDEXED BY commits_unfinished WHERE repository = ?1 AND facts IS NULL LIMIT ?2";
+        let sql = "SELECT \"commit\" FROM commits INDEXED BY commits_unfinished \
+             WHERE repository = ?1 AND patch IS NULL ORDER BY at LIMIT ?2";
         let mut query = self.db.prepare_cached(sql)?;
         Ok(query
             .query_map((Col(repository), int(limit as u64)), |row| get(row, 0))?
             .collect::<rusqlite::Result<_>>()?)
     }
 
-    fn finish(&mut self, repository: RepositoryId, facts: &CommitFacts, patch: &str) -> Result<()> {
-        let sql =
-            "UPDATE commits SET facts = ?3, patch = ?4 WHERE repository = ?1 AND \"commit\" = ?2";
-        self.db.prepare_cached(sql)?.execute((
-            Col(repository),
-            facts.commit.as_str(),
-            facts_json(facts),
-            patch,
-        ))?;
+    fn put_facts(&mut self, repository: RepositoryId, facts: &CommitFacts) -> Result<()> {
+        let sql = "UPDATE commits SET facts = ?3 WHERE repository = ?1 AND \"commit\" = ?2";
+        let of = (Col(repository), facts.commit.as_str(), facts_json(facts));
+        self.db.prepare_cached(sql)?.execute(of)?;
         self.sum_commit(repository, &facts.commit)
+    }
+
+    fn finish(&mut self, repository: RepositoryId, commit: &Oid, patch: &str) -> Result<()> {
+        let sql = "UPDATE commits SET patch = ?3 WHERE repository = ?1 AND \"commit\" = ?2 AND facts IS NOT NULL";
+        let of = (Col(repository), commit.as_str(), patch);
+        self.db.prepare_cached(sql)?.execute(of)?;
+        self.sum_commit(repository, commit)
     }
 
     fn rejudge(
