@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -154,13 +154,31 @@ fn unsettle(note: &Path) {
     }
 }
 
-/// Whether the git process of a note is dead.
+/// Whether the git process of a note is dead. One that cannot be told, or whose note is being written right now, is for
+/// [`KEPT`] from the last change of the note's state, which nobody sets as [`unsettle`] sets its time of change.
 fn is_stale(path: &Path) -> bool {
     let git = load(path).and_then(|note| ProcessIdentity::from_key(&note.git));
     match git.and_then(|git| platform::alive(&git)) {
         Some(alive) => !alive,
-        None => fs::metadata(path)
-            .and_then(|meta| meta.modified())
-            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT)),
+        None => fs::metadata(path).is_ok_and(|meta| {
+            let now = since_epoch().as_secs().cast_signed();
+            now - meta.ctime() > KEPT.as_secs().cast_signed()
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two others commit at once: one finds the note and unsettles it, the other one looks whether it is stale.
+    #[test]
+    fn a_note_that_is_being_written_is_not_stale() {
+        let dir = tempfile::tempdir().unwrap();
+        let note = dir.path().join("1");
+        fs::write(&note, "").unwrap();
+        assert!(!is_stale(&note), "as it was opened");
+        unsettle(&note);
+        assert!(!is_stale(&note), "and found by somebody else");
     }
 }
