@@ -12,8 +12,8 @@ use super::stage::*;
 use super::sweep::Repo;
 
 /// A session that wrote a file, the commit of it on a branch, and a cherry-pick of that by nobody on another one.
-struct Picked {
-    stage: Stage,
+pub(crate) struct Picked {
+    pub(crate) stage: Stage,
     repo: Repo,
     session: SessionId,
     origin: Oid,
@@ -21,7 +21,7 @@ struct Picked {
 }
 
 impl Picked {
-    fn new(content: &str) -> Self {
+    pub(crate) fn new(content: &str) -> Self {
         let mut stage = Stage::new();
         let repo = Repo::new(&mut stage);
         repo.git(&["checkout", "-q", "-b", "side"]);
@@ -83,7 +83,7 @@ impl Picked {
         self.stage.deliver(&landing);
     }
 
-    fn origin_lands(&mut self) {
+    pub(crate) fn origin_lands(&mut self) {
         let origin = self.origin.clone();
         self.lands(1, &origin, Some(50), 10);
     }

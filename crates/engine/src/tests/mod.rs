@@ -3,7 +3,7 @@
 mod access;
 mod audit;
 mod clock;
-mod copies;
+pub(crate) mod copies;
 mod driven;
 mod landing;
 mod launch;

@@ -14,7 +14,7 @@ use super::scenes::*;
 use super::stage::*;
 use crate::sweep::sweep;
 
-pub(super) struct Repo {
+pub(crate) struct Repo {
     pub(super) place: Place,
 }
 

@@ -10,6 +10,7 @@ use siglum_ledger::{Ledger as _, SessionFilter, write};
 
 use super::*;
 use crate::project::{self, Directory};
+use crate::tests::copies::Picked;
 use crate::tests::stage::*;
 use crate::{forget, turn};
 
@@ -105,6 +106,33 @@ fn each_changed_row_is_told_with_its_place_and_hides_no_other() {
         assert_eq!(listed.len(), MANY, "{sql}");
         let story = stage.play(|world, ledger| crate::history::history(world, ledger, bad).unwrap());
         assert!(story.is_some(), "{sql}");
+    }
+}
+
+/// Whole rows, which no sum of their columns can tell of.
+#[test]
+fn rows_of_a_commit_that_are_gone_are_missed() {
+    for (sql, place) in [
+        ("DELETE FROM commits WHERE ?1 <> x''", "rows in intents"),
+        ("DELETE FROM commits WHERE ?1 <> x''", "rows in authors"),
+        ("DELETE FROM intents WHERE ?1 <> x''", "rows in commits"),
+        ("DELETE FROM authors WHERE ?1 <> x''", "rows in commits"),
+        ("DELETE FROM checkpoints WHERE ?1 <> x''", "rows in commits"),
+        ("DELETE FROM checkpoints WHERE ?1 <> x''", "rows in pins"),
+    ] {
+        let mut picked = Picked::new("one\n");
+        picked.origin_lands();
+        picked.stage.slice();
+        let report = checked(&mut picked.stage, None);
+        assert!(report.is_sound(), "{:#?}", report.problems);
+        let session = picked.stage.sessions()[0].record.id;
+        damage(&picked.stage, sql, session);
+        let report = checked(&mut picked.stage, None);
+        let found = kinds(&report);
+        assert!(
+            found.contains(&(Kind::Missing, None, place)),
+            "{sql}: {found:?}"
+        );
     }
 }
 

@@ -39,6 +39,47 @@ const OF_SESSIONS: [&str; 14] = [
     "pins",
 ];
 
+/// What names a commit or its parts. Of a commit whose intent is here, nothing may be gone: others come from replicas, which
+/// hold what is in their scope.
+const AROUND_COMMITS: [(&str, &str); 6] = [
+    (
+        "intents",
+        "SELECT 'commit ' || i.\"commit\", count(*) FROM intents i WHERE i.tenant = $1 AND i.state = 'landed' \
+         AND NOT EXISTS (SELECT 1 FROM commits c WHERE c.tenant = $1 AND c.repository = i.repository \
+         AND c.\"commit\" = i.\"commit\") GROUP BY i.\"commit\"",
+    ),
+    (
+        "authors",
+        "SELECT 'commit ' || a.\"commit\", count(*) FROM authors a WHERE a.tenant = $1 AND NOT EXISTS \
+         (SELECT 1 FROM commits c WHERE c.tenant = $1 AND c.repository = a.repository AND c.\"commit\" = a.\"commit\") \
+         GROUP BY a.\"commit\"",
+    ),
+    (
+        "commits",
+        "SELECT 'intent ' || replace(c.intent::text, '-', ''), count(*) FROM commits c WHERE c.tenant = $1 \
+         AND c.intent IS NOT NULL AND NOT EXISTS \
+         (SELECT 1 FROM intents i WHERE i.tenant = $1 AND i.checkpoint = c.intent) GROUP BY c.intent",
+    ),
+    (
+        "commits",
+        "SELECT 'checkpoint ' || replace(c.checkpoint::text, '-', ''), count(*) FROM commits c WHERE c.tenant = $1 \
+         AND c.intent IS NOT NULL AND c.checkpoint IS NOT NULL AND NOT EXISTS \
+         (SELECT 1 FROM checkpoints k WHERE k.tenant = $1 AND k.id = c.checkpoint) GROUP BY c.checkpoint",
+    ),
+    (
+        "commits",
+        "SELECT 'the authors of commit ' || c.\"commit\", count(*) FROM commits c WHERE c.tenant = $1 \
+         AND c.intent IS NOT NULL AND c.patch IS NOT NULL AND NOT EXISTS \
+         (SELECT 1 FROM authors a WHERE a.tenant = $1 AND a.repository = c.repository AND a.\"commit\" = c.\"commit\" \
+         AND a.path = '') GROUP BY c.\"commit\"",
+    ),
+    (
+        "pins",
+        "SELECT 'checkpoint ' || replace(p.checkpoint::text, '-', ''), count(*) FROM pins p WHERE p.tenant = $1 \
+         AND NOT EXISTS (SELECT 1 FROM checkpoints k WHERE k.tenant = $1 AND k.id = p.checkpoint) GROUP BY p.checkpoint",
+    ),
+];
+
 /// What is wrong with a row, without the words that are the same for all of them.
 fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
@@ -231,6 +272,9 @@ impl Integrity for Tx<'_> {
             ),
         ] {
             strays.extend(self.strays_of(what, sql)?);
+        }
+        for (table, sql) in AROUND_COMMITS {
+            strays.extend(self.strays_of(table, sql)?);
         }
         strays.sort();
         Ok(strays)
