@@ -2,6 +2,7 @@
 
 use siglum_domain::intake::Place;
 use siglum_domain::observation::Side;
+use siglum_ledger::stored_name;
 
 /// The key of the sighting on the other side of a call.
 #[must_use]
@@ -9,10 +10,10 @@ pub(crate) fn before_key(what: &str, event: &str) -> String {
     side_key(what, event, Side::Before)
 }
 
-/// The key of what was seen of a file on one side of a call, which may change several files.
+/// The key of what was seen of a file on one side of a call, which may change several files. A path has no secrets there.
 #[must_use]
 pub fn file_key(event: &str, path: &str, side: Side) -> String {
-    side_key("file", &format!("{event}:{path}"), side)
+    side_key("file", &format!("{event}:{}", stored_name(path)), side)
 }
 
 /// The path of a file as keys have it: one of another checkout than the session's is absolute.

@@ -218,6 +218,11 @@ fn plant(repo: &Repo<'_>, planted: &mut Planted) -> Agent {
         store.execute_batch("BEGIN IMMEDIATE").is_ok()
     });
     agent.prompt(&planted.text("spooled prompt"));
+    let is_name = |line: &&String| line.len() < 200 && !line.contains(['/', '\n']);
+    let names = planted.parts("path", 1, "");
+    for name in names.iter().filter(is_name).step_by(20) {
+        agent.write(name, "one\n");
+    }
     assert!(repo.world.spooled() > 0, "it waits");
     let waiting = files(&repo.world.siglum_home().join("spool"), "");
     planted.are_gone("what waits", &waiting);

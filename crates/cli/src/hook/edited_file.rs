@@ -9,7 +9,7 @@ use siglum_domain::observation::{CallWrite, DiskState, Fact, FileVersion, Side, 
 use siglum_domain::provenance::start_among_others;
 use siglum_engine::session::{file_key, keyed_path};
 use siglum_gitstore::{ObjectAddress, ObjectStore, Repo, blob_id, discover, file_identity};
-use siglum_ledger::read;
+use siglum_ledger::{read, stored_name};
 
 use super::agent::{is_recorded, note};
 use super::delivery::Delivery;
@@ -92,7 +92,7 @@ pub(super) fn see_file(
 struct Located {
     /// The checkout, if that is another one than the session's.
     other: Option<Repo>,
-    /// Its path there.
+    /// Its path there, as it is stored.
     path: String,
     /// The path there of the file that has the content.
     holder: String,
@@ -117,6 +117,7 @@ fn locate(home: &Home, session_repo: Option<&Repo>, edit: &EditHint) -> Option<L
         Some(holder) => repo.relative(&absolute(holder))?,
         None => path.clone(),
     };
+    let path = stored_name(&path).into_owned();
     Some(Located {
         other,
         path,
