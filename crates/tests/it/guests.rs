@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::json;
 
 use crate::harness::{Agent, Ran, Repo, Talk, World, until};
 
@@ -52,6 +53,30 @@ fn a_pipe_ends_with_the_commit() {
         until("the worker is done", || worker_is_done(&repo));
         agent.bare_sh(&script).ok() == "lives"
     });
+}
+
+/// Whoever has no mask of his own leaves nothing for others to read.
+#[test]
+fn what_siglum_keeps_is_its_owners_alone() {
+    let world = World::new();
+    let dir = world.root.join("open");
+    fs::create_dir(&dir).unwrap();
+    let program = World::program();
+    let script = format!(
+        "umask 0; git init -q . && '{0}' init --yes && git commit -q --allow-empty -m one && '{0}' why && '{0}' log && \
+         echo nothing | '{0}' hook claude-code PreToolUse; '{0}' worker --once",
+        program.display()
+    );
+    world.sh(&dir, &script).ok();
+    let home = world.siglum_home();
+    assert!(
+        home.join("siglum.log").exists(),
+        "a payload that is none is logged"
+    );
+    let others = format!("find '{}' ! -type l -perm /077", home.display());
+    assert_eq!(world.sh(&dir, &others).ok(), "");
+    let others = "find .git/siglum ! -type l -perm /077";
+    assert_eq!(world.sh(&dir, others).ok(), "");
 }
 
 /// Files of ours that somebody made a pipe of.
@@ -216,4 +241,48 @@ fn what_is_no_file_in_the_place_of_a_transcript_is_set_aside() {
         doctor.stdout.contains("it is no regular file"),
         "{doctor:?}"
     );
+}
+
+/// A transcript that kills whoever reads it is left alone in the end, and the others are read.
+#[test]
+fn a_transcript_that_no_worker_survives_is_set_aside() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "heavy");
+    until("the worker is done", || worker_is_done(&repo));
+    let lock = fs::File::create(world.siglum_home().join("worker.lock")).unwrap();
+    lock.try_lock().expect("no worker runs");
+    let line =
+        json!({ "type": "user", "message": { "role": "user", "content": "word ".repeat(2000) } });
+    fs::create_dir_all(agent.transcript().parent().unwrap()).unwrap();
+    fs::write(agent.transcript(), format!("{line}\n").repeat(400)).unwrap();
+    agent.prompt("Read all of it.");
+    agent.stop();
+    let mut sound = Talk::start(&repo, "sound");
+    sound.turn("Say something.");
+    drop(lock);
+    let tries = || world.count("SELECT coalesce(max(tries), 0) FROM parked WHERE item = 'heavy'");
+    let is_aside =
+        || world.count("SELECT count(*) FROM parked WHERE item = 'heavy' AND reason <> ''");
+    let mut killed = 0;
+    while is_aside() == 0 {
+        let before = tries();
+        let mut worker = world.command(World::program());
+        let mut worker = worker
+            .args(["worker", "--once"])
+            .current_dir(&repo.dir)
+            .spawn()
+            .unwrap();
+        until("it begins to read, or is done", || {
+            tries() > before || is_aside() > 0 || worker.try_wait().unwrap().is_some()
+        });
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        killed += 1;
+        assert!(killed < 30, "{} tries", tries());
+    }
+    repo.siglum(&["worker", "--once"]).ok();
+    assert!(world.count("SELECT count(*) FROM segments WHERE stream = 'sound'") > 0);
+    let doctor = repo.siglum(&["doctor"]).stdout;
+    assert!(doctor.contains("no try of it came to an end"), "{doctor}");
 }

@@ -258,11 +258,32 @@ fn a_full_disk() {
     }
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let repo = world.repo();
+        let mut early = Agent::start(&repo, "early");
+        early.sh("git commit -q --allow-empty -m known").ok();
+        let known = repo.id("HEAD");
+        early.quit();
         until("the worker has left", || world.processes().is_empty());
         let fill = format!("cat /dev/zero >'{}/fill' 2>/dev/null; true", disk.display());
         repo.sh(&fill).ok();
         let mut agent = Agent::start(&repo, "full");
         let commit = work(&repo, &mut agent);
+        // Who only reads needs no room.
+        assert_eq!(repo.why(&known).committer(), "early certain");
+        for args in [
+            "log",
+            "status",
+            "session list",
+            "checkpoint list",
+            "show early",
+            "cost",
+            "search one",
+            "doctor",
+        ] {
+            let words: Vec<&str> = args.split(' ').collect();
+            let ran = repo.siglum(&words);
+            let is_told = args == "doctor" && ran.code == Some(1);
+            assert!(ran.code == Some(0) || is_told, "{args}: {ran:?}");
+        }
         fs::remove_file(disk.join("fill")).unwrap();
         // What could not be kept is the content of the edit; who committed is known.
         let why = repo.why(&commit);
