@@ -1,8 +1,10 @@
 //! The commits that a commit was made of, each with who made it.
 
 use siglum_domain::evidence::{Case, Committer, Judgement, judge};
-use siglum_domain::{CheckpointId, Oid, RepositoryId, TurnId};
+use siglum_domain::{CheckpointId, Oid, RepositoryId};
 use siglum_ledger::{CommitRecord, LedgerError, Transaction};
+
+use crate::why::{Prompt, prompt_at};
 
 /// How many commits are listed at most.
 const MOST: usize = 64;
@@ -22,8 +24,8 @@ pub struct Origin {
     pub judgement: Judgement,
     /// Whether what became of it makes the same change; absent where that is not known.
     pub same_change: Option<bool>,
-    /// The prompt that led to it, and its turn.
-    pub prompt: Option<(TurnId, String)>,
+    /// What led to it.
+    pub prompt: Option<Prompt>,
 }
 
 /// The commits that a commit was made of, the nearest first, and those that they were made of.
@@ -69,7 +71,7 @@ fn origin(
     let (before, after) = (patch(record.as_ref()), patch(of_became));
     let prompt = match &record {
         Some(record) => match record.judgement.committer {
-            Committer::Session { session } => crate::why::prompt_at(tx, session, record.at)?,
+            Committer::Session { session } => prompt_at(tx, session, record.at)?,
             Committer::Human | Committer::Unknown => None,
         },
         None => None,

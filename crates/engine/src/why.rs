@@ -6,14 +6,14 @@ use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
 use siglum_domain::link::Link;
 use siglum_domain::observation::Fact;
-use siglum_domain::provenance::{self, Span};
+use siglum_domain::provenance::{self, Span, line_hash};
 use siglum_domain::{
     AgentName, CheckpointId, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp,
     TurnId,
 };
 use siglum_ledger::{
-    CommitRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy, SessionRecord,
-    Statement, StatementRecord, Transaction, read, stored_facts,
+    CommitRecord, EditRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy,
+    SessionRecord, Statement, StatementRecord, Transaction, read, stored_facts,
 };
 
 use crate::origins::{Origin, origins_of};
@@ -75,6 +75,17 @@ impl Author {
     }
 }
 
+/// What a session was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Which session.
+    pub session: SessionId,
+    /// The turn that it began.
+    pub turn: TurnId,
+    /// Its text.
+    pub text: String,
+}
+
 /// A statement of a person about a commit.
 #[derive(Debug, Clone)]
 pub struct Claim {
@@ -105,8 +116,8 @@ pub struct Why {
     pub authors: Vec<Author>,
     /// All sessions that the answer names.
     pub sessions: BTreeMap<SessionId, SessionCard>,
-    /// The prompt that led to it, and its turn.
-    pub prompt: Option<(TurnId, String)>,
+    /// What led to it: the prompt of who made it, and where that is no session, of who wrote most of its lines.
+    pub prompt: Option<Prompt>,
     /// Commits that this one was rewritten from.
     pub rewritten_from: Vec<Oid>,
     /// The same, and those that they were rewritten from, each with who made it.
@@ -294,8 +305,14 @@ fn answer(
         // Git counts whole seconds.
         _ => facts.committed.plus_millis(999),
     };
-    let prompt = match judgement.committer {
-        Committer::Session { session } => prompt_at(tx, session, at)?,
+    let prompt = match (judgement.committer, authors.first()) {
+        (Committer::Session { session }, _) => prompt_at(tx, session, at)?,
+        (_, Some(author)) => match (author.session, author.files.first()) {
+            (Some(session), Some((path, _))) => {
+                prompt_of_edit(tx, (repository, path, at), session, &[])?
+            }
+            _ => None,
+        },
         _ => None,
     };
     Ok(Why {
@@ -312,6 +329,50 @@ fn answer(
         prompt,
         same_patch,
     })
+}
+
+/// What led a session to write a line of a commit's file.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn prompt_of_line(
+    ledger: &mut dyn Ledger,
+    why: &Why,
+    session: SessionId,
+    path: &str,
+    line: &[u8],
+) -> Result<Option<Prompt>, LedgerError> {
+    let key = ledger.key();
+    let bare = line.strip_suffix(b"\n").unwrap_or(line);
+    let hashes = [
+        line_hash(&key, &[bare, b"\n"].concat()),
+        line_hash(&key, bare),
+    ];
+    read(ledger, |tx| {
+        let record = tx.commit(why.repository, &why.facts.commit)?;
+        let at = record.map_or(why.facts.committed.plus_millis(999), |r| r.at);
+        prompt_of_edit(tx, (why.repository, path, at), session, &hashes)
+    })
+}
+
+/// The prompt of a session's newest edit of a file until a moment: of the newest that added a line with one of these hashes,
+/// if one did.
+fn prompt_of_edit(
+    tx: &mut dyn Transaction,
+    (repository, path, until): (RepositoryId, &str, Timestamp),
+    session: SessionId,
+    line: &[u64],
+) -> Result<Option<Prompt>, LedgerError> {
+    let mut edits = tx.edits(repository, path, until)?;
+    edits.retain(|edit| edit.session == session);
+    let adds = |edit: &&EditRecord| {
+        let mut lines = edit.lines.iter().flatten();
+        lines.any(|added| line.contains(added))
+    };
+    match edits.iter().rev().find(adds).or(edits.last()) {
+        Some(edit) => prompt_at(tx, session, edit.at),
+        None => Ok(None),
+    }
 }
 
 /// What the message claims, beside the evidence: a trailer names a checkpoint.
@@ -530,15 +591,19 @@ pub fn links(statements: &[StatementRecord]) -> Vec<Link> {
     links
 }
 
-/// The prompt that was the last one at a moment, and its turn. Prompts that the agent wrote itself
-/// stand for the one before them.
+/// The prompt that was the last one at a moment. Prompts that the agent wrote itself stand for the one before them.
 pub(crate) fn prompt_at(
     tx: &mut dyn Transaction,
     session: SessionId,
     at: Timestamp,
-) -> Result<Option<(TurnId, String)>, LedgerError> {
+) -> Result<Option<Prompt>, LedgerError> {
     let Some((turn, sequence)) = undamaged(tx.last_asked(session, at))?.flatten() else {
         return Ok(None);
     };
-    Ok(prompt_text(tx, session, sequence)?.map(|text| (turn, text)))
+    let text = prompt_text(tx, session, sequence)?;
+    Ok(text.map(|text| Prompt {
+        session,
+        turn,
+        text,
+    }))
 }

@@ -5,6 +5,8 @@ mod carried;
 mod elsewhere;
 mod random;
 
+use serde_json::Value;
+
 use crate::harness::{Agent, World};
 
 fn one(name: &str, lines: u64) -> std::collections::BTreeMap<String, u64> {
@@ -240,4 +242,56 @@ fn a_line_of_a_file_has_its_own_answer() {
     );
     assert_eq!(repo.siglum(&["why", "file:6"]).code, Some(1));
     assert_eq!(repo.siglum(&["why", "nofile:1"]).code, Some(3));
+}
+
+/// Who asks about a line wants to know what its author was asked, and not who committed it.
+#[test]
+fn a_line_has_the_prompt_and_the_way_on_of_its_author() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut writer = Agent::start(&repo, "writer");
+    writer.prompt("Write the first line.");
+    writer.write("file", "a\n");
+    writer.stop();
+    writer.prompt("Now the second one.");
+    writer.edit("file", "a\n", "a\nb\n");
+    writer.stop();
+    let prompt = |of: &Value| of["prompt"]["text"].as_str().unwrap_or("none").to_owned();
+    let mut other = Agent::start(&repo, "other");
+    other.prompt("Commit what is there.");
+    other
+        .sh("git add -A && git commit -q -m 'by the other'")
+        .ok();
+    assert_eq!(prompt(&repo.why("HEAD").0), "Commit what is there.");
+    let lines = |when: &str| {
+        let first = repo.why("file:1");
+        assert_eq!(
+            prompt(&first.0["line"]),
+            "Write the first line.",
+            "{when}: {first}"
+        );
+        assert_eq!(
+            prompt(&repo.why("file:2").0["line"]),
+            "Now the second one.",
+            "{when}"
+        );
+        let shown = repo.siglum(&["why", "file:2"]).ok();
+        let resumes = shown
+            .lines()
+            .filter(|line| line.starts_with("Resume"))
+            .collect::<Vec<_>>();
+        assert_eq!(resumes.len(), 1, "{when}: {shown}");
+        assert!(resumes[0].contains("writer"), "{when}: {shown}");
+        assert!(!shown.contains("Commit what is there."), "{when}: {shown}");
+    };
+    lines("committed by another session");
+    repo.sh("git commit -q --amend -m 'a better word'").ok();
+    lines("amended by a person");
+    let amended = repo.why("HEAD");
+    assert_eq!(prompt(&amended.0), "Now the second one.", "{amended}");
+    let shown = repo.siglum(&["why"]).ok();
+    assert!(
+        shown.contains("Now the second one.") && shown.contains("Resume"),
+        "{shown}"
+    );
 }

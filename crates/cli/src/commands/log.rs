@@ -1,11 +1,12 @@
 //! `siglum log`: the commits of this branch, with who made each of them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{AgentName, SessionId};
-use siglum_engine::overview::{self, CommitLog, Lines, LogFilter, LoggedCommit};
+use siglum_engine::overview::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_gitstore::GitError;
 use siglum_ledger::SessionRecord;
 
@@ -20,8 +21,9 @@ pub const SCHEMA: &str = "siglum.log/1";
 
 /// List the commits of this branch, newest first, with who made each of them
 ///
-/// Commits that no session was seen making are listed, too, dimmed. LINES counts the lines that
-/// sessions were seen writing, and after `/` all lines that the commit added, if there are more.
+/// WROTE says how many lines of a commit sessions were seen writing, and after `/` all lines that it added, if there are
+/// more; with the names of the agents, unless all are of the session that committed. Commits of which nothing is known are
+/// listed, too, dimmed.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -103,7 +105,7 @@ fn table(log: &CommitLog) -> Table {
         "AGE",
         "COMMITTER",
         "VERDICT",
-        "LINES",
+        "WROTE",
         "SUBJECT",
     ]);
     let now = clock::now();
@@ -111,7 +113,8 @@ fn table(log: &CommitLog) -> Table {
         let (who, verdict) = committer(commit, &log.sessions);
         let known = commit.committer != Committer::Unknown
             || commit.verdict == Verdict::Ambiguous
-            || commit.claim.is_some();
+            || commit.claim.is_some()
+            || commit.lines.as_ref().is_some_and(|l| l.by_sessions() > 0);
         let dim = |cell: Cell, style: Option<Style>| match (known, style) {
             (true, None) => cell,
             (true, Some(style)) => cell.with(style),
@@ -126,7 +129,7 @@ fn table(log: &CommitLog) -> Table {
             ),
             dim(Cell::plain(who), Some(Style::Agent)),
             dim(Cell::plain(verdict), Some(judged)),
-            dim(Cell::number(lines(commit.lines.as_ref())), None),
+            dim(Cell::plain(wrote(commit, &log.sessions)), None),
             dim(Cell::plain(&commit.git.subject), None),
         ]);
     }
@@ -171,8 +174,11 @@ fn committer(
                 format!("one of {}", commit.candidates.len())
             }
             None => {
-                let unknown = "unknown".to_owned() + &rewritten_from(commit, sessions);
-                return (unknown, String::new());
+                // Who wrote the lines is an answer, too, and stands beside it.
+                let is_written = commit.lines.as_ref().is_some_and(|l| l.by_sessions() > 0);
+                let nobody = if is_written { "-" } else { "unknown" };
+                let nobody = nobody.to_owned() + &rewritten_from(commit, sessions);
+                return (nobody, String::new());
             }
         },
     };
@@ -183,18 +189,38 @@ fn committer(
     )
 }
 
-fn lines(lines: Option<&Lines>) -> String {
-    match lines {
-        Some(lines) if lines.all() > 0 => {
-            let (ours, all) = (lines.by_sessions(), lines.all());
-            if ours == all {
-                ui::count(ours)
-            } else {
-                format!("{}/{}", ui::count(ours), ui::count(all))
-            }
-        }
-        _ => String::new(),
+/// `claude-code 14/20`: the agents that were seen writing lines, those with most lines first, and how many lines of all. Where
+/// the session that committed is the only one, its agent stands beside it already: `14/20`.
+fn wrote(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRecord>) -> String {
+    let Some(lines) = commit.lines.as_ref().filter(|lines| lines.all() > 0) else {
+        return String::new();
+    };
+    let all = match lines.all() {
+        all if all == lines.by_sessions() => String::new(),
+        all => format!("/{}", ui::count(all)),
+    };
+    let by: Vec<_> = lines
+        .sessions
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .collect();
+    let is_own = |session: SessionId| commit.committer == Committer::Session { session };
+    if by.iter().all(|(session, _)| is_own(**session)) {
+        return ui::count(lines.by_sessions()) + &all;
     }
+    let mut agents: BTreeMap<&str, u64> = BTreeMap::new();
+    for (session, count) in by {
+        let agent = sessions
+            .get(session)
+            .map_or("a session", |r| r.agent.as_str());
+        *agents.entry(agent).or_default() += count;
+    }
+    let mut agents: Vec<(&str, u64)> = agents.into_iter().collect();
+    agents.sort_by_key(|(agent, count)| (Reverse(*count), *agent));
+    let each = agents
+        .iter()
+        .map(|(agent, count)| format!("{agent} {}", ui::count(*count)));
+    each.collect::<Vec<_>>().join(", ") + &all
 }
 
 /// The JSON form of the answer.
@@ -318,6 +344,7 @@ impl Commit {
 #[cfg(test)]
 mod tests {
     use siglum_domain::{Oid, Timestamp};
+    use siglum_engine::overview::Lines;
     use siglum_engine::why::Claim;
     use siglum_gitstore::ListedCommit;
 
@@ -330,8 +357,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn check(committer_: Committer, verdict: Verdict, claim: Option<&str>, expected: (&str, &str)) {
-        let commit = LoggedCommit {
+    fn logged(committer: Committer, verdict: Verdict, claim: Option<&str>) -> LoggedCommit {
+        LoggedCommit {
             git: ListedCommit {
                 commit: Oid::new("a".repeat(40)).unwrap(),
                 committed: Timestamp::default(),
@@ -339,7 +366,7 @@ mod tests {
                 subject: String::new(),
             },
             recorded: true,
-            committer: committer_,
+            committer,
             verdict,
             candidates: vec![id(ONE), id(TWO)],
             origins: Vec::new(),
@@ -350,7 +377,11 @@ mod tests {
             }),
             checkpoint: None,
             lines: None,
-        };
+        }
+    }
+
+    fn check(of: Committer, verdict: Verdict, claim: Option<&str>, expected: (&str, &str)) {
+        let commit = logged(of, verdict, claim);
         let (who, verdict) = committer(&commit, &BTreeMap::new());
         assert_eq!((who.as_str(), verdict.as_str()), expected);
     }
@@ -375,15 +406,25 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_only_where_there_are_any() {
-        let of = |ours, unknown| {
-            lines(Some(&Lines {
-                sessions: BTreeMap::from([(id(ONE), ours)]),
-                unknown,
-            }))
+    fn agents_are_named_where_lines_are_theirs() {
+        let told = |committer, ours, unknown| {
+            let commit = LoggedCommit {
+                lines: Some(Lines {
+                    sessions: BTreeMap::from([(id(ONE), ours)]),
+                    unknown,
+                }),
+                ..logged(committer, Verdict::Unknown, None)
+            };
+            wrote(&commit, &BTreeMap::new())
         };
-        assert_eq!((of(3, 0), of(3, 1)), ("3".to_owned(), "3/4".to_owned()));
-        assert_eq!((of(0, 0), of(0, 2)), (String::new(), "0/2".to_owned()));
-        assert_eq!(lines(None), "");
+        let (nobody, own) = (Committer::Unknown, Committer::Session { session: id(ONE) });
+        let other = Committer::Session { session: id(TWO) };
+        assert_eq!(told(nobody, 3, 0), "a session 3");
+        assert_eq!(told(other, 3, 1), "a session 3/4");
+        assert_eq!(told(own, 3, 1), "3/4");
+        assert_eq!(
+            (told(nobody, 0, 0), told(nobody, 0, 2)),
+            (String::new(), "0/2".to_owned())
+        );
     }
 }

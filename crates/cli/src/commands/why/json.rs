@@ -3,9 +3,9 @@
 use serde::Serialize;
 use siglum_domain::evidence::{Evidence, Verdict};
 use siglum_domain::provenance::Span;
-use siglum_domain::{NativeId, SessionId, TurnId};
+use siglum_domain::{NativeId, SessionId};
 use siglum_engine::origins;
-use siglum_engine::why::{Author, Why};
+use siglum_engine::why::{self, Author, Why};
 
 use super::explain::ExplanationJson;
 use super::line::writer;
@@ -52,6 +52,8 @@ struct Line {
     number: u32,
     /// Who wrote it.
     author: Party,
+    /// What its author was asked.
+    prompt: Option<Prompt>,
 }
 
 /// Somebody who has a part in a commit.
@@ -121,6 +123,7 @@ struct Origin {
 /// What was asked.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Prompt {
+    session: String,
     turn: String,
     text: String,
 }
@@ -152,7 +155,7 @@ impl Json {
                 by: c.by.clone(),
                 at: c.at.to_string(),
             }),
-            prompt: why.prompt.as_ref().map(prompt),
+            prompt: why.prompt.as_ref().map(Prompt::of),
             rewritten_from: why.rewritten_from.iter().map(ToString::to_string).collect(),
             origins: why.origins.iter().map(|o| origin(why, o)).collect(),
             line: line.map(|line| Line {
@@ -162,6 +165,7 @@ impl Json {
                     Some(found) => author(why, found),
                     None => party(why, "unknown", None, Verdict::Unknown, &[]),
                 },
+                prompt: answer.asked.as_ref().map(Prompt::of),
             }),
             same_patch: why.same_patch.iter().map(ToString::to_string).collect(),
             explanation: answer.explanation.as_ref().map(ExplanationJson::of),
@@ -227,10 +231,13 @@ fn author(why: &Why, author: &Author) -> Party {
     }
 }
 
-fn prompt((turn, text): &(TurnId, String)) -> Prompt {
-    Prompt {
-        turn: turn.to_string(),
-        text: text.clone(),
+impl Prompt {
+    fn of(prompt: &why::Prompt) -> Self {
+        Self {
+            session: prompt.session.to_string(),
+            turn: prompt.turn.to_string(),
+            text: prompt.text.clone(),
+        }
     }
 }
 
@@ -244,6 +251,6 @@ fn origin(why: &Why, origin: &origins::Origin) -> Origin {
         checkpoint: origin.checkpoint.map(|c| c.to_string()),
         committer: party(why, kind, session, judgement.verdict, &judgement.evidence),
         same_change: origin.same_change,
-        prompt: origin.prompt.as_ref().map(prompt),
+        prompt: origin.prompt.as_ref().map(Prompt::of),
     }
 }

@@ -1,8 +1,10 @@
 //! One line of a file: the commit that brought it, and who wrote it there.
 
-use siglum_engine::why::{Author, Why};
+use std::fs;
+
+use siglum_engine::why::{self, Author, Prompt, Why};
 use siglum_gitstore::{BlameLine, Git};
-use siglum_ledger::stored_name;
+use siglum_ledger::{SqliteLedger, stored_name};
 
 use crate::cx::Cx;
 use crate::env;
@@ -32,6 +34,25 @@ pub(super) fn find(cx: &Cx, text: &str) -> Result<Option<BlameLine>, CommandErro
         .hint("`siglum why` answers for lines of commits.")),
         line => Ok(line),
     }
+}
+
+/// What led the author of a line to write it, by the line as it stands in the file.
+pub(super) fn asked(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    text: &str,
+    why: &Why,
+    line: &BlameLine,
+) -> Result<Option<Prompt>, CommandError> {
+    let author = writer(why, line).and_then(|author| author.session);
+    let (Some(session), Some((file, number))) = (author, split(text)) else {
+        return Ok(None);
+    };
+    let content = fs::read(cx.dir.join(file)).unwrap_or_default();
+    let mut lines = content.split_inclusive(|byte| *byte == b'\n');
+    let line_text = lines.nth(number as usize - 1).unwrap_or_default();
+    let path = stored_name(&line.path);
+    Ok(why::prompt_of_line(ledger, why, session, &path, line_text)?)
 }
 
 fn split(text: &str) -> Option<(&str, u32)> {

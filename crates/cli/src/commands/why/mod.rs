@@ -10,7 +10,7 @@ use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::{Oid, SessionId};
 use siglum_engine::judgements::{self, Explanation};
 use siglum_engine::replica;
-use siglum_engine::why::{self, Why};
+use siglum_engine::why::{self, Prompt, Why};
 use siglum_gitstore::BlameLine;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
 
@@ -39,7 +39,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if cx.ui.json {
         return cx.ui.json(SCHEMA, Json::of(&found));
     }
-    print::print(cx, &found.why, found.line.as_ref())?;
+    print::print(cx, &found)?;
     if let Some(explanation) = &found.explanation {
         explain::print(&cx.ui, &found.why, explanation)?;
     }
@@ -50,6 +50,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 struct Answer {
     why: Why,
     line: Option<BlameLine>,
+    /// What the author of the line was asked.
+    asked: Option<Prompt>,
     explanation: Option<Explanation>,
     warnings: Vec<Warning>,
 }
@@ -81,9 +83,14 @@ fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
         false => None,
     };
     let warnings = warnings::collect(cx, &mut ledger, &why)?;
+    let asked = match &line {
+        Some(found) => line::asked(cx, &mut ledger, &args.commit, &why, found)?,
+        None => None,
+    };
     Ok(Answer {
         why,
         line,
+        asked,
         explanation,
         warnings,
     })

@@ -2,13 +2,13 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::evidence::{Committer, Verdict};
-use siglum_engine::why::{SessionCard, Why};
+use siglum_engine::why::{Prompt, SessionCard, Why};
 use siglum_gitstore::BlameLine;
 use siglum_ledger::SeenBy;
 
-use super::committer;
 use super::line::writer;
 use super::warnings::Warning;
+use super::{Answer, committer};
 use crate::clock;
 use crate::commands::session::page;
 use crate::cx::Cx;
@@ -19,10 +19,14 @@ use crate::ui::{self, Style, Ui};
 const ORIGINS_MOST: usize = 8;
 
 /// Writes an answer, about one line of it first if one was asked for.
-pub(super) fn print(cx: &Cx, why: &Why, line: Option<&BlameLine>) -> Result<(), CommandError> {
-    let ui = &cx.ui;
-    if let Some(line) = line {
+pub(super) fn print(cx: &Cx, answer: &Answer) -> Result<(), CommandError> {
+    let (ui, why) = (&cx.ui, &answer.why);
+    if let Some(line) = &answer.line {
         written_by(ui, why, line)?;
+        let author = writer(why, line).and_then(|author| author.session);
+        prompt(ui, answer.asked.as_ref())?;
+        resume(ui, why, author)?;
+        ui.line("")?;
     }
     ui.line(format!(
         "{}  {}",
@@ -47,15 +51,18 @@ pub(super) fn print(cx: &Cx, why: &Why, line: Option<&BlameLine>) -> Result<(), 
     committed_by(ui, why)?;
     claimed(ui, why)?;
     authors(ui, why)?;
-    prompt(ui, why)?;
+    // Of a line, its author's stand there already.
+    let is_whole = answer.line.is_none();
+    let shown = why.prompt.as_ref().filter(|_| is_whole);
+    prompt(ui, shown)?;
     origins(ui, why)?;
     lineage(ui, why)?;
-    if let (_, Some(session)) = committer(&why.judgement)
-        && let Some(resume) = why.sessions.get(&session).and_then(|c| c.resume.as_ref())
-    {
-        ui.line(format!("{}  {resume}", heading(ui, "Resume")))?;
-    }
-    Ok(())
+    let (_, committer) = committer(&why.judgement);
+    resume(
+        ui,
+        why,
+        committer.filter(|_| is_whole).or(shown.map(|p| p.session)),
+    )
 }
 
 /// Writes what a reader should know beside the answer.
@@ -85,8 +92,7 @@ fn written_by(ui: &Ui, why: &Why, line: &BlameLine) -> Result<(), CommandError> 
         "            {}:{} came with this commit",
         line.path, line.line
     );
-    ui.line(ui.paint(Style::Dim, came))?;
-    ui.line("")
+    ui.line(ui.paint(Style::Dim, came))
 }
 
 pub(super) fn heading(ui: &Ui, word: &str) -> String {
@@ -260,12 +266,20 @@ fn authors(ui: &Ui, why: &Why) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn prompt(ui: &Ui, why: &Why) -> Result<(), CommandError> {
-    let Some((_, text)) = &why.prompt else {
+/// How a session goes on.
+fn resume(ui: &Ui, why: &Why, session: Option<SessionId>) -> Result<(), CommandError> {
+    match session.and_then(|id| why.sessions.get(&id)?.resume.as_ref()) {
+        Some(resume) => ui.line(format!("{}  {resume}", heading(ui, "Resume"))),
+        None => Ok(()),
+    }
+}
+
+fn prompt(ui: &Ui, prompt: Option<&Prompt>) -> Result<(), CommandError> {
+    let Some(prompt) = prompt else {
         return Ok(());
     };
     let width = ui.width().saturating_sub(12).clamp(30, 100);
-    let lines = ui::wrap(text.trim(), width);
+    let lines = ui::wrap(prompt.text.trim(), width);
     for (at, line) in lines.iter().take(8).enumerate() {
         let word = if at == 0 {
             heading(ui, "Prompt")
