@@ -111,6 +111,12 @@ impl Home {
         self.dir.join("heartbeats")
     }
 
+    /// Is there in the home of a demo that was kept: whoever exports it and switches Siglum on for another repository would
+    /// have all agents report to it.
+    pub fn demo(&self) -> PathBuf {
+        self.dir.join("demo")
+    }
+
     /// The stable name of this program, which hooks call.
     pub fn shim(&self) -> PathBuf {
         self.dir.join("bin/siglum")

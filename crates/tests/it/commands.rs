@@ -344,3 +344,43 @@ fn a_command_leaves_a_short_log_where_no_worker_tidies_up() {
     repo.siglum(&["log"]).ok();
     assert_eq!(bytes(), 0);
 }
+
+/// What is kept of a demo shows how to look around, and binds nobody's agents to itself.
+#[test]
+fn a_demo_that_was_kept_changes_no_settings() {
+    let world = World::new();
+    let repo = plain(&world);
+    let temporary = world.root.join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let program = World::program();
+    let demo = format!(
+        "TMPDIR='{}' '{}' demo --keep",
+        temporary.display(),
+        program.display()
+    );
+    let shown = world.sh(&world.root, &demo).ok();
+    let look = shown
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("(cd "));
+    let look = look.expect(&shown);
+    let listed = world.sh(&world.root, look).ok();
+    assert!(listed.contains("Add up the cart"), "{listed}");
+    let home = look
+        .split("SIGLUM_HOME=")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    let init = format!(
+        "SIGLUM_HOME='{}' '{}' init --yes",
+        home.unwrap(),
+        program.display()
+    );
+    let ran = repo.sh(&init);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.contains("siglum demo") && ran.stderr.contains("SIGLUM_HOME"),
+        "{ran:?}"
+    );
+    assert!(!repo.dir.join(".git/hooks/post-commit").exists());
+    assert!(!world.home().join(".claude/settings.json").exists());
+}

@@ -158,6 +158,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         cx.ui.status("Nothing was changed.");
         return Ok(());
     }
+    if cx.home.demo().exists() {
+        let home = cx.home.dir().display();
+        return Err(CommandError::failed(format!(
+            "{home} is what `siglum demo` kept, and your agents would report there"
+        ))
+        .hint("Take SIGLUM_HOME out of the environment (`unset SIGLUM_HOME`), and run `siglum init` again."));
+    }
     let changes = settings.len() + plan.changes.len();
     if changes > 0 && !args.yes && !ui::agreed()? {
         return Err(CommandError::failed("nothing was changed")

@@ -51,6 +51,7 @@ pub fn run(keep: bool, cx: &Cx) -> Result<(), CommandError> {
     shown.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     if keep {
         stage.keep()?;
+        std::fs::write(sandbox.siglum_home().demo(), "")?;
         shown.directory = Some(sandbox.root().display().to_string());
         let _ = dir.keep();
     }

@@ -102,8 +102,11 @@ fn go_on(cx: &Cx, sandbox: &Sandbox, shown: &Json) -> Result<(), CommandError> {
     let (root, repo) = (sandbox.root().display(), sandbox.repo());
     let home = sandbox.siglum_home();
     ui.line(format!("This one was kept in {root}. To look around:"))?;
-    command(format!("export SIGLUM_HOME={}", home.dir().display()))?;
-    command(format!("cd {} && {} log", repo.display(), callable()))
+    let (home, repo) = (home.dir().display(), repo.display());
+    command(format!(
+        "(cd {repo} && SIGLUM_HOME={home} {} log)",
+        callable()
+    ))
 }
 
 /// How this program is called from a shell: by its name if the search path leads to it.
