@@ -37,11 +37,11 @@ pub(crate) fn finish(
     let patches: BTreeMap<Oid, String> = git.patch_ids(commits)?.into_iter().collect();
     // What is said of one of them may need what git says of another.
     for fact in &facts.known {
-        hear(world, ledger, repository.id, fact)?;
+        store_facts(world, ledger, repository.id, fact)?;
     }
     for fact in &facts.known {
         let patch = patches.get(&fact.commit).map_or("", String::as_str);
-        close(world, ledger, &git, repository.id, (fact, patch))?;
+        store_authors(world, ledger, &git, repository.id, (fact, patch))?;
     }
     for gone in &facts.missing {
         write(ledger, Durability::Process, |tx| {
@@ -62,12 +62,12 @@ pub(crate) fn finish_one(
     facts: &CommitFacts,
     patch: &str,
 ) -> Result<(), EngineError> {
-    hear(world, ledger, repository, facts)?;
-    close(world, ledger, git, repository, (facts, patch))
+    store_facts(world, ledger, repository, facts)?;
+    store_authors(world, ledger, git, repository, (facts, patch))
 }
 
 /// Adds what git says of one commit, and judges it again by that.
-fn hear(
+fn store_facts(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     repository: RepositoryId,
@@ -151,7 +151,7 @@ fn vanished(commit: &Oid) -> CommitFacts {
 /// Until then it is unfinished for everybody, and whoever asks finds the authors, too: nobody waits for another process,
 /// and none takes a commit for finished that somebody died over. An edit that comes meanwhile takes the facts away, and the
 /// commit is finished the next time.
-fn close(
+fn store_authors(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     git: &Git,
