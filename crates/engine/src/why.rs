@@ -19,7 +19,7 @@ use siglum_ledger::{
 use crate::origins::{Origin, origins_of};
 use crate::scene::{self, Unseen};
 use crate::verify::undamaged;
-use crate::{EngineError, World, authors, landing, replica};
+use crate::{EngineError, World, authors, landing, replica, worker};
 
 /// A session as an answer shows it.
 #[derive(Debug, Clone)]
@@ -309,7 +309,7 @@ fn answer(
         (Committer::Session { session }, _) => prompt_at(tx, session, at)?,
         (_, Some(author)) => match (author.session, author.files.first()) {
             (Some(session), Some((path, _))) => {
-                prompt_of_edit(tx, (repository, path, at), session, &[])?
+                prompt_of_edit(tx, (repository, path, at), session, None)?
             }
             _ => None,
         },
@@ -336,40 +336,44 @@ fn answer(
 /// # Errors
 /// Those of the ledger.
 pub fn prompt_of_line(
+    world: &World<'_>,
     ledger: &mut dyn Ledger,
     why: &Why,
     session: SessionId,
     path: &str,
     line: &[u8],
-) -> Result<Option<Prompt>, LedgerError> {
+) -> Result<Option<Prompt>, EngineError> {
+    // Without a worker the edits of today know nothing of their lines yet.
+    while worker::hash_lines(world, ledger)? {}
     let key = ledger.key();
     let bare = line.strip_suffix(b"\n").unwrap_or(line);
     let hashes = [
         line_hash(&key, &[bare, b"\n"].concat()),
         line_hash(&key, bare),
     ];
-    read(ledger, |tx| {
+    Ok(read(ledger, |tx| {
         let record = tx.commit(why.repository, &why.facts.commit)?;
         let at = record.map_or(why.facts.committed.plus_millis(999), |r| r.at);
-        prompt_of_edit(tx, (why.repository, path, at), session, &hashes)
-    })
+        prompt_of_edit(tx, (why.repository, path, at), session, Some(&hashes))
+    })?)
 }
 
-/// The prompt of a session's newest edit of a file until a moment: of the newest that added a line with one of these hashes,
-/// if one did.
+/// The prompt of a session's newest edit of a file until a moment. Of a line, of the newest that added one with such a hash;
+/// where none is seen to have, it is known if the session has one edit there, and else it is not.
 fn prompt_of_edit(
     tx: &mut dyn Transaction,
     (repository, path, until): (RepositoryId, &str, Timestamp),
     session: SessionId,
-    line: &[u64],
+    line: Option<&[u64]>,
 ) -> Result<Option<Prompt>, LedgerError> {
     let mut edits = tx.edits(repository, path, until)?;
     edits.retain(|edit| edit.session == session);
     let adds = |edit: &&EditRecord| {
         let mut lines = edit.lines.iter().flatten();
-        lines.any(|added| line.contains(added))
+        line.is_none_or(|line| lines.any(|added| line.contains(added)))
     };
-    match edits.iter().rev().find(adds).or(edits.last()) {
+    let only = || edits.first().filter(|_| edits.len() == 1);
+    match edits.iter().rev().find(adds).or_else(only) {
         Some(edit) => prompt_at(tx, session, edit.at),
         None => Ok(None),
     }

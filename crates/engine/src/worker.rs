@@ -550,7 +550,7 @@ pub(crate) fn set_aside(
 }
 
 /// Hashes the lines that edits added, so that they can be recognised when the versions are gone.
-fn hash_lines(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
+pub(crate) fn hash_lines(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
     let edits = read(ledger, |tx| tx.unhashed_edits(SLICE))?;
     let key = ledger.key();
     for edit in &edits {

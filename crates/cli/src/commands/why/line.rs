@@ -52,7 +52,10 @@ pub(super) fn asked(
     let mut lines = content.split_inclusive(|byte| *byte == b'\n');
     let line_text = lines.nth(number as usize - 1).unwrap_or_default();
     let path = stored_name(&line.path);
-    Ok(why::prompt_of_line(ledger, why, session, &path, line_text)?)
+    let world = cx.world()?;
+    Ok(why::prompt_of_line(
+        &world, ledger, why, session, &path, line_text,
+    )?)
 }
 
 fn split(text: &str) -> Option<(&str, u32)> {
