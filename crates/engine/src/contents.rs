@@ -4,12 +4,29 @@ use std::collections::BTreeMap;
 
 use siglum_domain::Oid;
 use siglum_domain::observation::FileVersion;
+use siglum_domain::provenance::added_lines;
 use siglum_gitstore::{Git, ObjectAddress};
+use siglum_ledger::EditRecord;
 
 use crate::{EngineError, World};
 
 /// Files above this size are not looked into, in bytes.
 pub(crate) const FILE_MOST: u64 = 4 << 20;
+
+/// The keyed hashes of the lines that an edit added; none where a version of the file is not kept.
+pub(crate) fn hash_added_lines(world: &World<'_>, key: &[u8; 32], edit: &EditRecord) -> Vec<u64> {
+    let content = |version: &Option<FileVersion>| match version {
+        None => Some(Vec::new()),
+        Some(version) => {
+            let address: ObjectAddress = version.object.as_ref()?.parse().ok()?;
+            world.objects.get(&address).ok()
+        }
+    };
+    match (content(&edit.before), content(&edit.after)) {
+        (Some(before), Some(after)) => added_lines(key, &before, &after),
+        _ => Vec::new(),
+    }
+}
 
 /// What was read so far.
 pub(crate) struct Contents<'w> {

@@ -39,6 +39,7 @@ pub mod otel;
 pub mod overview;
 pub mod pipeline;
 pub mod project;
+pub mod prompts;
 mod pull_requests;
 pub mod remote;
 pub mod replica;

@@ -4,7 +4,7 @@ use siglum_domain::evidence::{Case, Committer, Judgement, judge};
 use siglum_domain::{CheckpointId, Oid, RepositoryId};
 use siglum_ledger::{CommitRecord, LedgerError, Transaction};
 
-use crate::why::{Prompt, prompt_at};
+use crate::prompts::{Prompt, prompt_at};
 
 /// How many commits are listed at most.
 const MOST: usize = 64;

@@ -5,21 +5,20 @@ use std::collections::BTreeMap;
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
 use siglum_domain::link::Link;
-use siglum_domain::observation::Fact;
-use siglum_domain::provenance::{self, Span, line_hash};
+use siglum_domain::provenance::{self, Span};
 use siglum_domain::{
     AgentName, CheckpointId, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp,
-    TurnId,
 };
 use siglum_ledger::{
-    CommitRecord, EditRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy,
-    SessionRecord, Statement, StatementRecord, Transaction, read, stored_facts,
+    CommitRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy, SessionRecord,
+    Statement, StatementRecord, Transaction, read, stored_facts,
 };
 
 use crate::origins::{Origin, origins_of};
+use crate::prompts::{Prompt, prompt_at, prompt_of_last_edit, prompt_text};
 use crate::scene::{self, Unseen};
 use crate::verify::undamaged;
-use crate::{EngineError, World, authors, landing, replica, worker};
+use crate::{EngineError, World, authors, landing, replica};
 
 /// A session as an answer shows it.
 #[derive(Debug, Clone)]
@@ -73,17 +72,6 @@ impl Author {
             .map(|s| u64::from(s.lines()))
             .sum()
     }
-}
-
-/// What a session was asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
-    /// Which session.
-    pub session: SessionId,
-    /// The turn that it began.
-    pub turn: TurnId,
-    /// Its text.
-    pub text: String,
 }
 
 /// A statement of a person about a commit.
@@ -300,16 +288,12 @@ fn answer(
             sessions.insert(id, card);
         }
     }
-    let at = match record {
-        Some(record) if record.seen_by == SeenBy::Hook => record.at,
-        // Git counts whole seconds.
-        _ => facts.committed.plus_millis(999),
-    };
+    let at = made_at(record, &facts);
     let prompt = match (judgement.committer, authors.first()) {
         (Committer::Session { session }, _) => prompt_at(tx, session, at)?,
         (_, Some(author)) => match (author.session, author.files.first()) {
             (Some(session), Some((path, _))) => {
-                prompt_of_edit(tx, (repository, path, at), session, None)?
+                prompt_of_last_edit(tx, (repository, path, at), session)?
             }
             _ => None,
         },
@@ -331,51 +315,12 @@ fn answer(
     })
 }
 
-/// What led a session to write a line of a commit's file.
-///
-/// # Errors
-/// Those of the ledger.
-pub fn prompt_of_line(
-    world: &World<'_>,
-    ledger: &mut dyn Ledger,
-    why: &Why,
-    session: SessionId,
-    path: &str,
-    line: &[u8],
-) -> Result<Option<Prompt>, EngineError> {
-    // Without a worker the edits of today know nothing of their lines yet.
-    while worker::hash_lines(world, ledger)? {}
-    let key = ledger.key();
-    let bare = line.strip_suffix(b"\n").unwrap_or(line);
-    let hashes = [
-        line_hash(&key, &[bare, b"\n"].concat()),
-        line_hash(&key, bare),
-    ];
-    Ok(read(ledger, |tx| {
-        let record = tx.commit(why.repository, &why.facts.commit)?;
-        let at = record.map_or(why.facts.committed.plus_millis(999), |r| r.at);
-        prompt_of_edit(tx, (why.repository, path, at), session, Some(&hashes))
-    })?)
-}
-
-/// The prompt of a session's newest edit of a file until a moment. Of a line, of the newest that added one with such a hash;
-/// where none is seen to have, it is known if the session has one edit there, and else it is not.
-fn prompt_of_edit(
-    tx: &mut dyn Transaction,
-    (repository, path, until): (RepositoryId, &str, Timestamp),
-    session: SessionId,
-    line: Option<&[u64]>,
-) -> Result<Option<Prompt>, LedgerError> {
-    let mut edits = tx.edits(repository, path, until)?;
-    edits.retain(|edit| edit.session == session);
-    let adds = |edit: &&EditRecord| {
-        let mut lines = edit.lines.iter().flatten();
-        line.is_none_or(|line| lines.any(|added| line.contains(added)))
-    };
-    let only = || edits.first().filter(|_| edits.len() == 1);
-    match edits.iter().rev().find(adds).or_else(only) {
-        Some(edit) => prompt_at(tx, session, edit.at),
-        None => Ok(None),
+/// The last moment that can have had a part in a commit.
+pub(crate) fn made_at(record: Option<&CommitRecord>, facts: &CommitFacts) -> Timestamp {
+    match record {
+        Some(record) if record.seen_by == SeenBy::Hook => record.at,
+        // Git counts whole seconds.
+        _ => facts.committed.plus_millis(999),
     }
 }
 
@@ -548,21 +493,6 @@ fn title(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<String>, Ledg
     }))
 }
 
-fn prompt_text(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    sequence: u64,
-) -> Result<Option<String>, LedgerError> {
-    let entry = undamaged(tx.entries(session, sequence.saturating_sub(1), 1))?
-        .unwrap_or_default()
-        .pop()
-        .filter(|e| e.sequence == sequence);
-    Ok(entry.and_then(|e| match e.observation.fact {
-        Fact::Prompt { text, .. } => text.text().map(str::to_owned),
-        _ => None,
-    }))
-}
-
 /// The links that stand after all statements, each with the statement that attached it.
 #[must_use]
 pub fn attached(statements: &[StatementRecord]) -> Vec<(Link, &StatementRecord)> {
@@ -593,21 +523,4 @@ pub fn links(statements: &[StatementRecord]) -> Vec<Link> {
     }
     links.sort();
     links
-}
-
-/// The prompt that was the last one at a moment. Prompts that the agent wrote itself stand for the one before them.
-pub(crate) fn prompt_at(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    at: Timestamp,
-) -> Result<Option<Prompt>, LedgerError> {
-    let Some((turn, sequence)) = undamaged(tx.last_asked(session, at))?.flatten() else {
-        return Ok(None);
-    };
-    let text = prompt_text(tx, session, sequence)?;
-    Ok(text.map(|text| Prompt {
-        session,
-        turn,
-        text,
-    }))
 }

@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::fold;
 use siglum_domain::observation::{Fact, Observation, Source};
-use siglum_domain::provenance::added_lines;
 use siglum_domain::receipt;
 use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
-use siglum_gitstore::{GitError, ObjectAddress};
+use siglum_gitstore::GitError;
 use siglum_ledger::{
     Aside, Binding, Durability, EditRecord, Ledger, LedgerError, Mode, NewEntry, RepositoryRecord,
     SessionOrigin, SessionRecord, Spool, Summary, Transaction, read, write,
 };
 
+use crate::contents::hash_added_lines;
 use crate::verify::{self, undamaged};
 use crate::world::salt;
 use crate::{
@@ -550,23 +550,11 @@ pub(crate) fn set_aside(
 }
 
 /// Hashes the lines that edits added, so that they can be recognised when the versions are gone.
-pub(crate) fn hash_lines(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
+fn hash_lines(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
     let edits = read(ledger, |tx| tx.unhashed_edits(SLICE))?;
     let key = ledger.key();
     for edit in &edits {
-        let content = |version: &Option<siglum_domain::observation::FileVersion>| match version {
-            None => Some(Vec::new()),
-            Some(v) => v
-                .object
-                .as_ref()?
-                .parse::<ObjectAddress>()
-                .ok()
-                .and_then(|a| world.objects.get(&a).ok()),
-        };
-        let lines = match (content(&edit.before), content(&edit.after)) {
-            (Some(before), Some(after)) => added_lines(&key, &before, &after),
-            _ => Vec::new(),
-        };
+        let lines = hash_added_lines(world, &key, edit);
         let hashed = EditRecord {
             lines: Some(lines),
             ..edit.clone()

@@ -23,6 +23,8 @@ pub struct BlameLine {
     pub path: String,
     /// The number of the line in that commit, from 1.
     pub line: u32,
+    /// The line itself, without its end.
+    pub text: Vec<u8>,
 }
 
 impl Git {
@@ -79,11 +81,13 @@ fn parse(output: &[u8]) -> Option<Vec<BlameLine>> {
     for line in output.split(|b| *b == b'\n') {
         match &current {
             Some((commit, number)) if line.starts_with(b"\t") => {
+                let text = line[1..].to_vec();
                 let path = names.get(commit)?.clone();
                 found.push(BlameLine {
                     commit: commit.clone(),
                     path,
                     line: *number,
+                    text,
                 });
                 current = None;
             }

@@ -250,8 +250,7 @@ fn a_line_has_the_prompt_and_the_way_on_of_its_author() {
     let world = World::new();
     let repo = world.repo();
     // The answer is the same where no worker has looked at the edits yet.
-    let lock = std::fs::File::create(world.siglum_home().join("worker.lock")).unwrap();
-    lock.lock().unwrap();
+    let _lock = world.hold_worker();
     let mut writer = Agent::start(&repo, "writer");
     writer.prompt("Write the first line.");
     writer.write("file", "a\n");

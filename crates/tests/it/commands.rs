@@ -332,8 +332,7 @@ fn after_remove_nothing_is_recorded_and_what_was_is_kept() {
 fn a_command_leaves_a_short_log_where_no_worker_tidies_up() {
     let world = World::new();
     let repo = world.repo();
-    let lock = fs::File::create(world.siglum_home().join("worker.lock")).unwrap();
-    lock.lock().unwrap();
+    let _lock = world.hold_worker();
     let store = world.store();
     store.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
     let sql = "INSERT INTO meta (key, value) VALUES ('much', zeroblob(5 << 20))";

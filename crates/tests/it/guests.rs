@@ -249,9 +249,7 @@ fn a_transcript_that_no_worker_survives_is_set_aside() {
     let world = World::new();
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "heavy");
-    until("the worker is done", || worker_is_done(&repo));
-    let lock = fs::File::create(world.siglum_home().join("worker.lock")).unwrap();
-    lock.try_lock().expect("no worker runs");
+    let lock = world.hold_worker();
     let line =
         json!({ "type": "user", "message": { "role": "user", "content": "word ".repeat(2000) } });
     fs::create_dir_all(agent.transcript().parent().unwrap()).unwrap();

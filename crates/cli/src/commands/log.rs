@@ -22,8 +22,8 @@ pub const SCHEMA: &str = "siglum.log/1";
 /// List the commits of this branch, newest first, with who made each of them
 ///
 /// WROTE says how many lines of a commit sessions were seen writing, and after `/` all lines that it added, if there are
-/// more; with the names of the agents, unless all are of the session that committed. Commits of which nothing is known are
-/// listed, too, dimmed.
+/// more; with the names of the agents, unless all are of the session that committed. COMMITTER is `-` where only that is
+/// known. Commits of which nothing is known are listed, too, dimmed.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -114,7 +114,7 @@ fn table(log: &CommitLog) -> Table {
         let known = commit.committer != Committer::Unknown
             || commit.verdict == Verdict::Ambiguous
             || commit.claim.is_some()
-            || commit.lines.as_ref().is_some_and(|l| l.by_sessions() > 0);
+            || has_authors(commit);
         let dim = |cell: Cell, style: Option<Style>| match (known, style) {
             (true, None) => cell,
             (true, Some(style)) => cell.with(style),
@@ -129,7 +129,7 @@ fn table(log: &CommitLog) -> Table {
             ),
             dim(Cell::plain(who), Some(Style::Agent)),
             dim(Cell::plain(verdict), Some(judged)),
-            dim(Cell::plain(wrote(commit, &log.sessions)), None),
+            dim(Cell::plain(author_counts(commit, &log.sessions)), None),
             dim(Cell::plain(&commit.git.subject), None),
         ]);
     }
@@ -175,8 +175,7 @@ fn committer(
             }
             None => {
                 // Who wrote the lines is an answer, too, and stands beside it.
-                let is_written = commit.lines.as_ref().is_some_and(|l| l.by_sessions() > 0);
-                let nobody = if is_written { "-" } else { "unknown" };
+                let nobody = if has_authors(commit) { "-" } else { "unknown" };
                 let nobody = nobody.to_owned() + &rewritten_from(commit, sessions);
                 return (nobody, String::new());
             }
@@ -189,9 +188,15 @@ fn committer(
     )
 }
 
+/// Whether a session was seen writing lines of a commit.
+fn has_authors(commit: &LoggedCommit) -> bool {
+    let lines = commit.lines.as_ref();
+    lines.is_some_and(|lines| lines.by_sessions() > 0)
+}
+
 /// `claude-code 14/20`: the agents that were seen writing lines, those with most lines first, and how many lines of all. Where
 /// the session that committed is the only one, its agent stands beside it already: `14/20`.
-fn wrote(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRecord>) -> String {
+fn author_counts(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRecord>) -> String {
     let Some(lines) = commit.lines.as_ref().filter(|lines| lines.all() > 0) else {
         return String::new();
     };
@@ -407,7 +412,7 @@ mod tests {
 
     #[test]
     fn agents_are_named_where_lines_are_theirs() {
-        let told = |committer, ours, unknown| {
+        let shown = |committer, ours, unknown| {
             let commit = LoggedCommit {
                 lines: Some(Lines {
                     sessions: BTreeMap::from([(id(ONE), ours)]),
@@ -415,15 +420,15 @@ mod tests {
                 }),
                 ..logged(committer, Verdict::Unknown, None)
             };
-            wrote(&commit, &BTreeMap::new())
+            author_counts(&commit, &BTreeMap::new())
         };
         let (nobody, own) = (Committer::Unknown, Committer::Session { session: id(ONE) });
         let other = Committer::Session { session: id(TWO) };
-        assert_eq!(told(nobody, 3, 0), "a session 3");
-        assert_eq!(told(other, 3, 1), "a session 3/4");
-        assert_eq!(told(own, 3, 1), "3/4");
+        assert_eq!(shown(nobody, 3, 0), "a session 3");
+        assert_eq!(shown(other, 3, 1), "a session 3/4");
+        assert_eq!(shown(own, 3, 1), "3/4");
         assert_eq!(
-            (told(nobody, 0, 0), told(nobody, 0, 2)),
+            (shown(nobody, 0, 0), shown(nobody, 0, 2)),
             (String::new(), "0/2".to_owned())
         );
     }

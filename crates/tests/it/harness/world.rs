@@ -154,6 +154,13 @@ impl World {
         }
     }
 
+    /// Keeps the worker from running until the lock is dropped.
+    pub(crate) fn hold_worker(&self) -> File {
+        let lock = File::create(self.siglum_home().join("worker.lock")).unwrap();
+        lock.lock().unwrap();
+        lock
+    }
+
     /// The ledger's own store, for what no command shows and to get in the way.
     pub(crate) fn store(&self) -> Connection {
         let db = Connection::open(self.siglum_home().join("ledger.db")).unwrap();

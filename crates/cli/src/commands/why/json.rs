@@ -4,8 +4,8 @@ use serde::Serialize;
 use siglum_domain::evidence::{Evidence, Verdict};
 use siglum_domain::provenance::Span;
 use siglum_domain::{NativeId, SessionId};
-use siglum_engine::origins;
-use siglum_engine::why::{self, Author, Why};
+use siglum_engine::why::{Author, Why};
+use siglum_engine::{origins, prompts};
 
 use super::explain::ExplanationJson;
 use super::line::writer;
@@ -123,6 +123,7 @@ struct Origin {
 /// What was asked.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Prompt {
+    /// Which session was asked.
     session: String,
     turn: String,
     text: String,
@@ -165,7 +166,7 @@ impl Json {
                     Some(found) => author(why, found),
                     None => party(why, "unknown", None, Verdict::Unknown, &[]),
                 },
-                prompt: answer.asked.as_ref().map(Prompt::of),
+                prompt: answer.author_prompt.as_ref().map(Prompt::of),
             }),
             same_patch: why.same_patch.iter().map(ToString::to_string).collect(),
             explanation: answer.explanation.as_ref().map(ExplanationJson::of),
@@ -232,7 +233,7 @@ fn author(why: &Why, author: &Author) -> Party {
 }
 
 impl Prompt {
-    fn of(prompt: &why::Prompt) -> Self {
+    fn of(prompt: &prompts::Prompt) -> Self {
         Self {
             session: prompt.session.to_string(),
             turn: prompt.turn.to_string(),

@@ -1,8 +1,7 @@
 //! One line of a file: the commit that brought it, and who wrote it there.
 
-use std::fs;
-
-use siglum_engine::why::{self, Author, Prompt, Why};
+use siglum_engine::prompts::{Prompt, prompt_of_line};
+use siglum_engine::why::{Author, Why};
 use siglum_gitstore::{BlameLine, Git};
 use siglum_ledger::{SqliteLedger, stored_name};
 
@@ -36,26 +35,19 @@ pub(super) fn find(cx: &Cx, text: &str) -> Result<Option<BlameLine>, CommandErro
     }
 }
 
-/// What led the author of a line to write it, by the line as it stands in the file.
-pub(super) fn asked(
+/// What led the author of a line to write it.
+pub(super) fn author_prompt(
     cx: &Cx,
     ledger: &mut SqliteLedger,
-    text: &str,
     why: &Why,
     line: &BlameLine,
 ) -> Result<Option<Prompt>, CommandError> {
-    let author = writer(why, line).and_then(|author| author.session);
-    let (Some(session), Some((file, number))) = (author, split(text)) else {
+    let Some(session) = writer(why, line).and_then(|author| author.session) else {
         return Ok(None);
     };
-    let content = fs::read(cx.dir.join(file)).unwrap_or_default();
-    let mut lines = content.split_inclusive(|byte| *byte == b'\n');
-    let line_text = lines.nth(number as usize - 1).unwrap_or_default();
-    let path = stored_name(&line.path);
-    let world = cx.world()?;
-    Ok(why::prompt_of_line(
-        &world, ledger, why, session, &path, line_text,
-    )?)
+    let (world, path) = (cx.world()?, stored_name(&line.path));
+    let found = prompt_of_line(&world, ledger, why, session, &path, &line.text)?;
+    Ok(found)
 }
 
 fn split(text: &str) -> Option<(&str, u32)> {

@@ -9,8 +9,9 @@ mod warnings;
 use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::{Oid, SessionId};
 use siglum_engine::judgements::{self, Explanation};
+use siglum_engine::prompts::Prompt;
 use siglum_engine::replica;
-use siglum_engine::why::{self, Prompt, Why};
+use siglum_engine::why::{self, Why};
 use siglum_gitstore::BlameLine;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
 
@@ -51,7 +52,7 @@ struct Answer {
     why: Why,
     line: Option<BlameLine>,
     /// What the author of the line was asked.
-    asked: Option<Prompt>,
+    author_prompt: Option<Prompt>,
     explanation: Option<Explanation>,
     warnings: Vec<Warning>,
 }
@@ -83,14 +84,14 @@ fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
         false => None,
     };
     let warnings = warnings::collect(cx, &mut ledger, &why)?;
-    let asked = match &line {
-        Some(found) => line::asked(cx, &mut ledger, &args.commit, &why, found)?,
+    let author_prompt = match &line {
+        Some(found) => line::author_prompt(cx, &mut ledger, &why, found)?,
         None => None,
     };
     Ok(Answer {
         why,
         line,
-        asked,
+        author_prompt,
         explanation,
         warnings,
     })

@@ -2,7 +2,8 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::evidence::{Committer, Verdict};
-use siglum_engine::why::{Prompt, SessionCard, Why};
+use siglum_engine::prompts::Prompt;
+use siglum_engine::why::{SessionCard, Why};
 use siglum_gitstore::BlameLine;
 use siglum_ledger::SeenBy;
 
@@ -24,8 +25,8 @@ pub(super) fn print(cx: &Cx, answer: &Answer) -> Result<(), CommandError> {
     if let Some(line) = &answer.line {
         written_by(ui, why, line)?;
         let author = writer(why, line).and_then(|author| author.session);
-        prompt(ui, answer.asked.as_ref())?;
-        resume(ui, why, author)?;
+        print_prompt(ui, answer.author_prompt.as_ref())?;
+        print_resume(ui, why, author)?;
         ui.line("")?;
     }
     ui.line(format!(
@@ -54,11 +55,11 @@ pub(super) fn print(cx: &Cx, answer: &Answer) -> Result<(), CommandError> {
     // Of a line, its author's stand there already.
     let is_whole = answer.line.is_none();
     let shown = why.prompt.as_ref().filter(|_| is_whole);
-    prompt(ui, shown)?;
+    print_prompt(ui, shown)?;
     origins(ui, why)?;
     lineage(ui, why)?;
     let (_, committer) = committer(&why.judgement);
-    resume(
+    print_resume(
         ui,
         why,
         committer.filter(|_| is_whole).or(shown.map(|p| p.session)),
@@ -267,14 +268,14 @@ fn authors(ui: &Ui, why: &Why) -> Result<(), CommandError> {
 }
 
 /// How a session goes on.
-fn resume(ui: &Ui, why: &Why, session: Option<SessionId>) -> Result<(), CommandError> {
+fn print_resume(ui: &Ui, why: &Why, session: Option<SessionId>) -> Result<(), CommandError> {
     match session.and_then(|id| why.sessions.get(&id)?.resume.as_ref()) {
         Some(resume) => ui.line(format!("{}  {resume}", heading(ui, "Resume"))),
         None => Ok(()),
     }
 }
 
-fn prompt(ui: &Ui, prompt: Option<&Prompt>) -> Result<(), CommandError> {
+fn print_prompt(ui: &Ui, prompt: Option<&Prompt>) -> Result<(), CommandError> {
     let Some(prompt) = prompt else {
         return Ok(());
     };
