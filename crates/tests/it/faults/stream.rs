@@ -1,4 +1,4 @@
-//! Random kills in a stream of turns.
+//! Random kills in a stream of turns: `SIGLUM_KILLS` says how many (200).
 
 use std::time::{Duration, Instant};
 
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::driver::{Driver, whole};
 use super::store::each_store;
 use crate::harness::kill;
+use crate::kills::number;
 
 /// Numbers that look random (xorshift64*).
 fn roll(state: &mut u64, sides: u64) -> u64 {
@@ -38,7 +39,8 @@ fn drive(driver: &mut Driver, session: &str, n: usize) -> Option<Value> {
 }
 
 #[test]
-fn s02_s03_two_hundred_kills_in_a_stream_of_turns_lose_nothing_and_double_nothing() {
+fn s02_s03_kills_in_a_stream_of_turns_lose_nothing_and_double_nothing() {
+    let kills = number("SIGLUM_KILLS").unwrap_or(200);
     each_store(|store| {
         let mut seed =
             u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_micros()).unwrap() | 1;
@@ -47,7 +49,7 @@ fn s02_s03_two_hundred_kills_in_a_stream_of_turns_lose_nothing_and_double_nothin
         driver.follow();
         let session = driver.create("stream");
         let mut acknowledged: Vec<Value> = Vec::new();
-        for round in 0..200 {
+        for round in 0..kills {
             let took = driver.lease(&session);
             let stored = driver.receipts(&session);
             let ahead = stored.len() - acknowledged.len();

@@ -18,7 +18,8 @@ use dice::Dice;
 
 use crate::harness::World;
 
-fn number(variable: &str) -> Option<u64> {
+/// The number that a variable of the environment holds.
+pub(crate) fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
