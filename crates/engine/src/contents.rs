@@ -15,17 +15,20 @@ pub(crate) const FILE_MOST: u64 = 4 << 20;
 
 /// The keyed hashes of the lines that an edit added; none where a version of the file is not kept.
 pub(crate) fn hash_added_lines(world: &World<'_>, key: &[u8; 32], edit: &EditRecord) -> Vec<u64> {
-    let content = |version: &Option<FileVersion>| match version {
+    let content = |version: Option<&FileVersion>| match version {
         None => Some(Vec::new()),
-        Some(version) => {
-            let address: ObjectAddress = version.object.as_ref()?.parse().ok()?;
-            world.objects.get(&address).ok()
-        }
+        Some(version) => stored(world, version),
     };
-    match (content(&edit.before), content(&edit.after)) {
+    match (content(edit.before.as_ref()), content(edit.after.as_ref())) {
         (Some(before), Some(after)) => added_lines(key, &before, &after),
         _ => Vec::new(),
     }
+}
+
+/// The content of a version of a file, if the store has it.
+fn stored(world: &World<'_>, version: &FileVersion) -> Option<Vec<u8>> {
+    let address: ObjectAddress = version.object.as_ref()?.parse().ok()?;
+    world.objects.get(&address).ok()
 }
 
 /// What was read so far.
@@ -80,12 +83,8 @@ impl<'w> Contents<'w> {
         let Some(version) = version else {
             return Some(Vec::new());
         };
-        let address = version.object.as_ref().map(|o| o.parse::<ObjectAddress>());
-        let stored = match address {
-            Some(Ok(address)) => self.world.objects.get(&address).ok(),
-            _ => None,
-        };
-        stored.or_else(|| self.blobs.get(&version.blob).cloned().flatten())
+        let from_git = || self.blobs.get(&version.blob).cloned().flatten();
+        stored(self.world, version).or_else(from_git)
     }
 }
 

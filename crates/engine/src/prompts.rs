@@ -42,11 +42,11 @@ pub fn prompt_of_line(
         let until = made_at(record.as_ref(), &why.facts);
         edits_of(tx, (why.repository, path, until), session)
     })?;
-    let adds_line = |edit: &&EditRecord| {
+    let is_there = |lines: &[u64]| lines.iter().any(|added| hashes.contains(added));
+    let adds_line = |edit: &&EditRecord| match &edit.lines {
+        Some(lines) => is_there(lines),
         // The worker has not looked at those of this moment yet.
-        let lines = edit.lines.clone();
-        let lines = lines.unwrap_or_else(|| hash_added_lines(world, &key, edit));
-        lines.iter().any(|added| hashes.contains(added))
+        None => is_there(&hash_added_lines(world, &key, edit)),
     };
     let only = || edits.first().filter(|_| edits.len() == 1);
     match edits.iter().rev().find(adds_line).or_else(only) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::oracle::{FIELDS, Links, SECRET, in_json, is_good, is_label};
 use super::served::Served;
-use crate::harness::{Repo, World};
+use crate::harness::{Repo, World, number};
 use crate::launching::{self, COMMIT, Launch};
 
 /// A small generator of numbers that look random.
@@ -449,7 +449,6 @@ fn api(chance: &mut Chance, served: &Served<'_>, what: &str) -> Option<(String, 
 }
 
 fn everybody_agrees(store: Option<(&str, &str)>) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let seed = number("SIGLUM_SEED").unwrap_or(0x11_2358_1321);
     let cases = number("SIGLUM_CASES").unwrap_or(48);
     let mut chance = Chance(seed | 1);

@@ -21,12 +21,11 @@ use siglum_gitstore::ObjectStore;
 use self::cut::{Disk, lay_out};
 use self::trace::Op;
 use super::driver::Driver;
-use crate::harness::{Agent, Repo, World, until};
-use crate::kills::dice::Dice;
+use crate::harness::{Agent, Dice, Repo, World, number, until};
 
 /// How many states of the disk are looked at, where `SIGLUM_TEST_POWER_CUTS` does not say.
-const CUTS: usize = 200;
-const THREADS: usize = 2;
+const CUTS: u64 = 200;
+const THREADS: u64 = 2;
 const CALLS: &str = "openat,write,pwrite64,ftruncate,fsync,fdatasync,syncfs,sync,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir";
 
 /// What was promised, and from which operation on.
@@ -223,14 +222,14 @@ fn look_at_cuts(
     disk: &Disk,
     promises: &[(usize, Promise)],
 ) -> BTreeMap<&'static str, usize> {
-    let cuts = std::env::var("SIGLUM_TEST_POWER_CUTS").map_or(CUTS, |n| n.parse().unwrap());
+    let cuts = number("SIGLUM_TEST_POWER_CUTS").unwrap_or(CUTS);
     let tally = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let tally = &tally;
             scope.spawn(move || {
-                for cut in (thread..cuts).step_by(THREADS) {
-                    let seed = cut as u64 + 1;
+                for cut in (thread..cuts).step_by(THREADS as usize) {
+                    let seed = cut + 1;
                     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
                     let at = dice.index(disk.ops.len() + 1);
                     let state = disk.cut(at, &mut dice);

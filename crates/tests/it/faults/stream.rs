@@ -6,16 +6,7 @@ use serde_json::{Value, json};
 
 use super::driver::{Driver, whole};
 use super::store::each_store;
-use crate::harness::kill;
-use crate::kills::number;
-
-/// Numbers that look random (xorshift64*).
-fn roll(state: &mut u64, sides: u64) -> u64 {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % sides
-}
+use crate::harness::{Dice, kill, number, seed};
 
 /// Drives one turn, at once or in steps. Gives its receipt; nothing if the driver died.
 fn drive(driver: &mut Driver, session: &str, n: usize) -> Option<Value> {
@@ -42,9 +33,9 @@ fn drive(driver: &mut Driver, session: &str, n: usize) -> Option<Value> {
 fn s02_s03_kills_in_a_stream_of_turns_lose_nothing_and_double_nothing() {
     let kills = number("SIGLUM_KILLS").unwrap_or(200);
     each_store(|store| {
-        let mut seed =
-            u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_micros()).unwrap() | 1;
-        eprintln!("seed {seed}");
+        let seed = seed();
+        eprintln!("SIGLUM_SEED={seed} SIGLUM_KILLS={kills}");
+        let mut dice = Dice(seed);
         let mut driver = store.driver();
         driver.follow();
         let session = driver.create("stream");
@@ -78,7 +69,7 @@ fn s02_s03_kills_in_a_stream_of_turns_lose_nothing_and_double_nothing() {
             if round % 50 == 49 {
                 store.check();
             }
-            let (pid, delay) = (driver.pid(), Duration::from_micros(roll(&mut seed, 15_000)));
+            let (pid, delay) = (driver.pid(), Duration::from_micros(dice.roll(15_000)));
             let began = Instant::now();
             let killer = std::thread::spawn(move || {
                 std::thread::sleep(delay.saturating_sub(began.elapsed()));

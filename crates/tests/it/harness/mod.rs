@@ -3,6 +3,7 @@
 mod agent;
 mod answer;
 mod container;
+mod dice;
 mod edits;
 mod gateway;
 mod otlp_sink;
@@ -17,6 +18,7 @@ mod world;
 pub(crate) use agent::Agent;
 pub(crate) use answer::Why;
 pub(crate) use container::Container;
+pub(crate) use dice::{Dice, number, seed};
 pub(crate) use edits::EditCall;
 pub(crate) use gateway::{Fate, Gateway};
 pub(crate) use otlp_sink::{OtlpSink, SinkFate};

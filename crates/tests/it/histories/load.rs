@@ -12,33 +12,10 @@ use super::handover::{self, Kill};
 use super::history::{self, Op};
 use super::{authority, history::Outcome};
 use crate::faults::store::{Store, on_a_file, on_a_server};
-use crate::harness::until;
+use crate::harness::{Dice, number, seed, until};
 
 /// How long a lease is good. On a server that is how long a session waits whose driver died.
 const TERM: u64 = 800;
-
-/// Numbers that look random (xorshift64*).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % sides
-    }
-}
-
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
-fn seed() -> u64 {
-    number("SIGLUM_SEED").unwrap_or_else(|| {
-        let now = std::time::UNIX_EPOCH.elapsed().unwrap();
-        u64::try_from(now.as_micros()).unwrap() | 1
-    })
-}
 
 /// The clock of the histories.
 fn moment() -> u64 {

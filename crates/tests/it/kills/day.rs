@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
-use super::dice::Dice;
 use super::killer::with_a_kill;
 use super::shift::{Form, Shift, stem};
 use super::truth::{Birth, Births};
-use crate::harness::{Agent, Repo, Terminal, World};
+use crate::harness::{Agent, Dice, Repo, Terminal, World};
 
 /// A seat at which sessions follow each other.
 pub(super) struct Seat {

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::dice::Dice;
-use crate::harness::{World, kill, until};
+use crate::harness::{Dice, World, kill, until};
 
 const HOOKS: &[&str] = &["prepare-commit", "commit-msg", "post-"];
 

@@ -4,7 +4,6 @@
 //! `SIGLUM_KILLS` says how many kills (100), `SIGLUM_SEED` repeats the plan of a day.
 
 mod day;
-pub(crate) mod dice;
 mod killer;
 mod log;
 mod shift;
@@ -14,21 +13,12 @@ mod truth;
 use std::time::Instant;
 
 use day::Day;
-use dice::Dice;
 
-use crate::harness::World;
-
-/// The number that a variable of the environment holds.
-pub(crate) fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
+use crate::harness::{Dice, World, number, seed};
 
 #[test]
 fn a_day_of_random_kills_loses_nothing_and_says_nothing_false() {
-    let seed = number("SIGLUM_SEED").unwrap_or_else(|| {
-        let now = std::time::UNIX_EPOCH.elapsed().unwrap();
-        u64::try_from(now.as_nanos() % u128::from(u64::MAX)).unwrap() | 1
-    });
+    let seed = seed();
     let wanted = number("SIGLUM_KILLS").unwrap_or(100);
     eprintln!("SIGLUM_SEED={seed} SIGLUM_KILLS={wanted}");
     let began = Instant::now();

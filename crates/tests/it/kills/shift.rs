@@ -4,8 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::dice::Dice;
-use crate::harness::{Agent, Repo, Terminal};
+use crate::harness::{Agent, Dice, Repo, Terminal};
 
 /// How a piece of work gets into history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! commit say the same, or the refusal names the field.
 
 use super::{COMMIT, Launch, links, sessions, show};
-use crate::harness::World;
+use crate::harness::{World, number};
 
 /// A small generator of numbers that look random.
 struct Chance(u64);
@@ -160,7 +160,6 @@ fn quoted(words: &[String]) -> String {
 
 #[test]
 fn flags_and_variables_arrive_at_the_commit_or_are_refused_by_name() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let seed = number("SIGLUM_SEED").unwrap_or(0x5eed_1a0c_4e55);
     let cases = number("SIGLUM_CASES").unwrap_or(24);
     let mut chance = Chance(seed);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::trace::Op;
-use crate::kills::dice::Dice;
+use crate::harness::Dice;
 
 /// What a disk writes at once, in bytes.
 const SECTOR: usize = 512;
