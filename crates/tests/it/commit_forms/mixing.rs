@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use crate::harness::{Agent, Repo, World};
+use crate::harness::{Agent, Repo, World, until};
 
 /// Commits until git lets it, and gives what git says it made: commit and subject.
 fn write(repo: &Repo<'_>, writer: usize, commits: usize) -> Vec<(String, String)> {
@@ -71,8 +71,9 @@ fn commits_made_at_once_keep_their_messages_or_are_recorded_as_mixed() {
     );
 }
 
-/// What was recorded of commits with another one's message.
+/// What was recorded of commits with another one's message, by hooks that found the ledger busy, too.
 fn recorded(world: &World) -> Vec<String> {
+    until("the spool is drained", || world.spooled() == 0);
     let store = world.store();
     let mut rows = store
         .prepare("SELECT detail FROM declines WHERE reason = 'message_mixed'")
