@@ -13,7 +13,7 @@ use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp,
 use siglum_gitstore::GitError;
 use siglum_ledger::{
     Aside, Binding, Durability, EditRecord, Ledger, LedgerError, Mode, NewEntry, RepositoryRecord,
-    SessionOrigin, SessionRecord, Spool, Summary, Transaction, read, write,
+    SessionOrigin, SessionRecord, Spool, Spooled, Summary, Transaction, read, write,
 };
 
 use crate::contents::hash_added_lines;
@@ -30,6 +30,8 @@ const SLICE: usize = 64;
 const BATCHES: usize = 8;
 /// What is set aside where git does not end.
 const REPOSITORIES: &str = "repositories";
+/// Under what deliveries are counted that came from a spool.
+const SPOOLED: &str = "spooled";
 /// How often an item may fail before it is set aside.
 const TRIES: u64 = 3;
 /// How often a worker may begin with an item and die before it is set aside.
@@ -165,7 +167,7 @@ pub fn hear(
 /// Moves deliveries from the spools into the ledger. One that cannot be read, or that the ledger refuses, is set aside.
 ///
 /// # Errors
-/// Those of the ledger; deliveries that were not moved wait on.
+/// Those of the ledger; deliveries that were not moved wait on, and may be delivered twice.
 pub fn drain(
     ids: &dyn IdSource,
     ledger: &mut dyn Ledger,
@@ -173,11 +175,12 @@ pub fn drain(
 ) -> Result<usize, LedgerError> {
     let mut moved = 0;
     for spool in spools {
+        let mut delivered = Vec::new();
         for spooled in spool.waiting(SLICE) {
             let (why, reason) = match &spooled.intake {
                 Ok(intake) => match deliver::deliver(ledger, ids, intake) {
                     Ok(_) => {
-                        moved += usize::from(spool.done(&spooled).is_ok());
+                        delivered.push(spooled);
                         continue;
                     }
                     Err(error) if error.is_out_of_reach() => return Err(error),
@@ -188,8 +191,26 @@ pub fn drain(
             tracing::warn!("set {} aside: {reason}", spooled.path.display());
             let _ = spool.set_aside(&spooled, why);
         }
+        moved += take_out(ledger, spool, &delivered)?;
     }
     Ok(moved)
+}
+
+/// Takes out of a spool what the ledger has. A spool keeps its deliveries over a loss of power, so first all that was
+/// written must be on the disk; counting does that, which is a write even where all were delivered before.
+fn take_out(
+    ledger: &mut dyn Ledger,
+    spool: &Spool,
+    delivered: &[Spooled],
+) -> Result<usize, LedgerError> {
+    if delivered.is_empty() {
+        return Ok(0);
+    }
+    write(ledger, Durability::Disk, |tx| {
+        tx.add_count(SPOOLED, delivered.len() as u64)
+    })?;
+    let moved = delivered.iter().filter(|one| spool.done(one).is_ok());
+    Ok(moved.count())
 }
 
 /// Seals what a receipt may seal: what is on the disk, with the file versions that it names. Where those cannot be synced,

@@ -224,14 +224,18 @@ fn look_at_cuts(
 ) -> BTreeMap<&'static str, usize> {
     let cuts = number("SIGLUM_TEST_POWER_CUTS").unwrap_or(CUTS);
     let tally = Mutex::new(BTreeMap::new());
+    let removals = disk.removals();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let tally = &tally;
+            let (tally, removals) = (&tally, &removals);
             scope.spawn(move || {
                 for cut in (thread..cuts).step_by(THREADS as usize) {
                     let seed = cut + 1;
                     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-                    let at = dice.index(disk.ops.len() + 1);
+                    let at = match cut % 4 < THREADS {
+                        true => removals[dice.index(removals.len())],
+                        false => dice.index(disk.ops.len() + 1),
+                    };
                     let state = disk.cut(at, &mut dice);
                     let due = promises.iter().filter(|(n, _)| *n < at).map(|(_, p)| p);
                     let found = look_at(

@@ -20,6 +20,8 @@ pub(super) struct Disk {
 enum Fate {
     Lost,
     There,
+    /// Names are as they were made, what was written is lost.
+    Names,
     /// Each for itself.
     Chance,
 }
@@ -31,9 +33,10 @@ impl Disk {
     /// What is there if the power goes before the operation `at`.
     pub(super) fn cut(&self, at: usize, dice: &mut Dice) -> State {
         let done = &self.ops[..at];
-        let fate = match dice.roll(4) {
+        let fate = match dice.roll(5) {
             0 => Fate::Lost,
             1 => Fate::There,
+            2 => Fate::Names,
             _ => Fate::Chance,
         };
         let mut files: BTreeMap<usize, Vec<u8>> = (0..)
@@ -55,12 +58,21 @@ impl Disk {
         }
         for op in waiting.into_values().flatten() {
             match (fate, dice.roll(10)) {
-                (Fate::Lost, _) | (Fate::Chance, 0..3) => {}
+                (Fate::Lost | Fate::Names, _) | (Fate::Chance, 0..3) => {}
                 (Fate::Chance, 3) => apply(&mut files, op, Some(dice)),
                 _ => apply(&mut files, op, None),
             }
         }
         self.named(at, fate, dice, &files)
+    }
+
+    /// The moments after a name went, which nothing can bring back.
+    pub(super) fn removals(&self) -> Vec<usize> {
+        let removed = |op: &Op| matches!(op, Op::Remove { .. });
+        let all = self.ops.iter().enumerate();
+        all.filter(|(_, op)| removed(op))
+            .map(|(n, _)| n + 1)
+            .collect()
     }
 
     /// What is there if all is waited for.
@@ -84,7 +96,7 @@ impl Disk {
     ) -> State {
         let upto = match fate {
             Fate::Lost => 0,
-            Fate::There => at,
+            Fate::There | Fate::Names => at,
             Fate::Chance => dice.index(at + 1),
         };
         let before = self.before.iter().map(|(name, _)| name.clone());
