@@ -22,6 +22,7 @@ use siglum_ledger::{
 };
 
 use crate::overview::COUNT_MOST;
+use crate::repositories;
 use table::{Table, Used};
 
 /// By what usage is summed up.
@@ -234,7 +235,10 @@ pub fn cost(
         };
         // What a session used is counted once: in its own repository, and not wherever it worked.
         let mut listings = tx.sessions(&filter)?;
-        listings.retain(|l| query.repository.is_none() || l.record.repository == query.repository);
+        if let Some(repository) = query.repository {
+            let clones = repositories::clones(tx, repository)?;
+            listings.retain(|l| l.record.repository.is_some_and(|r| clones.contains(&r)));
+        }
         for listing in listings {
             table.add(&used(tx, query, listing)?);
         }

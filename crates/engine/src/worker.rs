@@ -20,8 +20,8 @@ use crate::contents::hash_added_lines;
 use crate::verify::{self, undamaged};
 use crate::world::salt;
 use crate::{
-    EngineError, Here, World, authors, deliver, ingest, overview, pull_requests, session, sweep,
-    transcript, turn,
+    EngineError, Here, World, authors, deliver, ingest, overview, pull_requests, repositories,
+    session, sweep, transcript, turn,
 };
 
 /// How many items one slice takes.
@@ -110,6 +110,9 @@ pub fn slice(
             continue;
         }
         let is_first = run.swept.insert(repository.id);
+        if is_first {
+            identify(world, ledger, &repository)?;
+        }
         if is_first || !open.is_empty() {
             sweep::sweep(world, ledger, &repository)?;
         }
@@ -540,6 +543,21 @@ pub fn finish(
             Ok(false)
         }
         other => other.map(|()| true),
+    }
+}
+
+/// Looks which repository a place is one of. One that git cannot read is left out.
+fn identify(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    repository: &RepositoryRecord,
+) -> Result<(), EngineError> {
+    match repositories::look(world, ledger, repository) {
+        Err(EngineError::Git(error)) => {
+            tracing::warn!("left {} out: {error}", repository.common_dir);
+            Ok(set_aside(world, ledger, repository, &error)?)
+        }
+        other => other,
     }
 }
 

@@ -75,6 +75,25 @@ fn say(repo: &Repo<'_>, agent: &Agent, line: Line<'_>) {
     write(agent, &lines(repo, &agent.native, &line));
 }
 
+/// One message of 100 tokens, at the end of a turn.
+pub(crate) fn spend(repo: &Repo<'_>, agent: &mut Agent) {
+    let native = agent.native.clone();
+    let line = Line {
+        id: (&native, 1),
+        ..FIRST
+    };
+    say(repo, agent, line);
+    stop(repo, agent);
+}
+
+/// How many tokens all sessions of a repository wrote.
+pub(crate) fn written(repo: &Repo<'_>) -> u64 {
+    rows(&cost(repo, &["--by", "session"]))
+        .iter()
+        .map(|(_, written, _)| written)
+        .sum()
+}
+
 /// The turn stops, and its transcript is read.
 fn stop(repo: &Repo<'_>, agent: &mut Agent) {
     agent.stop();

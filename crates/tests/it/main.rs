@@ -17,6 +17,7 @@ mod back_ends;
 mod bursts;
 mod chain;
 mod check;
+mod clones;
 mod commands;
 mod commit_forms;
 mod contexts;

@@ -194,12 +194,15 @@ pub fn report_usage(error: &clap::Error) {
     }
 }
 
-/// Asks the person whether to go on. Without a terminal the answer is no.
-pub fn agreed() -> Result<bool, CommandError> {
+/// The question before changes that were shown.
+pub const CHANGES: &str = "Make these changes?";
+
+/// Asks the person a question. Without a terminal the answer is no.
+pub fn agreed(question: &str) -> Result<bool, CommandError> {
     if !io::stdin().is_terminal() {
         return Ok(false);
     }
-    write!(io::stderr(), "Make these changes? [y/N] ")?;
+    write!(io::stderr(), "{question} [y/N] ")?;
     io::stderr().flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
