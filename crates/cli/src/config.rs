@@ -57,6 +57,15 @@ pub const HEARTBEATS: &str = "heartbeat";
 
 const SWITCH: &[&str] = &["true", "false"];
 
+/// The setting that `siglum init` changes for whoever wants no trailers.
+pub const TRAILER: Key = Key {
+    name: "trailer",
+    default: "true",
+    help: "Whether commits of sessions get a trailer",
+    values: SWITCH,
+    narrow: Some("false"),
+};
+
 /// All settings.
 pub const KEYS: &[Key] = &[
     Key {
@@ -66,13 +75,7 @@ pub const KEYS: &[Key] = &[
         values: SWITCH,
         narrow: Some("false"),
     },
-    Key {
-        name: "trailer",
-        default: "true",
-        help: "Whether commits of sessions get a trailer",
-        values: SWITCH,
-        narrow: Some("false"),
-    },
+    TRAILER,
     Key {
         name: "color",
         default: "auto",

@@ -86,6 +86,53 @@ fn without_an_answer_nothing_is_changed() {
     assert_eq!(snapshot(&world.root), before);
 }
 
+/// What `siglum init` shows at a terminal of 80 columns, and answers there.
+fn asked(repo: &Repo<'_>, answers: &str) -> String {
+    let program = World::program();
+    let script = format!(
+        "printf '{answers}' | COLUMNS=80 script -qec '{} init' /dev/null",
+        program.display()
+    );
+    repo.sh(&script).stdout.replace('\r', "")
+}
+
+#[test]
+fn init_says_on_one_screen_what_it_changes_and_shows_the_rest_to_whoever_asks() {
+    let world = World::new();
+    let repo = plain(&world);
+    write_settings(&world, SETTINGS);
+    let before = snapshot(&world.root);
+    let shown = asked(&repo, "d\\nn\\n");
+    assert_eq!(snapshot(&world.root), before, "{shown}");
+    let (screen, rest) = shown.split_once("[y]es, [n]o, [d]iff").expect(&shown);
+    assert!(screen.lines().count() < 24, "{screen}");
+    for part in [
+        "~/.claude/settings.json",
+        "6 hooks in",
+        "Siglum-Checkpoint:",
+        "siglum remove",
+    ] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    assert!(!screen.contains("+++") && rest.contains("+++"), "{shown}");
+    assert!(rest.contains("nothing was changed"), "{rest}");
+}
+
+#[test]
+fn init_takes_no_for_an_answer_about_trailers() {
+    let world = World::new();
+    let repo = plain(&world);
+    let shown = asked(&repo, "t\\n");
+    assert!(shown.contains("Siglum is on."), "{shown}");
+    let mut agent = Agent::start(&repo, "one");
+    agent.sh("git commit -q --allow-empty -m one").ok();
+    assert_eq!(repo.message("HEAD").trim(), "one");
+    let why = repo.why("HEAD");
+    assert_eq!(why.committer(), agent.certain(), "{why}");
+    let again = repo.siglum(&["init", "--yes", "--no-trailer"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+}
+
 #[test]
 fn init_twice_changes_nothing_the_second_time() {
     let world = World::new();

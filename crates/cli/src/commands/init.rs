@@ -1,5 +1,7 @@
 //! `siglum init`: switches Siglum on for a repository.
 
+mod summary;
+
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,9 @@ use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_gitstore::{Repo, create_directories, give_to_owner};
 use siglum_ledger::{Aside, Durability, RepositoryRecord, write};
 
+use self::summary::Summary;
 use crate::clock::{self, Ids};
+use crate::config::TRAILER;
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
@@ -30,8 +34,8 @@ const PRIVATE_MODE: u32 = 0o700;
 
 /// Switch Siglum on: hooks for the agents on this machine and for this repository
 ///
-/// Shows what will change and where, and asks before it changes anything. `siglum remove` takes out
-/// exactly that.
+/// Says what it will change and where, shows it line by line if asked to, and asks before it changes
+/// anything. `siglum remove` takes out exactly that.
 #[derive(clap::Args)]
 pub struct Args {
     /// Change it without asking
@@ -46,6 +50,9 @@ pub struct Args {
     /// This repository is a clone of that one: a path inside it, or its id. For clones that nothing tells from a fork
     #[arg(long, value_name = "PATH|ID", conflicts_with = "global")]
     same_as: Option<String>,
+    /// Leave the messages of agents' commits as they are: sets `trailer` to false
+    #[arg(long)]
+    no_trailer: bool,
     /// Have the agents send their own telemetry (OpenTelemetry) to the gateway, without what was said in it
     #[arg(long)]
     telemetry: bool,
@@ -149,17 +156,33 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     } else {
         Some(cx.repo()?)
     };
-    let mut settings = settings_changes(cx)?;
+    let agents = agents();
+    let mut settings = settings_changes(cx, &agents)?;
     let telemetry = telemetry(args, cx, &mut settings)?;
     let plan = match &repo {
         Some(repo) => hooks::plan_install(&cx.writable_hook_site(repo)?, &cx.home.shim())?,
         None => Plan::default(),
     };
-    let hidden = telemetry.as_ref().map(|t| t.hidden.as_slice());
-    show(cx, &settings, &plan, hidden.unwrap_or_default())?;
+    let changes = settings.len() + plan.changes.len();
+    let summary = Summary {
+        agents: &agents,
+        settings: &settings,
+        plan: &plan,
+        worktree: repo.as_ref().map(|repo| Path::new(&repo.place.worktree)),
+        global: args.global,
+        trailer: cx.config.trailers() && !args.no_trailer,
+        telemetry: telemetry.as_ref().map(Setup::gateway),
+    };
+    if changes > 0 {
+        summary.show(cx)?;
+    }
+    plan.notes.iter().for_each(|note| cx.ui.warning(note));
     let notes = telemetry.iter().flat_map(|t| &t.notes);
     notes.for_each(|note| cx.ui.status(format!("note: {note}")));
+    let hidden = telemetry.as_ref().map(|t| t.hidden.as_slice());
+    let show_diff = || show_diff(cx, &settings, &plan, hidden.unwrap_or_default());
     if args.dry_run {
+        show_diff()?;
         cx.ui.status("Nothing was changed.");
         return Ok(());
     }
@@ -170,10 +193,16 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         ))
         .hint("Take SIGLUM_HOME out of the environment (`unset SIGLUM_HOME`), and run `siglum init` again."));
     }
-    let changes = settings.len() + plan.changes.len();
-    if changes > 0 && !args.yes && !ui::agreed(ui::CHANGES)? {
+    let answer = match changes > 0 && !args.yes {
+        true => ask(changes, show_diff)?,
+        false => Answer::Yes,
+    };
+    if answer == Answer::No {
         return Err(CommandError::failed("nothing was changed")
             .hint("Run `siglum init --yes` to change it without being asked."));
+    }
+    if answer == Answer::WithoutTrailer || args.no_trailer {
+        super::config::set::write(&TRAILER, "false")?;
     }
     install_shim(cx)?;
     begin_ledger(cx)?;
@@ -201,6 +230,34 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         switch_on(cx, repo, args.same_as.as_deref())?;
     }
     finish(cx, repo.as_ref(), changes, &plan)
+}
+
+/// What the person says to the changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+    WithoutTrailer,
+}
+
+/// Asks whether the changes are to be made, as often as the person wants to see them first.
+fn ask(
+    changes: usize,
+    show_diff: impl Fn() -> Result<(), CommandError>,
+) -> Result<Answer, CommandError> {
+    let files = ui::plural(changes as u64, "file");
+    let question = format!("Change {files}? [y]es, [n]o, [d]iff, [t] yes, without trailers:");
+    loop {
+        return Ok(match ui::answer(&question)?.as_deref() {
+            Some("y" | "Y" | "yes") => Answer::Yes,
+            Some("t" | "T") => Answer::WithoutTrailer,
+            Some("d" | "D" | "diff") => {
+                show_diff()?;
+                continue;
+            }
+            _ => Answer::No,
+        });
+    }
 }
 
 /// Makes sure of a ledger. One that is lost gives way to another, which takes in what waited meanwhile.
@@ -262,16 +319,21 @@ fn is_here(agent: &AgentSpec) -> bool {
     env::agent_dir(agent).is_dir()
 }
 
-fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
+/// The agents that were used here. Where none was yet, all are prepared for.
+fn agents() -> Vec<&'static AgentSpec> {
+    let present: Vec<_> = AGENTS.iter().filter(|agent| is_here(agent)).collect();
+    match present.is_empty() {
+        true => AGENTS.iter().collect(),
+        false => present,
+    }
+}
+
+fn settings_changes(
+    cx: &Cx,
+    agents: &[&'static AgentSpec],
+) -> Result<Vec<SettingsChange>, CommandError> {
     let shim = cx.home.shim().to_string_lossy().into_owned();
     let mut changes = Vec::new();
-    let present: Vec<&AgentSpec> = AGENTS.iter().filter(|a| is_here(a)).collect();
-    // Where no agent was used yet, all are prepared for.
-    let agents = if present.is_empty() {
-        AGENTS.iter().collect()
-    } else {
-        present
-    };
     for agent in agents {
         let files = env::settings(agent).map_err(|error| refused(&error, "init"))?;
         let after = (agent.plan_install)(&files, &shim).map_err(|error| refused(&error, "init"))?;
@@ -288,7 +350,7 @@ pub fn refused(error: &SettingsError, command: &str) -> CommandError {
 }
 
 /// Shows changes as a diff, without what is not to be shown.
-pub fn show(
+pub fn show_diff(
     cx: &Cx,
     settings: &[SettingsChange],
     plan: &Plan,
@@ -309,7 +371,6 @@ pub fn show(
                 .line(style.map_or_else(|| line.to_owned(), |style| cx.ui.paint(style, line)))?;
         }
     }
-    plan.notes.iter().for_each(|note| cx.ui.warning(note));
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_ledger::read;
 
-use super::init::{SettingsChange, refused, show};
+use super::init::{SettingsChange, refused, show_diff};
 use crate::claim;
 use crate::clock::Ids;
 use crate::cx::Cx;
@@ -253,7 +253,8 @@ fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
 
 fn present(cx: &Cx, going: &Going) -> Result<(), CommandError> {
     let hidden = going.telemetry.as_ref().map(|t| t.hidden.as_slice());
-    show(cx, &going.settings, &going.plan, hidden.unwrap_or_default())?;
+    show_diff(cx, &going.settings, &going.plan, hidden.unwrap_or_default())?;
+    going.plan.notes.iter().for_each(|note| cx.ui.warning(note));
     for path in going.switch.iter().chain(&going.files) {
         let what = if path.is_dir() { "directory" } else { "file" };
         let line = format!("-{what} {}", Cx::tilde(path));

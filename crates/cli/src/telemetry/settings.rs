@@ -48,6 +48,11 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Where the agents are to send it.
+    pub fn gateway(&self) -> &str {
+        &self.kept.gateway
+    }
+
     /// Adds to the changes what switches the telemetry of the agents that are here on.
     pub fn plan(
         asked: &Asked<'_>,

@@ -199,14 +199,20 @@ pub const CHANGES: &str = "Make these changes?";
 
 /// Asks the person a question. Without a terminal the answer is no.
 pub fn agreed(question: &str) -> Result<bool, CommandError> {
+    let answer = answer(&format!("{question} [y/N]"))?;
+    Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
+}
+
+/// Asks the person for a word. Without a terminal, and where the person ends the input, there is none.
+pub fn answer(question: &str) -> Result<Option<String>, CommandError> {
     if !io::stdin().is_terminal() {
-        return Ok(false);
+        return Ok(None);
     }
-    write!(io::stderr(), "{question} [y/N] ")?;
+    write!(io::stderr(), "{question} ")?;
     io::stderr().flush()?;
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    let read = io::stdin().read_line(&mut answer)?;
+    Ok((read > 0).then(|| answer.trim().to_owned()))
 }
 
 /// Logs to standard error.

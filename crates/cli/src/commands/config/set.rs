@@ -1,10 +1,12 @@
 //! `siglum config set`: changes a setting of the user.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use super::file::UserFile;
 use super::key;
-use crate::config::Origin;
+use crate::config::{Key, Origin};
 use crate::cx::Cx;
 use crate::error::CommandError;
 
@@ -37,9 +39,7 @@ pub struct Json {
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let key = key(&args.name)?;
     key.check(&args.value).map_err(CommandError::usage)?;
-    let mut file = UserFile::open()?;
-    file.set(key, &args.value);
-    let path = file.write()?;
+    let path = write(key, &args.value)?;
     let over = cx
         .config
         .find(key.name)
@@ -69,4 +69,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         ));
     }
     Ok(())
+}
+
+/// Changes a setting in the user's file. Returns where that is.
+pub fn write(key: &Key, value: &str) -> Result<PathBuf, CommandError> {
+    let mut file = UserFile::open()?;
+    file.set(key, value);
+    file.write()
 }

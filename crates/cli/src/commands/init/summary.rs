@@ -1,0 +1,126 @@
+//! What `siglum init` is about to do, on one screen; the diff is for whoever asks for it.
+
+use std::path::{Path, PathBuf};
+
+use siglum_agents::AgentSpec;
+use siglum_gitstore::hooks::{HOOKS, Plan};
+
+use super::SettingsChange;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::ui::{self, Style};
+
+/// How many files are named.
+const NAMED: usize = 3;
+
+/// What is about to be done.
+pub(super) struct Summary<'a> {
+    pub(super) agents: &'a [&'static AgentSpec],
+    pub(super) settings: &'a [SettingsChange],
+    pub(super) plan: &'a Plan,
+    /// The checkout, if it is one that is switched on.
+    pub(super) worktree: Option<&'a Path>,
+    /// Whether it is all repositories.
+    pub(super) global: bool,
+    /// Whether agents' commits get a trailer.
+    pub(super) trailer: bool,
+    /// Where agents are to send their own telemetry.
+    pub(super) telemetry: Option<&'a str>,
+}
+
+impl Summary<'_> {
+    /// Prints it.
+    pub(super) fn show(&self, cx: &Cx) -> Result<(), CommandError> {
+        let width = cx.ui.width().min(100);
+        cx.ui
+            .line("Siglum records which agent's session makes each commit.")?;
+        cx.ui.line("")?;
+        for (name, text) in self.rows(cx) {
+            let mut head = cx.ui.paint(Style::Heading, format!("  {name:<11}"));
+            for line in ui::wrap(&text, width.saturating_sub(13)) {
+                cx.ui.line(format!("{head}{line}"))?;
+                head = " ".repeat(13);
+            }
+        }
+        cx.ui.line("")
+    }
+
+    fn rows(&self, cx: &Cx) -> Vec<(&'static str, String)> {
+        let place = match (self.global, self.worktree) {
+            (true, _) => "every repository that your agents work in".to_owned(),
+            (false, Some(worktree)) => Cx::tilde(worktree),
+            (false, None) => "no repository".to_owned(),
+        };
+        let trailer = match self.trailer {
+            true => {
+                "one line in the message of agents' commits, `Siglum-Checkpoint: chk_…`; none in yours"
+            }
+            false => "none: `trailer` is false",
+        };
+        let mut rows = vec![
+            ("where", place),
+            ("agents", self.agents_row()),
+            ("git", self.git_row()),
+            ("trailer", trailer.to_owned()),
+            (
+                "reads",
+                "what agents tell their hooks, their transcripts (earlier ones, too), and git's history"
+                    .to_owned(),
+            ),
+            (
+                "keeps",
+                format!(
+                    "prompts, answers, calls and file versions, without secrets, in {}",
+                    Cx::tilde(cx.home.dir())
+                ),
+            ),
+            ("sends", "nothing".to_owned()),
+            ("undo", "`siglum remove`".to_owned()),
+        ];
+        if let Some(gateway) = self.telemetry {
+            rows[6].1 = format!("agents' own telemetry to {gateway}, without what was said");
+        }
+        rows
+    }
+
+    fn agents_row(&self) -> String {
+        let titles: Vec<&str> = self.agents.iter().map(|agent| agent.title).collect();
+        let files = self.settings.iter().map(|change| change.path.clone());
+        let changed = match files.len() {
+            0 => "as they are".to_owned(),
+            _ => format!("hooks in {}", named(files)),
+        };
+        format!("{}: {changed}", titles.join(", "))
+    }
+
+    fn git_row(&self) -> String {
+        if self.plan.obstacle.is_some() {
+            return "no hooks, see below".to_owned();
+        }
+        let paths = self.plan.changes.iter().map(|change| change.path());
+        let is_hook = |path: &&Path| {
+            let name = path.file_name();
+            name.is_some_and(|name| HOOKS.iter().any(|hook| *hook == name))
+        };
+        let hooks: Vec<&Path> = paths.filter(is_hook).collect();
+        let dir = hooks.first().and_then(|path| path.parent());
+        match (dir, self.worktree) {
+            (Some(dir), _) => {
+                let count = ui::plural(hooks.len() as u64, "hook");
+                format!("{count} in {}", Cx::tilde(dir))
+            }
+            (None, Some(_)) => "as it is".to_owned(),
+            (None, None) => "no hooks".to_owned(),
+        }
+    }
+}
+
+/// The first of some files.
+fn named(files: impl Iterator<Item = PathBuf>) -> String {
+    let files: Vec<String> = files.map(|path| Cx::tilde(&path)).collect();
+    let (shown, rest) = files.split_at(files.len().min(NAMED));
+    match rest.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
