@@ -84,6 +84,14 @@ impl CommandError {
         Self::new(Kind::Partly, anyhow::anyhow!("{text}"))
     }
 
+    /// Takes a reader who closed the answer for one who read it: what comes of a check does not depend on that.
+    pub fn unless_closed(self) -> Result<(), Self> {
+        match self.kind {
+            Kind::Closed => Ok(()),
+            _ => Err(self),
+        }
+    }
+
     /// Whether the ledger cannot be written to; it may well be read.
     pub fn is_unwritable(&self) -> bool {
         let ledger = self.source.downcast_ref::<LedgerError>();

@@ -2,6 +2,8 @@
 //!
 //! Judges nothing anew: what the ledger says of a commit stands. Changes nothing.
 
+use std::collections::BTreeSet;
+
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId};
 use siglum_gitstore::RangeCommit;
@@ -51,6 +53,8 @@ pub enum Finding {
     Malformed(String),
     /// One of so many sessions made it.
     Ambiguous(usize),
+    /// It was there before Siglum was switched on, whatever else it lacks.
+    Before,
 }
 
 /// One commit that was looked at.
@@ -64,8 +68,9 @@ pub struct Checked {
     pub findings: Vec<Finding>,
 }
 
-/// Checks commits against the ledger, in one transaction. Nothing if the ledger can say nothing of
-/// them: it knows neither the repository nor any checkpoint that they name.
+/// Checks commits against the ledger, in one transaction; those that were there `before` Siglum was switched on may lack
+/// anything. Nothing if the ledger can say nothing of them: it knows neither the repository nor any checkpoint that they
+/// name.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -73,13 +78,21 @@ pub fn against(
     ledger: &mut dyn Ledger,
     repository: Option<RepositoryId>,
     commits: &[RangeCommit],
+    before: &BTreeSet<Oid>,
 ) -> Result<Option<Vec<Checked>>, LedgerError> {
     read(ledger, |tx| {
         if repository.is_none() && !knows_any(tx, commits)? {
             return Ok(None);
         }
-        let checked = commits.iter().map(|commit| look(tx, repository, commit));
-        checked.collect::<Result<_, _>>().map(Some)
+        let mut checked = Vec::new();
+        for commit in commits {
+            let mut found = look(tx, repository, commit)?;
+            if !found.findings.is_empty() && before.contains(&commit.commit) {
+                found.findings = vec![Finding::Before];
+            }
+            checked.push(found);
+        }
+        Ok(Some(checked))
     })
 }
 

@@ -42,6 +42,6 @@ pub use list::{ListedCommit, Listing};
 pub use objects::{ObjectAddress, ObjectStore, blob_id};
 pub use owner::{create_directories, give_to_owner, is_another_users};
 pub use place::{ObjectFormat, Repo, discover, remotes, without_checkout};
-pub use range::RangeCommit;
+pub use range::{BEGUN, RangeCommit};
 pub use refs::{HeadRead, MoveKind, ReflogMove};
 pub use snapshot::Snapshot;

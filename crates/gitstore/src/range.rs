@@ -1,6 +1,9 @@
 //! The commits of a range with what their messages name: one process for any number of them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
 
 use siglum_domain::{CheckpointId, Oid, trailer};
 
@@ -13,6 +16,9 @@ use crate::place::Repo;
 const COMMAND: &str = "log";
 const FORMAT: &str = "--format=tformat:%H%x00%P%x00%an%x00%s%x00%B";
 const SHALLOW_LIMIT: u64 = 64 << 20;
+/// What the names of a repository stood for when Siglum was switched on in it, in its directory of Siglum.
+pub const BEGUN: &str = "begun";
+const BEGUN_MOST: u64 = 64 << 20;
 
 /// One commit of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +58,45 @@ impl Git {
         parse(&output).ok_or_else(|| GitError::unreadable(COMMAND))
     }
 
+    /// Those of the commits that revisions name together which none of these commits and tags goes back to.
+    ///
+    /// # Errors
+    /// Git fails, as for a revision that names nothing.
+    pub fn range_beyond(
+        &self,
+        revisions: &[String],
+        tips: &[Oid],
+    ) -> Result<BTreeSet<Oid>, GitError> {
+        // One that git threw away since is nobody's past.
+        let mut args = vec![
+            "rev-list",
+            "--ignore-missing",
+            "--stdin",
+            "--end-of-options",
+        ];
+        args.extend(revisions.iter().map(String::as_str));
+        args.push("--");
+        let mut input = String::new();
+        for tip in tips {
+            let _ = writeln!(input, "^{tip}");
+        }
+        let output = self.bytes(&args, input.as_bytes())?;
+        let listed = String::from_utf8_lossy(&output);
+        Ok(listed.lines().filter_map(|l| Oid::new(l).ok()).collect())
+    }
+
+    /// The commits and tags that all names here stand for, HEAD's, too.
+    ///
+    /// # Errors
+    /// Git fails, or does not end in time.
+    pub fn tips(&self) -> Result<BTreeSet<Oid>, GitError> {
+        let output = self.bytes(&["for-each-ref", "--format=%(objectname)"], b"")?;
+        let listed = String::from_utf8_lossy(&output);
+        let mut tips: BTreeSet<Oid> = listed.lines().filter_map(|l| Oid::new(l).ok()).collect();
+        tips.extend(self.head()?);
+        Ok(tips)
+    }
+
     /// The name of the branch that this one follows, if it follows one that is there.
     ///
     /// # Errors
@@ -83,6 +128,32 @@ impl Git {
 }
 
 impl Repo {
+    /// Writes down what there is while Siglum is being switched on, unless it was on before.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn note_begin(&self, tips: &BTreeSet<Oid>) -> io::Result<()> {
+        let path = self.begun();
+        if path.exists() {
+            return Ok(());
+        }
+        let lines: Vec<&str> = tips.iter().map(Oid::as_str).collect();
+        std::fs::write(path, lines.join("\n") + "\n")
+    }
+
+    /// What there was when Siglum was switched on here; nothing where nobody wrote that down.
+    #[must_use]
+    pub fn tips_at_begin(&self) -> Vec<Oid> {
+        let text = bounded::read_text(&self.begun(), BEGUN_MOST).unwrap_or_default();
+        text.lines()
+            .filter_map(|line| Oid::new(line).ok())
+            .collect()
+    }
+
+    fn begun(&self) -> PathBuf {
+        self.siglum_dir().join(BEGUN)
+    }
+
     /// The commits at which a shallow clone ends: those whose parents were left out.
     #[must_use]
     pub fn shallow_edge(&self) -> HashSet<Oid> {

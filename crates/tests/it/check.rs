@@ -99,11 +99,52 @@ fn a_rebased_commit_keeps_its_checkpoint() {
 }
 
 #[test]
-fn what_is_older_than_siglum_is_unrecorded_until_somebody_adopts_it() {
+fn what_was_there_before_siglum_passes_unless_it_is_denied() {
+    let world = World::new();
+    let repo = world.repo();
+    repo.siglum(&["remove", "--yes"]).ok();
+    repo.sh(
+        "git checkout -q -b side && git commit -q --allow-empty -m aside && git checkout -q main",
+    )
+    .ok();
+    repo.siglum(&["init", "--yes"]).ok();
+    repo.sh("git merge -q --no-ff -m 'By nobody' side").ok();
+    let ran = repo.siglum(&["check", "HEAD", "--allow", "merge"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("2 from before Siglum"), "{ran:?}");
+    let (_, answer) = json(&repo, &["HEAD"]);
+    assert_eq!(answer["counts"]["before"], 2, "{answer}");
+    assert_eq!(failing(&repo, &["HEAD"]), ["By nobody: merge"]);
+    let strict = failing(&repo, &["side", "--deny", "before"]);
+    assert_eq!(strict, ["base: before", "aside: before"]);
+    // What is made later with a date from before is not from before.
+    repo.sh("GIT_COMMITTER_DATE=2001-01-01T00:00:00Z git -c core.hooksPath=/dev/null commit -q --allow-empty -m later")
+        .ok();
+    fails_for(&repo, "HEAD~..HEAD", "later", "unrecorded");
+}
+
+#[test]
+fn what_comes_of_it_does_not_depend_on_who_reads() {
+    let world = World::new();
+    let repo = world.repo();
+    repo.sh("for n in $(seq 2000); do git commit-tree -p HEAD -m $n HEAD^{tree} >id && git reset -q --hard $(cat id); done")
+        .ok();
+    let program = World::program();
+    let script = format!(
+        "({} check HEAD; echo $? >code) | head -n 1 >/dev/null; cat code",
+        program.display()
+    );
+    assert_eq!(repo.sh(&script).stdout.trim(), "1");
+}
+
+#[test]
+fn what_nothing_is_recorded_of_fails_until_somebody_adopts_it() {
     let world = World::new();
     let repo = world.repo();
     let agent = Agent::start(&repo, "adopter");
-    fails_for(&repo, "HEAD", "base", "unrecorded");
+    repo.sh("git -c core.hooksPath=/dev/null commit -q --allow-empty -m past")
+        .ok();
+    fails_for(&repo, "HEAD~..HEAD", "past", "unrecorded");
     let sessions = world.json(&repo.dir, &["session", "list"]);
     let session = sessions["sessions"][0]["session"].as_str().unwrap();
     repo.siglum(&["adopt", "HEAD", session]).ok();

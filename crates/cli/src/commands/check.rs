@@ -5,8 +5,9 @@ mod show;
 
 use std::collections::BTreeSet;
 
+use siglum_domain::Oid;
 use siglum_engine::check::{self, Checked, Finding};
-use siglum_gitstore::{GitError, RangeCommit};
+use siglum_gitstore::{GitError, RangeCommit, Repo};
 
 pub use json::Json;
 
@@ -36,7 +37,7 @@ pub struct Args {
     /// Let commits pass that fail for this reason only; may be given several times
     #[arg(long, value_name = "REASON")]
     allow: Vec<Reason>,
-    /// Let commits fail for this reason, which else passes: `ambiguous`
+    /// Let commits fail for this reason, which else passes: `ambiguous`, `before`
     #[arg(long, value_name = "REASON")]
     deny: Vec<Reason>,
     /// Check the trailers only, and ask no ledger
@@ -61,7 +62,12 @@ pub enum Reason {
     Nowhere,
     /// One of several sessions made it (passes, unless it is denied)
     Ambiguous,
+    /// It lacks something, and was there before Siglum was switched on (passes, unless it is denied)
+    Before,
 }
+
+/// The reasons that pass, unless they are denied.
+const LENIENT: [Reason; 2] = [Reason::Ambiguous, Reason::Before];
 
 impl Reason {
     const fn of(finding: &Finding) -> Self {
@@ -73,6 +79,7 @@ impl Reason {
             Finding::Copied { .. } => Self::Copied,
             Finding::Nowhere(_) | Finding::Malformed(_) => Self::Nowhere,
             Finding::Ambiguous(_) => Self::Ambiguous,
+            Finding::Before => Self::Before,
         }
     }
 
@@ -85,6 +92,7 @@ impl Reason {
             Self::Copied => "copied",
             Self::Nowhere => "nowhere",
             Self::Ambiguous => "ambiguous",
+            Self::Before => "before",
         }
     }
 }
@@ -130,7 +138,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let range = range(args, cx)?;
     let listed = cx.git().range(&range).map_err(|e| unnamed(e, &range, cx))?;
     let edge = repo.shallow_edge();
-    let (against, commits) = look(args, cx, &listed)?;
+    let (against, commits) = look(args, cx, &listed, || before(cx, &repo, &range, &listed))?;
     let outcome = Outcome {
         range: range.join(" "),
         against,
@@ -148,11 +156,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         cx.ui
             .warning(format!("{what}, so only trailers were checked"));
     }
-    if cx.ui.json {
-        cx.ui.json(SCHEMA, Json::of(&outcome))?;
-    } else {
-        show::answer(cx, &outcome)?;
-    }
+    let shown = match cx.ui.json {
+        true => cx.ui.json(SCHEMA, Json::of(&outcome)),
+        false => show::answer(cx, &outcome),
+    };
+    shown.or_else(CommandError::unless_closed)?;
     show::verdict(cx, &outcome)
 }
 
@@ -164,9 +172,7 @@ fn allowed(args: &Args) -> Result<BTreeSet<Reason>, CommandError> {
             "`{word}` cannot be both allowed and denied"
         )));
     }
-    if !args.deny.contains(&Reason::Ambiguous) {
-        allowed.insert(Reason::Ambiguous);
-    }
+    allowed.extend(LENIENT.iter().filter(|reason| !args.deny.contains(reason)));
     Ok(allowed)
 }
 
@@ -202,10 +208,27 @@ fn unnamed(error: GitError, range: &[String], cx: &Cx) -> CommandError {
     }
 }
 
+/// The commits of the range that were there before Siglum was switched on.
+fn before(
+    cx: &Cx,
+    repo: &Repo,
+    range: &[String],
+    listed: &[RangeCommit],
+) -> Result<BTreeSet<Oid>, CommandError> {
+    let tips = repo.tips_at_begin();
+    if tips.is_empty() || listed.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let beyond = cx.git().range_beyond(range, &tips)?;
+    let all = listed.iter().map(|listed| listed.commit.clone());
+    Ok(all.filter(|commit| !beyond.contains(commit)).collect())
+}
+
 fn look(
     args: &Args,
     cx: &Cx,
     listed: &[RangeCommit],
+    before: impl Fn() -> Result<BTreeSet<Oid>, CommandError>,
 ) -> Result<(Against, Vec<Checked>), CommandError> {
     if args.trailers {
         return Ok((Against::Trailers, check::trailers(listed)));
@@ -213,7 +236,8 @@ fn look(
     // Asking must not make a ledger where there is none.
     if cx.has_ledger() {
         let (mut ledger, repository) = cx.settled()?;
-        if let Some(checked) = check::against(&mut ledger, repository.map(|r| r.id), listed)? {
+        let repository = repository.map(|r| r.id);
+        if let Some(checked) = check::against(&mut ledger, repository, listed, &before()?)? {
             return Ok((Against::Ledger, checked));
         }
     }

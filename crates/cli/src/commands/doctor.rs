@@ -150,17 +150,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         .iter()
         .filter(|c| c.verdict == Verdict::Problem)
         .count();
-    if cx.ui.json {
-        cx.ui
-            .json(SCHEMA, json(checks, mended, problems, secrets))?;
+    let shown = if cx.ui.json {
+        cx.ui.json(SCHEMA, json(checks, mended, problems, secrets))
     } else {
-        for line in &mended {
-            cx.ui.status(line);
-        }
-        for check in &checks {
-            print(cx, check)?;
-        }
-    }
+        mended.iter().for_each(|line| cx.ui.status(line));
+        checks.iter().try_for_each(|check| print(cx, check))
+    };
+    shown.or_else(CommandError::unless_closed)?;
     match problems as u64 {
         0 => Ok(()),
         n => Err(CommandError::failed(format!(

@@ -69,12 +69,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     bring_in(cx, &mut ledger, &chosen, &mut outcome)?;
     let rows = rows(&mut ledger, &outcome)?;
-    if cx.ui.json {
-        cx.ui.json(SCHEMA, json(&rows, &outcome))?;
+    let shown = if cx.ui.json {
+        cx.ui.json(SCHEMA, json(&rows, &outcome))
     } else {
-        table(cx, &rows)?;
+        let shown = table(cx, &rows);
         total(cx, &rows, &outcome, chosen.len());
-    }
+        shown
+    };
+    shown.or_else(CommandError::unless_closed)?;
     match outcome.refused.len() as u64 {
         0 => Ok(()),
         n => Err(CommandError::partly(format!(

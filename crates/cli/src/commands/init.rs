@@ -399,7 +399,10 @@ fn switch_on(cx: &Cx, repo: &Repo, same_as: Option<&str>) -> Result<(), CommandE
     let recognised = cx.recognise(&cx.world()?, &mut ledger, repo)?;
     let dir = repo.siglum_dir();
     create_directories(&dir, PRIVATE_MODE).map_err(CommandError::at(&dir))?;
-    let head = cx.git().head()?;
+    let git = cx.git();
+    repo.note_begin(&git.tips()?)
+        .map_err(CommandError::at(&dir))?;
+    let head = git.head()?;
     let now: Timestamp = clock::now();
     write(&mut ledger, Durability::Process, |tx| {
         let id = tx.note_place(&repo.place, RepositoryId::mint(&Ids), now)?;

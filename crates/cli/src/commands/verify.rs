@@ -123,7 +123,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     } else {
         (0, 0)
     };
-    if cx.ui.json {
+    let shown = if cx.ui.json {
         let json = Json {
             sound: report.is_sound(),
             counts: (&report.counts).into(),
@@ -131,11 +131,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             quarantined,
             taken_back,
         };
-        cx.ui.json(SCHEMA, json)?;
+        cx.ui.json(SCHEMA, json)
     } else {
-        print(cx, &report)?;
+        let shown = print(cx, &report);
         told(cx, quarantined, taken_back);
-    }
+        shown
+    };
+    shown.or_else(CommandError::unless_closed)?;
     match report.is_sound() {
         true => Ok(()),
         false => Err(CommandError::partly(format!(

@@ -38,6 +38,18 @@ struct ProblemJson {
 
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     let report = audit::verify(super::ledger(cx)?.as_mut())?;
+    show(cx, &report).or_else(CommandError::unless_closed)?;
+    match report.count {
+        0 => Ok(()),
+        n => Err(CommandError::partly(format!(
+            "the audit is not what was recorded, in {}",
+            ui::plural(n, "place")
+        ))
+        .hint("Keep a copy of the ledger as it is; `siglum restore` brings back one from before.")),
+    }
+}
+
+fn show(cx: &Cx, report: &audit::Report) -> Result<(), CommandError> {
     if cx.ui.json {
         let problem = |flaw: &siglum_domain::audit::Flaw| ProblemJson {
             number: flaw.number,
@@ -49,23 +61,15 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
             digest: report.digest.clone(),
             problems: report.flaws.iter().map(problem).collect(),
         };
-        cx.ui.json(SCHEMA, answer)?;
-    } else {
-        for flaw in &report.flaws {
-            cx.ui.line(cx.ui.paint(Style::Warning, flaw.to_string()))?;
-        }
-        let entries = ui::count(report.entries);
-        cx.ui.line(format!("{entries:>12}  entries of the audit"))?;
-        if let Some(digest) = &report.digest {
-            cx.ui.line(format!("last digest   {digest}"))?;
-        }
+        return cx.ui.json(SCHEMA, answer);
     }
-    match report.count {
-        0 => Ok(()),
-        n => Err(CommandError::partly(format!(
-            "the audit is not what was recorded, in {}",
-            ui::plural(n, "place")
-        ))
-        .hint("Keep a copy of the ledger as it is; `siglum restore` brings back one from before.")),
+    for flaw in &report.flaws {
+        cx.ui.line(cx.ui.paint(Style::Warning, flaw.to_string()))?;
     }
+    let entries = ui::count(report.entries);
+    cx.ui.line(format!("{entries:>12}  entries of the audit"))?;
+    if let Some(digest) = &report.digest {
+        cx.ui.line(format!("last digest   {digest}"))?;
+    }
+    Ok(())
 }

@@ -39,6 +39,8 @@ pub struct Counts {
     pub(super) ambiguous: u64,
     /// Of nobody known, or not recorded, or not asked for.
     pub(super) unknown: u64,
+    /// Those of all these that lack something and were there before Siglum was switched on.
+    pub(super) before: u64,
 }
 
 impl Counts {
@@ -49,6 +51,7 @@ impl Counts {
             ..Self::default()
         };
         for commit in &outcome.commits {
+            counts.before += u64::from(commit.findings.contains(&Finding::Before));
             *match commit.standing {
                 Standing::Session(..) => &mut counts.sessions,
                 Standing::Human => &mut counts.people,
@@ -79,7 +82,7 @@ struct Commit {
 /// Why a commit failed.
 #[derive(Serialize, schemars::JsonSchema)]
 struct FindingJson {
-    /// `unrecorded`, `unknown`, `merge`, `no-trailer`, `copied`, `nowhere` or `ambiguous`.
+    /// `unrecorded`, `unknown`, `merge`, `no-trailer`, `copied`, `nowhere`, `ambiguous` or `before`.
     reason: String,
     text: String,
     /// What to do.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use siglum_engine::check::{Checked, Finding};
 
 use super::json::Counts;
-use super::{Against, Outcome, Reason};
+use super::{Against, LENIENT, Outcome, Reason};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Cell, Style, Table};
@@ -124,12 +124,18 @@ fn summary(outcome: &Outcome) -> String {
     }
     let passed = outcome.commits.iter().flat_map(|c| &c.findings);
     let mut allowed = passed
-        .filter(|f| Reason::of(f) != Reason::Ambiguous)
+        .filter(|f| !LENIENT.contains(&Reason::of(f)))
         .peekable();
     let allowed = match allowed.peek() {
         Some(_) => format!(" (allowed: {})", counted(allowed)),
         None => String::new(),
     };
+    if count.before > 0 {
+        parts.push(format!(
+            "{} from before Siglum was switched on",
+            count.before
+        ));
+    }
     format!(
         "{} in {}: {}{allowed}.",
         ui::plural(count.all, "commit"),
@@ -177,6 +183,7 @@ pub(super) fn what(finding: &Finding, against: Against) -> String {
         ),
         Finding::Malformed(value) => format!("its trailer `{}` is no id", ui::one_line(value, 60)),
         Finding::Ambiguous(sessions) => format!("one of {sessions} sessions made it"),
+        Finding::Before => "it was there before Siglum was switched on".to_owned(),
     }
 }
 
@@ -199,5 +206,6 @@ pub(super) fn remedy(finding: &Finding, commit: &Checked) -> String {
         Finding::Nowhere(_) => format!("check where it was recorded, or {allow}"),
         Finding::Malformed(_) => format!("reword the message, or {allow}"),
         Finding::Ambiguous(_) => format!("`siglum adopt {id} SESSION` says which"),
+        Finding::Before => format!("`siglum adopt {id} SESSION` if you know whose it is"),
     }
 }
