@@ -42,6 +42,7 @@ mod kills;
 mod launching;
 mod mcp;
 mod messages;
+mod narrow;
 mod otel;
 mod people;
 mod pipelines;

@@ -222,7 +222,7 @@ fn brief(cx: &Cx, session: &Listed) -> String {
     let record = &session.listing.record;
     let title = session.listing.summary.title.as_deref();
     let title = title.map_or_else(String::new, |t| {
-        let room = cx.ui.width().saturating_sub(72).clamp(16, 80);
+        let room = cx.ui.width().saturating_sub(74).clamp(14, 80);
         format!("  \"{}\"", ui::one_line(t, room))
     });
     format!(

@@ -43,6 +43,10 @@ impl Cell {
     }
 }
 
+/// A text in the last column, and one in the middle, has this much room at least, in columns.
+const LAST_LEAST: usize = 12;
+const MIDDLE_LEAST: usize = 8;
+
 /// Rows under a heading.
 #[derive(Debug, Default)]
 pub struct Table {
@@ -62,7 +66,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    pub(super) fn lines(&self, ui: &Ui) -> Vec<String> {
+    pub fn lines(&self, ui: &Ui) -> Vec<String> {
         let columns = self.heading.len();
         let width_of = |at: usize| {
             let cells = self
@@ -72,9 +76,28 @@ impl Table {
                 .map(|c| c.text.width());
             cells.chain([self.heading[at].width()]).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..columns).map(width_of).collect();
-        let before: usize = widths[..columns - 1].iter().map(|w| w + 2).sum();
-        let last = ui.width().saturating_sub(before).max(12);
+        let mut widths: Vec<usize> = (0..columns).map(width_of).collect();
+        let before = |widths: &[usize]| widths[..columns - 1].iter().map(|w| w + 2).sum::<usize>();
+        let room = ui.width().saturating_sub(LAST_LEAST);
+        // Where that is too little, the widest texts in the middle are cut.
+        while let Some(over) = before(&widths).checked_sub(room).filter(|over| *over > 0) {
+            let shrinks = |at: &usize| {
+                let is_number = self
+                    .rows
+                    .iter()
+                    .any(|row| row.get(*at).is_some_and(|c| c.right));
+                !is_number && widths[*at] > self.heading[*at].width().max(MIDDLE_LEAST)
+            };
+            let Some(at) = (1..columns - 1)
+                .filter(shrinks)
+                .max_by_key(|at| widths[*at])
+            else {
+                break;
+            };
+            let least = self.heading[at].width().max(MIDDLE_LEAST);
+            widths[at] = widths[at].saturating_sub(over).max(least);
+        }
+        let last = ui.width().saturating_sub(before(&widths)).max(LAST_LEAST);
         let heading = self
             .heading
             .iter()
@@ -91,10 +114,10 @@ fn line(ui: &Ui, row: &[Cell], widths: &[usize], last: usize) -> String {
     let mut line = String::new();
     for (at, cell) in row.iter().enumerate() {
         let is_last = at + 1 == widths.len();
-        let text = if is_last {
-            one_line(&cell.text, last)
-        } else {
-            cell.text.clone()
+        let text = match is_last {
+            true => one_line(&cell.text, last),
+            false if cell.text.width() > widths[at] => one_line(&cell.text, widths[at]),
+            false => cell.text.clone(),
         };
         let padding = " ".repeat(if is_last {
             0

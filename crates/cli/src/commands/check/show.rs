@@ -12,27 +12,50 @@ use crate::ui::{self, Cell, Style, Table};
 
 /// How much of a subject is shown.
 const SUBJECT: usize = 40;
+/// What stands before the text below a commit, which is as wide as an id.
+const BELOW: &str = "            ";
 
-/// Writes the commits that fail.
+/// Writes the commits that fail: one line each, and at a terminal, where that is too long, what to do below.
 pub(super) fn answer(cx: &Cx, outcome: &Outcome) -> Result<(), CommandError> {
-    let mut table = Table::new(vec!["COMMIT", "SUBJECT", "REASON", "WHAT TO DO"]);
-    let mut any = false;
+    let is_narrow = cx.ui.width() < usize::MAX;
+    let mut header = vec!["COMMIT", "SUBJECT", "REASON"];
+    if !is_narrow {
+        header.push("WHAT TO DO");
+    }
+    let (mut table, mut below) = (Table::new(header), Vec::new());
     for commit in outcome.failed() {
-        any = true;
         let findings: Vec<&Finding> = outcome.failing(commit).collect();
         let words: Vec<&str> = findings.iter().map(|f| Reason::of(f).word()).collect();
         let texts: Vec<String> = findings
             .iter()
             .map(|f| format!("{}; {}", what(f, outcome.against), remedy(f, commit)))
             .collect();
-        table.row(vec![
+        let text = texts.join(". Also: ");
+        let mut row = vec![
             Cell::styled(Style::Id, commit.git.commit.short()),
             Cell::plain(ui::one_line(&commit.git.subject, SUBJECT)),
             Cell::styled(Style::Warning, words.join(",")),
-            Cell::plain(texts.join(". Also: ")),
-        ]);
+        ];
+        if is_narrow {
+            below.push(text);
+        } else {
+            row.push(Cell::plain(text));
+        }
+        table.row(row);
     }
-    if any { cx.ui.table(&table) } else { Ok(()) }
+    if outcome.failed().next().is_none() {
+        return Ok(());
+    }
+    let mut below = below.iter();
+    for (at, line) in table.lines(&cx.ui).iter().enumerate() {
+        cx.ui.line(line)?;
+        let text = below.by_ref().take(usize::from(at > 0)).next();
+        let width = cx.ui.width().saturating_sub(BELOW.len());
+        for line in text.map(|text| ui::wrap(text, width)).unwrap_or_default() {
+            cx.ui.line(format!("{BELOW}{line}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Says what came of it, and with which exit code.

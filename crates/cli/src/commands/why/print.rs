@@ -18,6 +18,9 @@ use crate::ui::{self, Style, Ui};
 
 /// How many origins are shown at most.
 const ORIGINS_MOST: usize = 8;
+/// What is shown of a title, in columns: where there is room for less, none.
+const TITLE_LEAST: usize = 8;
+const TITLE_MOST: usize = 60;
 
 /// Writes an answer, about one line of it first if one was asked for.
 pub(super) fn print(cx: &Cx, answer: &Answer) -> Result<(), CommandError> {
@@ -102,14 +105,14 @@ pub(super) fn heading(ui: &Ui, word: &str) -> String {
 
 /// `claude-code 0a1b2c3d  "Add the parser"  (issue 42)`
 fn describe(ui: &Ui, id: SessionId, card: Option<&SessionCard>) -> String {
+    describe_beside(ui, id, card, 0)
+}
+
+/// The same in a line that holds so much more.
+fn describe_beside(ui: &Ui, id: SessionId, card: Option<&SessionCard>, more: usize) -> String {
     let Some(card) = card else {
         return ui.paint(Style::Id, id.short());
     };
-    let title = card
-        .title
-        .as_ref()
-        .map(|t| format!("  \"{}\"", ui::one_line(t, title_width(ui))))
-        .unwrap_or_default();
     let links = card
         .links
         .iter()
@@ -126,16 +129,19 @@ fn describe(ui: &Ui, id: SessionId, card: Option<&SessionCard>) -> String {
         .forgotten
         .map(|f| format!("  (forgotten: {})", page::words(f)))
         .unwrap_or_default();
+    // What a line has room for beside the agent, the id, the verdict and these.
+    let room = ui
+        .width()
+        .saturating_sub(52 + links.len() + forgotten.len() + more);
+    let title = card.title.as_ref().filter(|_| room >= TITLE_LEAST);
+    let title = title
+        .map(|t| format!("  \"{}\"", ui::one_line(t, room.min(TITLE_MOST))))
+        .unwrap_or_default();
     format!(
         "{} {}{title}{links}{forgotten}",
         ui.paint(Style::Agent, card.agent().as_str()),
         ui.paint(Style::Id, id.short())
     )
-}
-
-/// What is left of a line for a title, beside the agent, the id and the verdict.
-fn title_width(ui: &Ui) -> usize {
-    ui.width().saturating_sub(50).clamp(20, 60)
 }
 
 pub(super) fn verdict(ui: &Ui, verdict: Verdict) -> String {
@@ -171,11 +177,21 @@ fn committed_by(ui: &Ui, why: &Why) -> Result<(), CommandError> {
             .map(|s| format!(" ({})", s.short()))
             .unwrap_or_default();
         let mark = if evidence.counted { "+" } else { "·" };
-        ui.line(format!(
-            "            {mark} {}{of}  {}",
-            evidence.text,
-            ui.paint(Style::Dim, evidence.basis.to_string())
-        ))?;
+        let basis = evidence.basis.to_string();
+        let room = ui.width().saturating_sub(16 + basis.len());
+        let lines = ui::wrap(&format!("{mark} {}{of}", evidence.text), room);
+        for (at, line) in (1..).zip(&lines) {
+            let indent = if at == 1 {
+                "            "
+            } else {
+                "              "
+            };
+            let end = match at == lines.len() {
+                true => format!("  {}", ui.paint(Style::Dim, &basis)),
+                false => String::new(),
+            };
+            ui.line(format!("{indent}{line}{end}"))?;
+        }
     }
     if judgement.evidence.is_empty() {
         let text = match why.seen_by {
@@ -229,13 +245,13 @@ fn authors(ui: &Ui, why: &Why) -> Result<(), CommandError> {
         } else {
             " ".repeat(10)
         };
+        let lines = ui::plural(author.lines(), "line");
         let who = match author.session {
-            Some(id) => describe(ui, id, why.sessions.get(&id)),
+            Some(id) => describe_beside(ui, id, why.sessions.get(&id), lines.len()),
             None => "nobody was seen writing".to_owned(),
         };
         ui.line(format!(
-            "{word}  {who}  {}  [{}]",
-            ui::plural(author.lines(), "line"),
+            "{word}  {who}  {lines}  [{}]",
             verdict(ui, author.verdict)
         ))?;
         for (path, spans) in author.files.iter().take(20) {

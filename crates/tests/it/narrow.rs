@@ -1,0 +1,64 @@
+//! What people see at a terminal of 80 columns.
+
+use crate::costs::spend;
+use crate::harness::{Agent, World};
+
+/// What each of these answers has no line that is wider.
+const COMMANDS: &[&str] = &[
+    "log",
+    "why HEAD",
+    "why HEAD~1",
+    "why HEAD --explain",
+    "why notes/a-file-with-a-long-name.md:3",
+    "check HEAD",
+    "check HEAD --deny before",
+    "cost",
+    "cost --by session",
+    "cost --by commit",
+    "cost --by issue",
+    "status",
+    "session list",
+    "checkpoint list",
+    "search work",
+    "audit list",
+    "config list",
+    "projection list",
+    "otel list",
+    "token list",
+    "heartbeat list",
+    "context list",
+    "pipeline list",
+    "import --dry-run",
+];
+
+#[test]
+fn no_answer_is_wider_than_a_terminal_of_80_columns() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "wide");
+    agent.prompt("Please write down all that is known of the work, and commit it when it is done");
+    let lines: String = (1..20)
+        .map(|n| format!("What is known of item {n}\n"))
+        .collect();
+    agent.write("notes/a-file-with-a-long-name.md", &lines);
+    agent
+        .sh("git add -A && git commit -q -m 'Write down all that is known of the work that is under way in here'")
+        .ok();
+    spend(&repo, &mut agent);
+    let session = world.json(&repo.dir, &["session", "list"]);
+    let session = session["sessions"][0]["session"].as_str().unwrap();
+    for link in ["issue=42", "pr=7"] {
+        repo.siglum(&["link", "add", session, link]).ok();
+    }
+    repo.sh("git -c core.hooksPath=/dev/null commit -q --allow-empty -m 'By something that no hook saw, and that nobody knows of'")
+        .ok();
+    let show = format!("show {session}");
+    for command in COMMANDS.iter().chain(&[show.as_str()]) {
+        let program = World::program();
+        let ran = repo.sh(&format!("COLUMNS=80 {} {command}", program.display()));
+        assert_ne!(ran.code, Some(2), "{command}: {ran:?}");
+        for line in ran.stdout.lines() {
+            assert!(line.chars().count() <= 80, "{command}: {line}");
+        }
+    }
+}
