@@ -47,6 +47,7 @@ enum Command {
     Demo(commands::demo::Args),
     Init(commands::init::Args),
     Run(commands::run::Args),
+    #[command(alias = "blame")]
     Why(commands::why::Args),
     Log(commands::log::Args),
     Check(commands::check::Args),
@@ -58,23 +59,23 @@ enum Command {
     Serve(commands::serve::Args),
     #[cfg(feature = "gateway")]
     Mcp(commands::mcp::Args),
-    #[command(subcommand)]
+    #[command(subcommand, alias = "sessions")]
     Session(commands::session::Command),
-    #[command(subcommand)]
+    #[command(subcommand, alias = "contexts")]
     Context(commands::context::Command),
-    #[command(subcommand)]
+    #[command(subcommand, alias = "checkpoints")]
     Checkpoint(commands::checkpoint::Command),
-    #[command(subcommand)]
+    #[command(subcommand, alias = "links")]
     Link(commands::link::Command),
-    #[command(subcommand)]
+    #[command(subcommand, alias = "heartbeats")]
     Heartbeat(commands::heartbeat::Command),
-    #[command(subcommand)]
+    #[command(subcommand, alias = "tokens")]
     Token(commands::token::Command),
     #[command(subcommand)]
     Audit(commands::audit::Command),
-    #[command(subcommand)]
+    #[command(subcommand, alias = "pipelines")]
     Pipeline(commands::pipeline::Command),
-    #[command(subcommand)]
+    #[command(subcommand, alias = "projections")]
     Projection(commands::projection::Command),
     #[command(subcommand)]
     Otel(commands::otel::Command),
@@ -91,6 +92,7 @@ enum Command {
     Config(commands::config::Command),
     Remove(commands::remove::Args),
     Completions(commands::completions::Args),
+    Version(commands::version::Args),
     #[command(hide = true)]
     Worker(commands::worker::Args),
 }
@@ -199,6 +201,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Config(command) => commands::config::run(&command, cx),
         Command::Remove(args) => commands::remove::run(&args, cx),
         Command::Completions(args) => commands::completions::run(&args, cx),
+        Command::Version(args) => commands::version::run(&args, cx),
         Command::Worker(args) => commands::worker::run(&args, cx),
     };
     done.map(|()| ExitCode::SUCCESS)

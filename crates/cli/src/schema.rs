@@ -90,6 +90,7 @@ const SCHEMAS: &[Row] = &[
     (token::revoke::SCHEMA, of::<token::revoke::Json>),
     (token::rotate::SCHEMA, of::<token::rotate::Json>),
     (verify::SCHEMA, of::<verify::Json>),
+    (version::SCHEMA, of::<version::Json>),
     (why::SCHEMA, of::<why::Json>),
 ];
 

@@ -134,6 +134,30 @@ fn init_takes_no_for_an_answer_about_trailers() {
 }
 
 #[test]
+fn words_that_people_try_first_work() {
+    let world = World::new();
+    let repo = world.repo();
+    for words in [
+        "version",
+        "version --json",
+        "blame HEAD",
+        "log -n 3",
+        "sessions ls -n 1",
+        "session ls",
+        "checkpoints ls",
+        "tokens ls",
+        "search -n 2 base",
+        "cost -n 2",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let ran = repo.siglum(&words);
+        assert_ne!(ran.code, Some(2), "{words:?}: {ran:?}");
+    }
+    let shown = repo.siglum(&["version"]).ok();
+    assert!(shown.starts_with("siglum 0."), "{shown}");
+}
+
+#[test]
 fn init_twice_changes_nothing_the_second_time() {
     let world = World::new();
     let repo = plain(&world);

@@ -13,6 +13,7 @@ use crate::store;
 /// Look through what was done and refused, verify that nobody changed it, and hand it over
 #[derive(clap::Subcommand)]
 pub enum Command {
+    #[command(alias = "ls")]
     List(list::Args),
     Verify(verify::Args),
     Export(export::Args),

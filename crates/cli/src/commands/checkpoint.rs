@@ -11,6 +11,7 @@ use crate::error::CommandError;
 /// List and show checkpoints
 #[derive(clap::Subcommand)]
 pub enum Command {
+    #[command(alias = "ls")]
     List(Box<list::Args>),
     Show(show::Args),
 }

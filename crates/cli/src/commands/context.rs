@@ -14,6 +14,7 @@ use crate::error::CommandError;
 /// Show what runs of agents were given to read: routes, their contexts, and where those came from
 #[derive(clap::Subcommand)]
 pub enum Command {
+    #[command(alias = "ls")]
     List(list::Args),
     Show(show::Args),
     Explain(explain::Args),

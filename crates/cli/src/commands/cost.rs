@@ -44,7 +44,7 @@ pub struct Args {
     #[command(flatten)]
     pub period: Period,
     /// At most so many rows; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
     /// Only this session: its id, the last digits of it, or the agent's own id
     #[arg(long)]

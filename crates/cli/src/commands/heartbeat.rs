@@ -21,6 +21,7 @@ use crate::error::CommandError;
 #[derive(clap::Subcommand)]
 pub enum Command {
     Add(Box<add::Args>),
+    #[command(alias = "ls")]
     List(list::Args),
     Show(show::Args),
     Run(run::Args),

@@ -36,5 +36,6 @@ pub mod sync;
 pub mod time;
 pub mod token;
 pub mod verify;
+pub mod version;
 pub mod why;
 pub mod worker;

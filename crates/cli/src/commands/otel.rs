@@ -17,6 +17,7 @@ use crate::error::CommandError;
 #[derive(clap::Subcommand)]
 pub enum Command {
     Add(add::Args),
+    #[command(alias = "ls")]
     List(list::Args),
     Test(test::Args),
     Remove(remove::Args),

@@ -17,6 +17,7 @@ use crate::error::CommandError;
 /// knows beside them is recorded here: phases, contracts, reviews, checks. Nothing is started, stopped or held up.
 #[derive(clap::Subcommand)]
 pub enum Command {
+    #[command(alias = "ls")]
     List(list::Args),
     Show(show::Args),
     Export(export::Args),

@@ -18,6 +18,7 @@ use crate::error::CommandError;
 #[derive(clap::Subcommand)]
 pub enum Command {
     Add(add::Args),
+    #[command(alias = "ls")]
     List(list::Args),
     Show(show::Args),
     Retry(retry::Args),

@@ -29,7 +29,7 @@ pub struct Args {
     #[command(flatten)]
     pub period: Period,
     /// At most this many sessions; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
     /// Look through so many of the newest sessions; 0 means all
     #[arg(long, value_name = "N", default_value_t = 1000)]

@@ -16,6 +16,7 @@ use crate::error::CommandError;
 /// List, show, end, archive and fork sessions, and settle what a dead driver left
 #[derive(clap::Subcommand)]
 pub enum Command {
+    #[command(alias = "ls")]
     List(list::Args),
     Show(show::Args),
     End(end::Args),

@@ -22,6 +22,7 @@ use crate::ui;
 #[derive(clap::Subcommand)]
 pub enum Command {
     Create(create::Args),
+    #[command(alias = "ls")]
     List(list::Args),
     Revoke(revoke::Args),
     Rotate(rotate::Args),

@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "NUMBER")]
     before: Option<u64>,
     /// At most this many; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
 }
 

@@ -27,7 +27,7 @@ pub struct Args {
     #[command(flatten)]
     period: Period,
     /// At most this many; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
     /// Only those that pin this session
     #[arg(long, value_name = "SESSION")]

@@ -15,6 +15,7 @@ use crate::error::CommandError;
 /// Show and change settings
 #[derive(clap::Subcommand)]
 pub enum Command {
+    #[command(alias = "ls")]
     List(list::Args),
     Get(get::Args),
     Set(set::Args),

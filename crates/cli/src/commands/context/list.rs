@@ -19,7 +19,7 @@ pub const SCHEMA: &str = "siglum.context.list/1";
 #[derive(clap::Args)]
 pub struct Args {
     /// At most this many; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
 }
 

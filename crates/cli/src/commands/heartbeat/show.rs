@@ -21,7 +21,7 @@ pub struct Args {
     #[arg(value_name = "NAME", value_parser = super::name)]
     name: HeartbeatName,
     /// At most this many ticks
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
 }
 

@@ -17,7 +17,7 @@ pub const SCHEMA: &str = "siglum.otel.unassigned/1";
 #[derive(clap::Args)]
 pub struct Args {
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
     limit: usize,
 }
 

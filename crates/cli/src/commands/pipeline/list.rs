@@ -18,7 +18,7 @@ pub const SCHEMA: &str = "siglum.pipeline.list/1";
 #[derive(clap::Args)]
 pub struct Args {
     /// At most this many; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
     /// Only those behind this one
     #[arg(long, value_name = "ID")]

@@ -26,7 +26,7 @@ pub struct Args {
     #[command(flatten)]
     period: Period,
     /// At most this many; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
     /// Only those of this agent
     #[arg(long, value_name = "AGENT", value_parser = super::agent)]

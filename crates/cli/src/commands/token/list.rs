@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long)]
     session: Option<String>,
     /// At most this many; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
 }
 
