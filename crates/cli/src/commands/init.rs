@@ -14,7 +14,7 @@ use siglum_engine::repositories::Recognised;
 use siglum_engine::{import, repositories};
 use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_gitstore::{Repo, create_directories, give_to_owner};
-use siglum_ledger::{Aside, Durability, RepositoryRecord, write};
+use siglum_ledger::{Aside, Durability, RepositoryRecord, read, write};
 
 use self::summary::Summary;
 use crate::clock::{self, Ids};
@@ -172,6 +172,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         global: args.global,
         trailer: cx.config.trailers() && !args.no_trailer,
         telemetry: telemetry.as_ref().map(Setup::gateway),
+        destinations: destinations(cx, repo.as_ref())?,
     };
     if changes > 0 {
         summary.show(cx)?;
@@ -230,6 +231,27 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         switch_on(cx, repo, args.same_as.as_deref())?;
     }
     finish(cx, repo.as_ref(), changes, &plan)
+}
+
+/// The names of what a repository's sessions leave for, if it was on before.
+fn destinations(cx: &Cx, repo: Option<&Repo>) -> Result<Vec<String>, CommandError> {
+    let Some(repo) = repo.filter(|_| cx.has_ledger()) else {
+        return Ok(Vec::new());
+    };
+    let mut ledger = match cx.open_ledger() {
+        // What to do about it is said where the ledger is begun.
+        Err(error) if error.is_lost_ledger() => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let names = read(&mut ledger, |tx| {
+        let Some(known) = tx.repository(&repo.place.common_dir)? else {
+            return Ok(Vec::new());
+        };
+        let mut all = tx.projections()?;
+        all.retain(|p| p.scope.as_ref().is_some_and(|s| s.has_repository(known.id)));
+        Ok(all.into_iter().map(|p| p.name).collect())
+    })?;
+    Ok(names)
 }
 
 /// What the person says to the changes.

@@ -26,6 +26,8 @@ pub(super) struct Summary<'a> {
     pub(super) trailer: bool,
     /// Where agents are to send their own telemetry.
     pub(super) telemetry: Option<&'a str>,
+    /// The names of what this repository's sessions leave for.
+    pub(super) destinations: Vec<String>,
 }
 
 impl Summary<'_> {
@@ -57,7 +59,7 @@ impl Summary<'_> {
             }
             false => "none: `trailer` is false",
         };
-        let mut rows = vec![
+        vec![
             ("where", place),
             ("agents", self.agents_row()),
             ("git", self.git_row()),
@@ -74,13 +76,26 @@ impl Summary<'_> {
                     Cx::tilde(cx.home.dir())
                 ),
             ),
-            ("sends", "nothing".to_owned()),
+            ("sends", self.sends_row()),
             ("undo", "`siglum remove`".to_owned()),
-        ];
-        if let Some(gateway) = self.telemetry {
-            rows[6].1 = format!("agents' own telemetry to {gateway}, without what was said");
+        ]
+    }
+
+    fn sends_row(&self) -> String {
+        let mut sent = Vec::new();
+        if !self.destinations.is_empty() {
+            let names = self.destinations.join(", ");
+            sent.push(format!("what you chose for {names}"));
         }
-        rows
+        if let Some(gateway) = self.telemetry {
+            sent.push(format!(
+                "agents' own telemetry to {gateway}, without what was said"
+            ));
+        }
+        match sent.is_empty() {
+            true => "nothing".to_owned(),
+            false => sent.join("; "),
+        }
     }
 
     fn agents_row(&self) -> String {
