@@ -21,7 +21,7 @@ Rows (all of them if none is named)
              on PostgreSQL, too, where SIGLUM_TEST_PG names a server
   ingest     spans of agents in batches of 512 to the gateway and to Phoenix: a second, until they can be seen, processor,
              memory; without Phoenix where SIGLUM_BENCH_PHOENIX does not name its program
-  size       size of the release program; with --cold, from clone to first answer
+  size       size of the program in packages; with --cold, from clone to first answer
 
 Options
   --quick    fewer rounds, 1,000 sessions, 20 MB
@@ -31,7 +31,7 @@ Options
   --help     print this
 
 Environment
-  SIGLUM_BIN the program to measure; default: the release build beside this program
+  SIGLUM_BIN the program to measure; default: the one beside this program
   SIGLUM_BENCH_PHOENIX
              the program of Phoenix; `cargo xtask bench ingest` installs it and names it
   TMPDIR     where repositories and ledgers are made; the disk that is measured";

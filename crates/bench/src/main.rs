@@ -2,7 +2,7 @@
 //!
 //! Every row is measured against something of the same machine and the same minute: an empty
 //! process, a sync of this disk, git with hooks that do nothing. The ratio counts. The program under
-//! test is the release build, called as users and agents call it; the libraries are used only to
+//! test is built as packages are, called as users and agents call it; the libraries are used only to
 //! fill ledgers with old sessions and to read a transcript in a process of its own.
 #![expect(
     clippy::disallowed_methods,

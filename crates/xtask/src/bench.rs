@@ -1,23 +1,27 @@
-//! `cargo xtask bench`: the benchmarks, always against a release build of the program.
+//! `cargo xtask bench`: the benchmarks, always against the program as packages have it.
 
 use crate::{Failure, programs, python, workspace};
 
 /// The row that measures beside a program of somebody else, which is installed where the row is named.
 const INGEST: &str = "ingest";
+/// What packages are built with.
+const PROFILE: &str = "dist";
 
-/// Builds the release program, and all programs of the bench, and runs the benchmarks with these arguments.
+/// Builds the program as packages have it, and all programs of the bench, once, and runs the benchmarks with these
+/// arguments.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     programs::run(&mut programs::cargo(&[
         "build",
-        "--release",
+        "--profile",
+        PROFILE,
         "-p",
         "siglum",
         "-p",
         "siglum-bench",
     ]))?;
-    let program = workspace::target_dir()?.join("release").join("siglum");
-    let mut bench = programs::cargo(&["run", "--release", "-p", "siglum-bench", "--"]);
-    bench.args(args).env("SIGLUM_BIN", program);
+    let built = workspace::target_dir()?.join(PROFILE);
+    let mut bench = programs::program(built.join("siglum-bench"));
+    bench.args(args).env("SIGLUM_BIN", built.join("siglum"));
     if args.iter().any(|arg| arg == INGEST) {
         bench.env("SIGLUM_BENCH_PHOENIX", python::install(&python::PHOENIX)?);
     }

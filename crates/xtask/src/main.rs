@@ -36,7 +36,7 @@ Commands
                       run every check, or some: fmt, layering, clippy, docs, unit, blackbox, truth,
                       sinks, front-end, agents. Missing programs are installed by apt-get (as root), agents
                       and the parts of the page by npm, Schemathesis, Phoenix and MLflow by pip
-  bench [ARGS]        build the release program and run siglum-bench with ARGS
+  bench [ARGS]        build the program as packages have it and run siglum-bench with ARGS
   truth [--release] [ARGS]
                       play commits whose maker is known, and run `siglum why` on them: 2,000 cases, or
                       as ARGS of siglum-truth say; exits 1 if a statement is false
