@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
-use std::io;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use siglum_domain::{CheckpointId, Oid, trailer};
@@ -138,7 +140,13 @@ impl Repo {
             return Ok(());
         }
         let lines: Vec<&str> = tips.iter().map(Oid::as_str).collect();
-        std::fs::write(path, lines.join("\n") + "\n")
+        let mut options = fs::OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        file.write_all((lines.join("\n") + "\n").as_bytes())
     }
 
     /// What there was when Siglum was switched on here; nothing where nobody wrote that down.

@@ -228,6 +228,7 @@ const OTHERS: &[&[&str]] = &[
     &["config", "unset", "record"],
     &["config", "path"],
     &["completions", "bash"],
+    &["version"],
     // Input ends at once.
     &["mcp"],
     // An address of documentation, where nobody can listen: it has opened the ledger by then.

@@ -270,6 +270,7 @@ const COMMANDS: &[&[&str]] = &[
     &["sync"],
     &["mcp"],
     &["completions", "bash"],
+    &["version"],
     &["run", "--label", HOSTILE, "--", "sh", "-c", "true"],
     &["run", "--", HOSTILE],
     &["-v", "status"],
