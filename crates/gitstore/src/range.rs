@@ -13,6 +13,7 @@ use crate::bounded;
 use crate::error::GitError;
 use crate::git::Git;
 use crate::list::without_secrets;
+use crate::owner::give_to_owner;
 use crate::place::Repo;
 
 const COMMAND: &str = "log";
@@ -146,6 +147,7 @@ impl Repo {
             .create_new(true)
             .mode(0o600)
             .open(path)?;
+        give_to_owner(&file, &self.siglum_dir())?;
         file.write_all((lines.join("\n") + "\n").as_bytes())
     }
 
