@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::redact::Redactor;
 use siglum_domain::{LedgerId, Oid, SessionId};
-use siglum_engine::repositories::{self, Recognised};
-use siglum_engine::{EngineError, Here, World, launch, settle};
+use siglum_engine::{Here, World, launch, settle};
 use siglum_gitstore::hooks::HookSite;
 use siglum_gitstore::{Git, ObjectStore, Repo, discover, without_checkout};
 use siglum_ledger::sqlite::Open;
@@ -99,7 +98,6 @@ impl Cx {
         let mut spools = vec![self.home.spool()];
         let mut repository = None;
         if let Some(repo) = &repo {
-            self.recognise(&world, ledger, repo)?;
             commit_note::drop_dead(&repo.siglum_dir());
             spools.push(repository_spool(&repo.siglum_dir()));
             settle::settle(&world, ledger, &spools, None)?;
@@ -112,22 +110,6 @@ impl Cx {
             ledger.maintain()?;
         }
         Ok(())
-    }
-
-    /// Looks which repository lies in a directory where none was seen before. What git cannot read is none that is known.
-    pub fn recognise(
-        &self,
-        world: &World<'_>,
-        ledger: &mut SqliteLedger,
-        repo: &Repo,
-    ) -> Result<Recognised, CommandError> {
-        match repositories::recognise(world, ledger, repo) {
-            Err(EngineError::Git(error)) => {
-                tracing::debug!("{} is not looked at: {error}", repo.place.worktree);
-                Ok(Recognised::Unknown)
-            }
-            other => Ok(other?),
-        }
     }
 
     /// Writes down which launches are lost, and takes back the tokens of those that are over.

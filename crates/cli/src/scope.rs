@@ -5,7 +5,6 @@ use std::path::Path;
 use serde::Serialize;
 use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, Timestamp};
-use siglum_engine::repositories;
 use siglum_gitstore::{Repo, discover};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, Projection, Reach, RepositoryRecord, SqliteLedger,
@@ -23,9 +22,8 @@ const NAMED: usize = 5;
 /// The repositories that a list is of.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Where {
-    /// Those of this repository: a path inside it, its id, or where it is fetched from
-    /// (`github.com/o/r`); with its clones. Default: the one of the current directory
-    #[arg(long, value_name = "PATH|ID|URL", conflicts_with = "all")]
+    /// Those of this repository: a path inside it, or its id. Default: the one of the current directory
+    #[arg(long, value_name = "PATH|ID", conflicts_with = "all")]
     pub repository: Option<String>,
     /// Those of all repositories, not only of this one
     #[arg(long)]
@@ -122,10 +120,7 @@ pub fn named<C: FromIterator<RepositoryId>>(
 fn one_named(cx: &Cx, ledger: &mut SqliteLedger, text: &str) -> Result<RepositoryId, CommandError> {
     match text.parse::<RepositoryId>() {
         Ok(id) => known(ledger, id),
-        Err(_) => match remote(ledger, text)? {
-            Some(id) => Ok(id),
-            None => at(ledger, &cx.dir.join(text), text),
-        },
+        Err(_) => at(ledger, &cx.dir.join(text), text),
     }
 }
 
@@ -137,19 +132,6 @@ fn known(ledger: &mut SqliteLedger, id: RepositoryId) -> Result<RepositoryId, Co
             "no repository has the id {id}"
         ))),
     }
-}
-
-/// The repository that is fetched from there, by any form of that address.
-fn remote(ledger: &mut SqliteLedger, address: &str) -> Result<Option<RepositoryId>, CommandError> {
-    let Some(name) = repositories::remote_name(address) else {
-        return Ok(None);
-    };
-    let all = read(ledger, |tx| tx.repositories())?;
-    let is_from = |r: &&RepositoryRecord| {
-        let identity = r.identity.as_ref();
-        identity.and_then(|i| i.remote.as_ref()) == Some(&name)
-    };
-    Ok(all.iter().find(is_from).map(RepositoryRecord::first_clone))
 }
 
 fn at(ledger: &mut SqliteLedger, dir: &Path, shown: &str) -> Result<RepositoryId, CommandError> {

@@ -22,7 +22,6 @@ use siglum_ledger::{
 };
 
 use crate::overview::COUNT_MOST;
-use crate::repositories;
 use table::{Table, Used};
 
 /// By what usage is summed up.
@@ -235,10 +234,7 @@ pub fn cost(
         };
         // What a session used is counted once: in its own repository, and not wherever it worked.
         let mut listings = tx.sessions(&filter)?;
-        if let Some(repository) = query.repository {
-            let clones = repositories::clones(tx, repository)?;
-            listings.retain(|l| l.record.repository.is_some_and(|r| clones.contains(&r)));
-        }
+        listings.retain(|l| query.repository.is_none() || l.record.repository == query.repository);
         for listing in listings {
             table.add(&used(tx, query, listing)?);
         }

@@ -20,8 +20,8 @@ use crate::contents::hash_added_lines;
 use crate::verify::{self, undamaged};
 use crate::world::salt;
 use crate::{
-    EngineError, Here, World, authors, deliver, ingest, overview, pull_requests, repositories,
-    session, sweep, transcript, turn,
+    EngineError, Here, World, authors, deliver, ingest, overview, pull_requests, session, sweep,
+    transcript, turn,
 };
 
 /// How many items one slice takes.
@@ -110,9 +110,6 @@ pub fn slice(
             continue;
         }
         let is_first = run.swept.insert(repository.id);
-        if is_first {
-            identify(world, ledger, &repository)?;
-        }
         if is_first || !open.is_empty() {
             sweep::sweep(world, ledger, &repository)?;
         }
@@ -170,7 +167,7 @@ pub fn hear(
 /// Moves deliveries from the spools into the ledger. One that cannot be read, or that the ledger refuses, is set aside.
 ///
 /// # Errors
-/// Those of the ledger; deliveries that were not moved wait on, and may be delivered twice.
+/// Those of the ledger; deliveries that were not moved wait on.
 pub fn drain(
     ids: &dyn IdSource,
     ledger: &mut dyn Ledger,
@@ -178,12 +175,11 @@ pub fn drain(
 ) -> Result<usize, LedgerError> {
     let mut moved = 0;
     for spool in spools {
-        let mut delivered = Vec::new();
         for spooled in spool.waiting(SLICE) {
             let (why, reason) = match &spooled.intake {
                 Ok(intake) => match deliver::deliver(ledger, ids, intake) {
                     Ok(_) => {
-                        delivered.push(spooled);
+                        moved += usize::from(take_out(ledger, spool, &spooled)?);
                         continue;
                     }
                     Err(error) if error.is_out_of_reach() => return Err(error),
@@ -194,26 +190,20 @@ pub fn drain(
             tracing::warn!("set {} aside: {reason}", spooled.path.display());
             let _ = spool.set_aside(&spooled, why);
         }
-        moved += take_out(ledger, spool, &delivered)?;
     }
     Ok(moved)
 }
 
-/// Takes out of a spool what the ledger has. A spool keeps its deliveries over a loss of power, so first all that was
-/// written must be on the disk; counting does that, which is a write even where all were delivered before.
+/// Takes a delivery out of its spool that the ledger has. A spool keeps what waits in it over a loss of power, so first
+/// that must be on the disk; counting does that, which is a write even where it was delivered before. One after the other:
+/// a delivery that comes twice has the effect of one only as long as none came in between.
 fn take_out(
     ledger: &mut dyn Ledger,
     spool: &Spool,
-    delivered: &[Spooled],
-) -> Result<usize, LedgerError> {
-    if delivered.is_empty() {
-        return Ok(0);
-    }
-    write(ledger, Durability::Disk, |tx| {
-        tx.add_count(SPOOLED, delivered.len() as u64)
-    })?;
-    let moved = delivered.iter().filter(|one| spool.done(one).is_ok());
-    Ok(moved.count())
+    delivered: &Spooled,
+) -> Result<bool, LedgerError> {
+    write(ledger, Durability::Disk, |tx| tx.add_count(SPOOLED, 1))?;
+    Ok(spool.done(delivered).is_ok())
 }
 
 /// Seals what a receipt may seal: what is on the disk, with the file versions that it names. Where those cannot be synced,
@@ -543,21 +533,6 @@ pub fn finish(
             Ok(false)
         }
         other => other.map(|()| true),
-    }
-}
-
-/// Looks which repository a place is one of. One that git cannot read is left out.
-fn identify(
-    world: &World<'_>,
-    ledger: &mut dyn Ledger,
-    repository: &RepositoryRecord,
-) -> Result<(), EngineError> {
-    match repositories::look(world, ledger, repository) {
-        Err(EngineError::Git(error)) => {
-            tracing::warn!("left {} out: {error}", repository.common_dir);
-            Ok(set_aside(world, ledger, repository, &error)?)
-        }
-        other => other,
     }
 }
 

@@ -110,43 +110,21 @@ impl Git {
         let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         Ok((output.code == Some(0) && !name.is_empty()).then_some(name))
     }
-
-    /// The commits without parents that HEAD goes back to, in order; none before the first commit. In a shallow clone they
-    /// are those at which it ends ([`Repo::shallow_edge`]).
-    ///
-    /// # Errors
-    /// Git fails, or does not end in time.
-    pub fn roots(&self) -> Result<Vec<Oid>, GitError> {
-        let args = ["rev-list", "--max-parents=0", "HEAD", "--"];
-        let output = self.run(&args, b"")?;
-        let listed = String::from_utf8_lossy(&output.stdout);
-        // Where there is no commit, HEAD names nothing.
-        let mut roots: Vec<Oid> = match output.code {
-            Some(0) => listed.lines().filter_map(|l| Oid::new(l).ok()).collect(),
-            _ => Vec::new(),
-        };
-        roots.sort_unstable();
-        Ok(roots)
-    }
 }
 
 impl Repo {
-    /// Writes down what there is while Siglum is being switched on, unless it was on before.
+    /// Writes down what there is while Siglum is being switched on.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn note_begin(&self, tips: &BTreeSet<Oid>) -> io::Result<()> {
-        let path = self.begun();
-        if path.exists() {
-            return Ok(());
-        }
         let lines: Vec<&str> = tips.iter().map(Oid::as_str).collect();
         let mut options = fs::OpenOptions::new();
         let mut file = options
             .write(true)
             .create_new(true)
             .mode(0o600)
-            .open(path)?;
+            .open(self.begun())?;
         give_to_owner(&file, &self.siglum_dir())?;
         file.write_all((lines.join("\n") + "\n").as_bytes())
     }

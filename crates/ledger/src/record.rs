@@ -246,8 +246,7 @@ pub enum Order {
 pub struct SessionFilter {
     /// Only this one.
     pub id: Option<SessionId>,
-    /// Only those that work in this repository or a clone of it: their own, one that was stated, or one that they edit or
-    /// commit in.
+    /// Only those that work in this repository: their own, one that was stated, or one that they edit or commit in.
     pub repository: Option<RepositoryId>,
     /// Only of this agent.
     pub agent: Option<AgentName>,
@@ -552,29 +551,9 @@ pub struct RepositoryRecord {
     pub common_dir: String,
     /// The checkouts, each with the HEAD up to which commits were looked for.
     pub worktrees: Vec<(String, Option<Oid>)>,
-    /// What its clones have, too; nothing before somebody looked, and of one that is elsewhere.
-    pub identity: Option<RepositoryIdentity>,
-    /// The clone of it that was known first, if it is not this one.
-    pub clone_of: Option<RepositoryId>,
-}
-
-/// What all clones of a repository have, wherever they are.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RepositoryIdentity {
-    /// The commits without parents that its branch goes back to, in order; none in a shallow clone, which lacks them.
-    pub roots: Vec<Oid>,
-    /// Where it is fetched from: `github.com/o/r` for any form of that address, or the git directory of a clone on this
-    /// machine. Without names of users and passwords.
-    pub remote: Option<String>,
 }
 
 impl RepositoryRecord {
-    /// The one of its clones that was known first, which stands for all of them.
-    #[must_use]
-    pub fn first_clone(&self) -> RepositoryId {
-        self.clone_of.unwrap_or(self.id)
-    }
-
     /// Whether it is a directory of this machine; else others gave it its name, which is no path.
     #[must_use]
     pub fn is_here(&self) -> bool {

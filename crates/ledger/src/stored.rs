@@ -56,26 +56,6 @@ impl EntryRow {
     }
 }
 
-/// The roots of a repository as a column has them: their ids with blanks between them.
-pub(crate) fn stored_roots(identity: &RepositoryIdentity) -> String {
-    let roots: Vec<&str> = identity.roots.iter().map(Oid::as_str).collect();
-    roots.join(" ")
-}
-
-/// The identity of a repository from its columns; nothing if nobody looked yet.
-pub(crate) fn read_identity(
-    roots: Option<String>,
-    remote: Option<String>,
-) -> Option<RepositoryIdentity> {
-    Some(RepositoryIdentity {
-        roots: roots?
-            .split(' ')
-            .filter_map(|id| Oid::new(id).ok())
-            .collect(),
-        remote,
-    })
-}
-
 /// A process that a session was bound to.
 pub(crate) struct BindingRow {
     pub(crate) session: SessionId,

@@ -233,16 +233,6 @@ pub trait Sessions {
         fresh: RepositoryId,
         at: Timestamp,
     ) -> Result<RepositoryId>;
-    /// Stores what a repository has in common with its clones, and the one that was known first.
-    fn set_identity(
-        &mut self,
-        repository: RepositoryId,
-        identity: &RepositoryIdentity,
-        clone_of: Option<RepositoryId>,
-    ) -> Result<()>;
-    /// A repository has moved: what was known of the one place is known of the other one, which must be new.
-    fn move_repository(&mut self, repository: RepositoryId, from: &Place, to: &Place)
-    -> Result<()>;
     /// Notes up to which HEAD a checkout was looked through for commits.
     fn set_swept(&mut self, repository: RepositoryId, worktree: &str, head: &Oid) -> Result<()>;
 

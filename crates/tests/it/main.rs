@@ -17,7 +17,6 @@ mod back_ends;
 mod bursts;
 mod chain;
 mod check;
-mod clones;
 mod commands;
 mod commit_forms;
 mod contexts;

@@ -146,7 +146,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         tell::present(cx, &going)?;
     }
     let is_wanted = !going.is_nothing() && !args.dry_run;
-    if is_wanted && !args.yes && !crate::ui::agreed(crate::ui::CHANGES)? {
+    if is_wanted && !args.yes && !crate::ui::agreed()? {
         return Err(CommandError::failed("nothing was erased")
             .hint("Run the same command with `--yes` to erase it without being asked."));
     }

@@ -10,11 +10,10 @@ use std::{fs, io};
 use siglum_agents::{AGENTS, AgentSpec, SettingsError, SettingsFile};
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_egress::Plain;
-use siglum_engine::repositories::Recognised;
-use siglum_engine::{import, repositories};
+use siglum_engine::import;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_gitstore::{Repo, create_directories, give_to_owner};
-use siglum_ledger::{Aside, Durability, RepositoryRecord, read, write};
+use siglum_ledger::{Aside, Durability, read, write};
 
 use self::summary::Summary;
 use crate::clock::{self, Ids};
@@ -24,7 +23,6 @@ use crate::env;
 use crate::error::CommandError;
 use crate::install_record::{InstallRecord, link_target, missing_directories};
 use crate::platform::{self, regular_file};
-use crate::scope;
 use crate::telemetry::settings::{Asked, Setup, without};
 use crate::ui::{self, Style};
 
@@ -47,9 +45,6 @@ pub struct Args {
     /// Record sessions everywhere, also outside of repositories that are switched on
     #[arg(long)]
     global: bool,
-    /// This repository is a clone of that one: a path inside it, or its id. For clones that nothing tells from a fork
-    #[arg(long, value_name = "PATH|ID", conflicts_with = "global")]
-    same_as: Option<String>,
     /// Leave the messages of agents' commits as they are: sets `trailer` to false
     #[arg(long)]
     no_trailer: bool,
@@ -228,7 +223,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         fs::write(&everywhere, "").map_err(CommandError::at(&everywhere))?;
     }
     if let Some(repo) = &repo {
-        switch_on(cx, repo, args.same_as.as_deref())?;
+        switch_on(cx, repo)?;
     }
     finish(cx, repo.as_ref(), changes, &plan)
 }
@@ -415,17 +410,18 @@ pub fn install_shim(cx: &Cx) -> Result<(), CommandError> {
     link.map_err(CommandError::at(&shim))
 }
 
-fn switch_on(cx: &Cx, repo: &Repo, same_as: Option<&str>) -> Result<(), CommandError> {
-    let mut ledger = cx.open_ledger()?;
-    // Before the directory is there, which tells that Siglum was on in the place where it was before.
-    let recognised = cx.recognise(&cx.world()?, &mut ledger, repo)?;
+fn switch_on(cx: &Cx, repo: &Repo) -> Result<(), CommandError> {
     let dir = repo.siglum_dir();
+    let was_on = dir.is_dir();
     create_directories(&dir, PRIVATE_MODE).map_err(CommandError::at(&dir))?;
     let git = cx.git();
-    repo.note_begin(&git.tips()?)
-        .map_err(CommandError::at(&dir))?;
+    if !was_on {
+        repo.note_begin(&git.tips()?)
+            .map_err(CommandError::at(&dir))?;
+    }
     let head = git.head()?;
     let now: Timestamp = clock::now();
+    let mut ledger = cx.open_ledger()?;
     write(&mut ledger, Durability::Process, |tx| {
         let id = tx.note_place(&repo.place, RepositoryId::mint(&Ids), now)?;
         match &head {
@@ -433,45 +429,7 @@ fn switch_on(cx: &Cx, repo: &Repo, same_as: Option<&str>) -> Result<(), CommandE
             None => Ok(()),
         }
     })?;
-    let clones: Vec<RepositoryId> = match (same_as, recognised) {
-        (Some(other), _) => scope::named(cx, &mut ledger, &[other.to_owned()])?,
-        (None, Recognised::Unclear(others)) => {
-            let clone = ask_for_clone(cx, &others)?;
-            clone.into_iter().collect()
-        }
-        (None, _) => Vec::new(),
-    };
-    for other in clones {
-        repositories::add_clone(&cx.world()?, &mut ledger, repo, other)?;
-    }
     Ok(())
-}
-
-/// Asks of which of these a repository is a clone, all of which go back to the same commits.
-fn ask_for_clone(
-    cx: &Cx,
-    others: &[RepositoryRecord],
-) -> Result<Option<RepositoryId>, CommandError> {
-    let place = |record: &RepositoryRecord| {
-        let worktree = record.worktrees.first().map(|(worktree, _)| worktree);
-        Cx::tilde(Path::new(worktree.unwrap_or(&record.common_dir)))
-    };
-    for other in others {
-        let question = format!(
-            "This repository goes back to the same commits as {}. Is it a clone of that one, and no fork?",
-            place(other)
-        );
-        if ui::agreed(&question)? {
-            return Ok(Some(other.id));
-        }
-    }
-    if let Some(other) = others.first() {
-        let other = place(other);
-        cx.ui.status(format!(
-            "note: it goes back to the same commits as {other}. If it is a clone of that one, run `siglum init --same-as {other}`."
-        ));
-    }
-    Ok(None)
 }
 
 /// The first answer comes from the user's own history.

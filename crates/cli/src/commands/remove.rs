@@ -91,7 +91,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let nothing = going.is_nothing();
     let done = !nothing && !args.dry_run;
-    if done && !args.yes && !ui::agreed(ui::CHANGES)? {
+    if done && !args.yes && !ui::agreed()? {
         return Err(CommandError::failed("nothing was changed")
             .hint("Run `siglum remove --yes` to change it without being asked."));
     }

@@ -194,12 +194,9 @@ pub fn report_usage(error: &clap::Error) {
     }
 }
 
-/// The question before changes that were shown.
-pub const CHANGES: &str = "Make these changes?";
-
-/// Asks the person a question. Without a terminal the answer is no.
-pub fn agreed(question: &str) -> Result<bool, CommandError> {
-    let answer = answer(&format!("{question} [y/N]"))?;
+/// Asks the person whether to go on. Without a terminal the answer is no.
+pub fn agreed() -> Result<bool, CommandError> {
+    let answer = answer("Make these changes? [y/N]")?;
     Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
 }
 

@@ -99,8 +99,6 @@ pub fn elsewhere(
                 id: replica.id,
                 common_dir: replica.common_dir,
                 worktrees: Vec::new(),
-                identity: None,
-                clone_of: None,
             }));
         }
         let mut repositories = tx.repositories()?;

@@ -2,9 +2,7 @@
 
 use super::check::{Check, Desk, Outcome, Shelf, same};
 use super::sample::*;
-use siglum_domain::Oid;
-
-use crate::record::*;
+use crate::record::RepositoryRecord;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
@@ -12,12 +10,6 @@ pub(super) const CHECKS: &[Check] = &[
         noted,
     ),
     Check::new("repositories come by their directory", by_directory),
-    Check::new("a repository has what its clones have", identities),
-    Check::new(
-        "sessions of clones are listed together",
-        clones_are_listed_together,
-    ),
-    Check::new("a repository that moved is the same", moved),
     Check::new("a checkout remembers up to where it was swept", swept),
     Check::new(
         "a session is bound to a process once, at its latest time",
@@ -53,8 +45,6 @@ fn noted(shelf: &dyn Shelf) -> Outcome {
             ("/home/dev/linked".to_owned(), None),
             (place(1).worktree, None),
         ],
-        identity: None,
-        clone_of: None,
     };
     let found = desk.read(|tx| tx.repository(&place(1).common_dir))?;
     same!(found, Some(wanted), "the repository");
@@ -88,86 +78,6 @@ fn swept(shelf: &dyn Shelf) -> Outcome {
         let other = vec![(place(2).worktree, None)];
         same!(heads, [swept, other], "heads of checkouts");
     }
-    Ok(())
-}
-
-fn identities(shelf: &dyn Shelf) -> Outcome {
-    let mut desk = Desk::open(shelf)?;
-    furnish(&mut desk)?;
-    let identity = |roots: &[Oid], remote: Option<&str>| RepositoryIdentity {
-        roots: roots.to_vec(),
-        remote: remote.map(str::to_owned),
-    };
-    let (one, two) = (repository_id(1), repository_id(2));
-    let all = identity(&[oid(1), long_oid(2)], Some("github.com/o/r"));
-    let shallow = identity(&[], None);
-    desk.write(|tx| {
-        tx.set_identity(one, &all, None)?;
-        tx.set_identity(two, &all, None)?;
-        tx.set_identity(two, &shallow, Some(one))
-    })?;
-    let found = desk.read(|tx| tx.repositories())?;
-    let found: Vec<_> = found
-        .into_iter()
-        .map(|r| (r.identity, r.clone_of))
-        .collect();
-    let wanted = [(Some(all), None), (Some(shallow), Some(one))];
-    same!(found, wanted, "identities");
-    Ok(())
-}
-
-fn clones_are_listed_together(shelf: &dyn Shelf) -> Outcome {
-    let mut desk = Desk::open(shelf)?;
-    let home = desk.0.id();
-    let works_in = |n| SessionRecord {
-        repository: Some(repository_id(n)),
-        worktree: Some(place(n).worktree),
-        ..session(n, home)
-    };
-    desk.write(|tx| {
-        for n in 1..=4 {
-            tx.note_place(&place(n), repository_id(n), at(0))?;
-            tx.create_session(&works_in(n))?;
-        }
-        for n in 2..=3 {
-            let first = Some(repository_id(1));
-            tx.set_identity(repository_id(n), &RepositoryIdentity::default(), first)?;
-        }
-        Ok(())
-    })?;
-    for (n, wanted) in [(1, &[1, 2, 3][..]), (3, &[1, 2, 3]), (4, &[4])] {
-        let filter = SessionFilter {
-            repository: Some(repository_id(n)),
-            ..SessionFilter::default()
-        };
-        let found = desk.read(|tx| tx.sessions(&filter))?;
-        let mut ids: Vec<_> = found.into_iter().map(|l| l.record.id).collect();
-        ids.sort_unstable();
-        let wanted: Vec<_> = wanted.iter().map(|n| session_id(*n)).collect();
-        same!(ids, wanted, "sessions of clones");
-    }
-    Ok(())
-}
-
-fn moved(shelf: &dyn Shelf) -> Outcome {
-    let mut desk = Desk::open(shelf)?;
-    furnish(&mut desk)?;
-    let (one, new) = (repository_id(1), place(7));
-    desk.write(|tx| {
-        tx.set_swept(one, &place(1).worktree, &oid(1))?;
-        tx.move_repository(one, &place(1), &place(6))?;
-        tx.move_repository(one, &place(6), &new)
-    })?;
-    for left in [place(1), place(6)] {
-        let old = desk.read(|tx| tx.repository(&left.common_dir))?;
-        same!(old, None, "the places that were left");
-    }
-    let found = desk.read(|tx| tx.repository(&new.common_dir))?;
-    let found = found.map(|r| (r.id, r.worktrees));
-    let wanted = (one, vec![(new.worktree.clone(), Some(oid(1)))]);
-    same!(found, Some(wanted), "the repository that moved");
-    let noted = desk.write(|tx| tx.note_place(&new, repository_id(8), at(9)))?;
-    same!(noted, one, "the place that is new");
     Ok(())
 }
 

@@ -24,11 +24,6 @@ pub(super) fn fill(desk: &mut Desk) -> Outcome {
 
 fn sessions(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
     let one = session_id(1);
-    let identity = RepositoryIdentity {
-        roots: vec![oid(1)],
-        remote: Some("github.com/o/r".to_owned()),
-    };
-    tx.set_identity(repository_id(2), &identity, Some(repository_id(1)))?;
     tx.set_swept(repository_id(1), &place(1).worktree, &oid(1))?;
     tx.add_alias(&agent("claude-code"), &native("native-1"), one, at(1))?;
     tx.add_caller_name(&agent("claude-code"), &native("named-1"), one, at(1))?;

@@ -17,10 +17,6 @@ pub(super) const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mo
      s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole, \
      s.parent_at, s.archived_at, s.quarantined";
 
-/// All clones of the repository that the parameter names, with itself.
-const CLONES: &str = "SELECT k.id FROM repositories k WHERE k.tenant = $1 AND coalesce(k.clone_of, k.id) = \
-     (SELECT coalesce(o.clone_of, o.id) FROM repositories o WHERE o.tenant = $1 AND o.id = ?)";
-
 /// How many columns [`SESSION`] has.
 const SESSION_COLUMNS: usize = 21;
 
@@ -158,11 +154,9 @@ impl Tx<'_> {
         };
         of.add_if("s.id = ?", id.as_ref().map(|v| v as _));
         if let Some(repository) = &repository {
-            let works_there = format!(
-                "s.id IN (SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository IN ({CLONES}) \
-                 UNION ALL SELECT c.session FROM commits c WHERE c.tenant = $1 AND c.repository IN ({CLONES}) AND c.session IS NOT NULL)"
-            );
-            of.add(&works_there, &[repository, repository]);
+            let works_there = "s.id IN (SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ? \
+                 UNION ALL SELECT c.session FROM commits c WHERE c.tenant = $1 AND c.repository = ? AND c.session IS NOT NULL)";
+            of.add(works_there, &[repository, repository]);
         }
         of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));
         of.add_if("s.last_at >= ?", since.as_ref().map(|v| v as _));

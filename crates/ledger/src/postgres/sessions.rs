@@ -11,7 +11,7 @@ use super::columns::{Col, count, get, int, opt, raw};
 use super::tx::{Tx, Value};
 use crate::record::*;
 use crate::row::{json, word};
-use crate::stored::{BindingRow, read_identity, stored_roots};
+use crate::stored::BindingRow;
 use crate::{LedgerError, Sessions};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -63,7 +63,7 @@ impl Tx<'_> {
         of: &[Value<'_>],
     ) -> Result<Vec<RepositoryRecord>> {
         let sql = format!(
-            "SELECT r.id, r.common_dir, w.path, w.swept_head, r.roots, r.remote, r.clone_of FROM repositories r \
+            "SELECT r.id, r.common_dir, w.path, w.swept_head FROM repositories r \
              LEFT JOIN worktrees w ON w.tenant = $1 AND w.repository = r.id \
              WHERE r.tenant = $1 {condition} ORDER BY r.common_dir, w.path"
         );
@@ -75,8 +75,6 @@ impl Tx<'_> {
                     id,
                     common_dir: raw(row, 1)?,
                     worktrees: Vec::new(),
-                    identity: read_identity(raw(row, 4)?, raw(row, 5)?),
-                    clone_of: opt(row, 6)?,
                 });
             }
             let tree: Option<String> = raw(row, 2)?;
@@ -185,33 +183,6 @@ impl Sessions for Tx<'_> {
         let sql = "INSERT INTO worktrees (tenant, repository, path) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
         self.run(sql, &[&Col(id), &place.worktree])?;
         Ok(id)
-    }
-
-    fn set_identity(
-        &mut self,
-        repository: RepositoryId,
-        identity: &RepositoryIdentity,
-        clone_of: Option<RepositoryId>,
-    ) -> Result<()> {
-        let sql = "UPDATE repositories SET roots = $3, remote = $4, clone_of = $5 WHERE tenant = $1 AND id = $2";
-        let (roots, remote) = (stored_roots(identity), &identity.remote);
-        self.run(sql, &[&Col(repository), &roots, remote, &clone_of.map(Col)])?;
-        Ok(())
-    }
-
-    fn move_repository(
-        &mut self,
-        repository: RepositoryId,
-        from: &Place,
-        to: &Place,
-    ) -> Result<()> {
-        let sql = "UPDATE repositories SET common_dir = $3 WHERE tenant = $1 AND id = $2";
-        self.run(sql, &[&Col(repository), &to.common_dir])?;
-        self.changed("repository", &repository.uuid().simple().to_string())?;
-        let sql =
-            "UPDATE worktrees SET path = $4 WHERE tenant = $1 AND repository = $2 AND path = $3";
-        self.run(sql, &[&Col(repository), &from.worktree, &to.worktree])?;
-        Ok(())
     }
 
     fn set_swept(&mut self, repository: RepositoryId, worktree: &str, head: &Oid) -> Result<()> {

@@ -15,10 +15,6 @@ type Result<T> = std::result::Result<T, LedgerError>;
 pub(super) const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, \
      s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole, s.parent_at, s.archived_at, s.quarantined";
 
-/// All clones of the repository that the parameter names, with itself.
-const CLONES: &str = "SELECT k.id FROM repositories k WHERE coalesce(k.clone_of, k.id) = \
-     (SELECT coalesce(o.clone_of, o.id) FROM repositories o WHERE o.id = ?)";
-
 /// How many columns [`SESSION`] has.
 const SESSION_COLUMNS: usize = 21;
 
@@ -143,13 +139,12 @@ impl Tx<'_> {
             filter.seen.then(|| Box::new(1) as _),
         );
         when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
-        let works_there = format!(
-            "(EXISTS (SELECT 1 FROM session_repositories r WHERE r.repository IN ({CLONES}) AND r.session = s.id) \
-             OR EXISTS (SELECT 1 FROM commits c WHERE c.repository IN ({CLONES}) AND c.session = s.id))"
-        );
         if let Some(repository) = filter.repository {
             // Asked of each session on the way: the newest are found without a look at all of a repository.
-            conditions.push(&works_there);
+            conditions.push(
+                "(EXISTS (SELECT 1 FROM session_repositories r WHERE r.repository = ? AND r.session = s.id) \
+                 OR EXISTS (SELECT 1 FROM commits c WHERE c.repository = ? AND c.session = s.id))",
+            );
             values.extend([0, 1].map(|_| Box::new(Col(repository)) as Box<dyn rusqlite::ToSql>));
         }
         for link in &filter.links {

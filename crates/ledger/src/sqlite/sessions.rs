@@ -13,7 +13,7 @@ use super::listing::{SESSION, readable_session};
 use super::open::Tx;
 use crate::record::*;
 use crate::row::{json, word};
-use crate::stored::{BindingRow, StatementRow, Subjects, read_identity, stored_roots};
+use crate::stored::{BindingRow, StatementRow, Subjects};
 use crate::{LedgerError, Sessions};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -71,28 +71,25 @@ impl Tx<'_> {
         filter: &str,
         of: impl rusqlite::Params,
     ) -> Result<Vec<RepositoryRecord>> {
-        let mut query = self.db.prepare_cached(&format!(
-            "SELECT id, common_dir, roots, remote, clone_of FROM repositories {filter}"
-        ))?;
-        let row = |row: &Row<'_>| {
-            Ok(RepositoryRecord {
-                id: get(row, 0)?,
-                common_dir: row.get(1)?,
-                worktrees: Vec::new(),
-                identity: read_identity(row.get(2)?, row.get(3)?),
-                clone_of: opt(row, 4)?,
-            })
-        };
-        let mut records = query
-            .query_map(of, row)?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut query = self
+            .db
+            .prepare_cached(&format!("SELECT id, common_dir FROM repositories {filter}"))?;
+        let rows = query
+            .query_map(of, |row| Ok((get(row, 0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<Vec<(RepositoryId, String)>>>()?;
         let mut trees = self.db.prepare_cached(
             "SELECT path, swept_head FROM worktrees WHERE repository = ?1 ORDER BY path",
         )?;
-        for record in &mut records {
-            record.worktrees = trees
-                .query_map([Col(record.id)], |row| Ok((row.get(0)?, opt(row, 1)?)))?
+        let mut records = Vec::with_capacity(rows.len());
+        for (id, common_dir) in rows {
+            let worktrees = trees
+                .query_map([Col(id)], |row| Ok((row.get(0)?, opt(row, 1)?)))?
                 .collect::<rusqlite::Result<_>>()?;
+            records.push(RepositoryRecord {
+                id,
+                common_dir,
+                worktrees,
+            });
         }
         Ok(records)
     }
@@ -214,35 +211,6 @@ impl Sessions for Tx<'_> {
         let key = (Col(id), &place.worktree);
         self.sum("worktrees", "repository = ?1 AND path = ?2", key)?;
         Ok(id)
-    }
-
-    fn set_identity(
-        &mut self,
-        repository: RepositoryId,
-        identity: &RepositoryIdentity,
-        clone_of: Option<RepositoryId>,
-    ) -> Result<()> {
-        let sql = "UPDATE repositories SET roots = ?2, remote = ?3, clone_of = ?4 WHERE id = ?1";
-        let (roots, remote) = (stored_roots(identity), &identity.remote);
-        self.db
-            .execute(sql, (Col(repository), roots, remote, clone_of.map(Col)))?;
-        Ok(())
-    }
-
-    fn move_repository(
-        &mut self,
-        repository: RepositoryId,
-        from: &Place,
-        to: &Place,
-    ) -> Result<()> {
-        let sql = "UPDATE repositories SET common_dir = ?2 WHERE id = ?1";
-        self.db.execute(sql, (Col(repository), &to.common_dir))?;
-        self.sum("repositories", "id = ?1", [Col(repository)])?;
-        let sql = "UPDATE worktrees SET path = ?3 WHERE repository = ?1 AND path = ?2";
-        self.db
-            .execute(sql, (Col(repository), &from.worktree, &to.worktree))?;
-        let key = (Col(repository), &to.worktree);
-        self.sum("worktrees", "repository = ?1 AND path = ?2", key)
     }
 
     fn set_swept(&mut self, repository: RepositoryId, worktree: &str, head: &Oid) -> Result<()> {

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use siglum_domain::link::{Link, Stated};
 use siglum_domain::{AgentName, SessionId};
 use siglum_egress::{Address, EgressError, GatewayClient, Plain, Timeouts, Token};
-use siglum_engine::repositories::remote_name;
 use siglum_ledger::{LaunchEnd, Ledger as _, Projection};
 
 use super::Args;
@@ -174,7 +173,19 @@ fn said(
 /// What others call the repository: the address that it was cloned from, without a scheme, a user or a password.
 fn origin(cx: &Cx) -> Option<String> {
     let address = cx.git().origin().ok().flatten()?;
-    remote_name(&address)
+    repository_name(&address)
+}
+
+fn repository_name(address: &str) -> Option<String> {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+    let rest = rest.strip_suffix(".git").unwrap_or(rest);
+    let name = rest.replacen(':', "/", 1);
+    let plain =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b'~' | b'+' | b'-');
+    // A path of this machine is no name that others know.
+    let is_name = !name.is_empty() && name.len() <= 512 && !name.starts_with(['/', '.']);
+    (is_name && name.bytes().all(plain)).then_some(name)
 }
 
 /// The links as one object: a member for each field, and the labels in an object of their own.
@@ -203,6 +214,25 @@ mod tests {
     use siglum_domain::link::FIELDS;
 
     use super::*;
+
+    #[test]
+    fn a_repository_is_named_without_credentials() {
+        for (address, name) in [
+            ("https://github.com/o/r.git", Some("github.com/o/r")),
+            (
+                "https://user:hunter2@github.com/o/r",
+                Some("github.com/o/r"),
+            ),
+            ("git@github.com:o/r.git", Some("github.com/o/r")),
+            ("ssh://git@host:22/o/r", Some("host/22/o/r")),
+            ("/srv/git/r.git", None),
+            ("../r", None),
+            ("file:///srv/r", None),
+            ("https://host/a b", None),
+        ] {
+            assert_eq!(repository_name(address).as_deref(), name, "{address}");
+        }
+    }
 
     /// A field that is forgotten here would never reach a gateway.
     #[test]

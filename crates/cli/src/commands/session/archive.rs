@@ -43,7 +43,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             "Nothing will be written to session {} any more; this cannot be taken back.",
             id.short()
         ));
-        if !crate::ui::agreed(crate::ui::CHANGES)? {
+        if !crate::ui::agreed()? {
             return Err(CommandError::failed("nothing was archived")
                 .hint("Run the same command with `--yes` to archive it without being asked."));
         }

@@ -154,7 +154,7 @@ fn decide(
             crate::ui::plural(waits, "event"),
             session.short()
         ));
-        if !crate::ui::agreed(crate::ui::CHANGES)? {
+        if !crate::ui::agreed()? {
             return Err(CommandError::failed("nothing was discarded")
                 .hint("Run the same command with `--yes` to discard it without being asked."));
         }
