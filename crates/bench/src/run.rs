@@ -43,7 +43,7 @@ impl Run {
             .into());
         }
         let dir = tempfile::Builder::new().prefix("siglum-bench-").tempdir()?;
-        // As an installation has it: a file as a linker leaves it costs each start half a millisecond more.
+        // As an installation has it: a file as a linker leaves it lies otherwise in the system's cache, and starts more slowly.
         let installed = dir.path().canonicalize()?.join("siglum");
         std::fs::copy(&program, &installed)?;
         let program = installed;

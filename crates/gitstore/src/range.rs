@@ -84,8 +84,7 @@ impl Git {
             let _ = writeln!(input, "^{tip}");
         }
         let output = self.bytes(&args, input.as_bytes())?;
-        let listed = String::from_utf8_lossy(&output);
-        Ok(listed.lines().filter_map(|l| Oid::new(l).ok()).collect())
+        Ok(ids(&String::from_utf8_lossy(&output)).collect())
     }
 
     /// The commits and tags that all names here stand for, HEAD's, too.
@@ -94,8 +93,7 @@ impl Git {
     /// Git fails, or does not end in time.
     pub fn tips(&self) -> Result<BTreeSet<Oid>, GitError> {
         let output = self.bytes(&["for-each-ref", "--format=%(objectname)"], b"")?;
-        let listed = String::from_utf8_lossy(&output);
-        let mut tips: BTreeSet<Oid> = listed.lines().filter_map(|l| Oid::new(l).ok()).collect();
+        let mut tips: BTreeSet<Oid> = ids(&String::from_utf8_lossy(&output)).collect();
         tips.extend(self.head()?);
         Ok(tips)
     }
@@ -133,9 +131,7 @@ impl Repo {
     #[must_use]
     pub fn tips_at_begin(&self) -> Vec<Oid> {
         let text = bounded::read_text(&self.begun(), BEGUN_MOST).unwrap_or_default();
-        text.lines()
-            .filter_map(|line| Oid::new(line).ok())
-            .collect()
+        ids(&text).collect()
     }
 
     fn begun(&self) -> PathBuf {
@@ -147,10 +143,13 @@ impl Repo {
     pub fn shallow_edge(&self) -> HashSet<Oid> {
         let path = self.common_dir().join("shallow");
         let text = bounded::read_text(&path, SHALLOW_LIMIT).unwrap_or_default();
-        text.lines()
-            .filter_map(|line| Oid::new(line).ok())
-            .collect()
+        ids(&text).collect()
     }
+}
+
+/// The ids in a list of one each line.
+fn ids(text: &str) -> impl Iterator<Item = Oid> {
+    text.lines().filter_map(|line| Oid::new(line).ok())
 }
 
 fn parse(output: &[u8]) -> Option<Vec<RangeCommit>> {

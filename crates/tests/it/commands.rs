@@ -87,7 +87,7 @@ fn without_an_answer_nothing_is_changed() {
 }
 
 /// What `siglum init` shows at a terminal of 80 columns, and answers there.
-fn asked(repo: &Repo<'_>, answers: &str) -> String {
+fn init_at_terminal(repo: &Repo<'_>, answers: &str) -> String {
     let program = World::program();
     let script = format!(
         "printf '{answers}' | COLUMNS=80 script -qec '{} init' /dev/null",
@@ -102,7 +102,7 @@ fn init_says_on_one_screen_what_it_changes_and_shows_the_rest_to_whoever_asks() 
     let repo = plain(&world);
     write_settings(&world, SETTINGS);
     let before = snapshot(&world.root);
-    let shown = asked(&repo, "d\\nn\\n");
+    let shown = init_at_terminal(&repo, "d\\nn\\n");
     assert_eq!(snapshot(&world.root), before, "{shown}");
     let (screen, rest) = shown.split_once("[y]es, [n]o, [d]iff").expect(&shown);
     assert!(screen.lines().count() < 24, "{screen}");
@@ -122,7 +122,7 @@ fn init_says_on_one_screen_what_it_changes_and_shows_the_rest_to_whoever_asks() 
 fn init_takes_no_for_an_answer_about_trailers() {
     let world = World::new();
     let repo = plain(&world);
-    let shown = asked(&repo, "t\\n");
+    let shown = init_at_terminal(&repo, "t\\n");
     assert!(shown.contains("Siglum is on."), "{shown}");
     let mut agent = Agent::start(&repo, "one");
     agent.sh("git commit -q --allow-empty -m one").ok();

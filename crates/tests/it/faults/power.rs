@@ -232,7 +232,8 @@ fn look_at_cuts(
                 for cut in (thread..cuts).step_by(THREADS as usize) {
                     let seed = cut + 1;
                     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-                    let at = match cut % 4 < THREADS {
+                    // Every second one of each thread.
+                    let at = match (cut / THREADS).is_multiple_of(2) {
                         true => removals[dice.index(removals.len())],
                         false => dice.index(disk.ops.len() + 1),
                     };
