@@ -14,7 +14,7 @@ use crate::clock::{self, Ids};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::home::{Home, repository_spool};
-use crate::hook::commit_note;
+use crate::hook::landings;
 use crate::ui::{self, Ui};
 use crate::{claim, env, known_ledger, platform};
 
@@ -98,7 +98,7 @@ impl Cx {
         let mut spools = vec![self.home.spool()];
         let mut repository = None;
         if let Some(repo) = &repo {
-            commit_note::drop_dead(&repo.siglum_dir());
+            landings::spool(&self.home, &repo.siglum_dir());
             spools.push(repository_spool(&repo.siglum_dir()));
             settle::settle(&world, ledger, &spools, None)?;
             repository = read(ledger, |tx| tx.repository(&repo.place.common_dir))?;

@@ -7,8 +7,8 @@ use siglum_ledger::{RepositoryRecord, Spool, SqliteLedger, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::home::repository_spool;
-use crate::hook::commit_note;
+use crate::home::{Home, repository_spool};
+use crate::hook::{commit_note, landings};
 
 /// The files of this home and of all repositories that are here, and the spools among them.
 pub struct TextFiles {
@@ -52,11 +52,12 @@ impl TextFiles {
     }
 }
 
-/// Removes the notes that commits left which were refused, in all repositories that are here.
-pub fn drop_dead_notes(repositories: &[RepositoryRecord]) {
+/// Has the commits that landed wait in the spools of the repositories that are here, and removes the notes of those that
+/// were refused.
+pub fn take_up_notes(home: &Home, repositories: &[RepositoryRecord]) {
     siglum_dirs(repositories)
         .iter()
-        .for_each(|dir| commit_note::drop_dead(dir));
+        .for_each(|dir| landings::spool(home, dir));
 }
 
 /// Siglum's directories in the repositories that are here.

@@ -50,6 +50,16 @@ pub(crate) fn read_end(path: &Path, limit: u64) -> Option<(u64, Vec<u8>)> {
     Some((from, content))
 }
 
+/// Reads a regular file from a place on, at most `limit` bytes; nothing where it ends before that place.
+pub(crate) fn read_from(path: &Path, from: u64, limit: u64) -> Option<Vec<u8>> {
+    let mut file = open_regular(path).ok()?;
+    let is_there = file.metadata().ok()?.len() >= from;
+    file.seek(SeekFrom::Start(from)).ok()?;
+    let mut content = Vec::new();
+    file.take(limit).read_to_end(&mut content).ok()?;
+    is_there.then_some(content)
+}
+
 /// Reads the last whole lines of a regular file, from at most `limit` bytes.
 pub(crate) fn read_tail(path: &Path, limit: u64) -> Option<String> {
     read_tail_at(path, limit).map(|(_, lines)| String::from_utf8_lossy(&lines).into_owned())

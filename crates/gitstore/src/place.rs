@@ -206,6 +206,13 @@ impl Repo {
         refs::head_moves(&self.git_dir)
     }
 
+    /// The first moves of HEAD behind this place in git's list of them, in bytes, oldest first; nothing where the list
+    /// is shorter.
+    #[must_use]
+    pub fn head_moves_since(&self, position: u64) -> Vec<ReflogMove> {
+        refs::head_moves_since(&self.git_dir, position)
+    }
+
     /// Where HEAD was before the last merge, squash, reset or rebase in this checkout.
     #[must_use]
     pub fn orig_head(&self) -> Option<Oid> {

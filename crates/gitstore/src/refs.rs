@@ -101,13 +101,16 @@ pub(crate) fn moves(git_dir: &Path) -> Vec<(Option<Oid>, Oid)> {
     log.lines().rev().filter(made).filter_map(moved).collect()
 }
 
+/// How the message of a move begins that an amend made.
+const AMENDED: &str = "commit (amend):";
+
 /// The commit that an amend just now put this one in the place of, by the last line of the log of HEAD.
 pub(crate) fn amended(git_dir: &Path, commit: &Oid) -> Option<Oid> {
     let log = bounded::read_tail(&git_dir.join("logs/HEAD"), LOG_TAIL)?;
     let (oids, message) = log.lines().next_back()?.split_once('\t')?;
     let mut oids = oids.split(' ');
     let old = Oid::new(oids.next()?).ok()?;
-    let is_amend = message.starts_with("commit (amend):");
+    let is_amend = message.starts_with(AMENDED);
     (is_amend && oids.next() == Some(commit.as_str())).then_some(old)
 }
 
@@ -165,6 +168,8 @@ pub struct ReflogMove {
     pub kind: MoveKind,
     /// Whether it may have made the commit, and did not only go to it.
     pub makes: bool,
+    /// Whether the commit was made by an amend, in the place of the one before.
+    pub is_amend: bool,
     /// When, in whole seconds.
     pub at: Timestamp,
 }
@@ -172,12 +177,26 @@ pub struct ReflogMove {
 /// The moves of HEAD, oldest first: all of them, or those at the end of a log that is very long.
 pub(crate) fn head_moves(git_dir: &Path) -> Vec<ReflogMove> {
     let path = git_dir.join("logs/HEAD");
-    let Some((mut position, log)) = bounded::read_tail_at(&path, LOG_MOST) else {
+    let Some((position, log)) = bounded::read_tail_at(&path, LOG_MOST) else {
         return Vec::new();
     };
+    read_moves(&log, position)
+}
+
+/// The first moves of HEAD behind this place in its log, oldest first; nothing where the log is shorter, as after its
+/// entries expired.
+pub(crate) fn head_moves_since(git_dir: &Path, position: u64) -> Vec<ReflogMove> {
+    let log = bounded::read_from(&git_dir.join("logs/HEAD"), position, LOG_TAIL);
+    read_moves(&log.unwrap_or_default(), position)
+}
+
+/// The moves in whole lines of the log that begin at this place of it.
+fn read_moves(log: &[u8], mut position: u64) -> Vec<ReflogMove> {
     let mut moves = Vec::new();
     for line in log.split_inclusive(|b| *b == b'\n') {
-        moves.extend(head_move(&String::from_utf8_lossy(line), position));
+        if line.ends_with(b"\n") {
+            moves.extend(head_move(&String::from_utf8_lossy(line), position));
+        }
         position += line.len() as u64;
     }
     moves
@@ -202,6 +221,7 @@ fn head_move(line: &str, position: u64) -> Option<ReflogMove> {
         to,
         kind,
         makes: said(message) != Some(Arrival::Moved),
+        is_amend: message.starts_with(AMENDED),
         at: Timestamp::from_seconds(seconds),
     })
 }

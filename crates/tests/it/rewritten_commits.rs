@@ -110,25 +110,25 @@ fn count_starts(repo: &Repo<'_>) -> impl Fn() -> Vec<String> {
     }
 }
 
-/// The shell sees that the message is settled, and that an amend was told of.
+/// The shell sees that the message is settled, and notes that the commit landed.
 #[test]
-fn a_commit_starts_the_program_twice_and_so_does_an_amend() {
+fn a_commit_starts_the_program_once_and_so_does_an_amend() {
     let world = World::new();
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "worker");
     let started = count_starts(&repo);
-    let twice = ["prepare-commit-msg", "post-commit"];
+    let once = ["prepare-commit-msg"];
     agent
         .sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
         .ok();
-    assert_eq!(started(), twice);
+    assert_eq!(started(), once);
     let first = repo.id("HEAD");
     assert_eq!(repo.committer("HEAD"), agent.certain());
     assert_eq!(repo.trailers("HEAD").len(), 1);
     agent
         .sh("echo 2 >f && git commit -q -a --amend -m 'Add f at last'")
         .ok();
-    assert_eq!(started(), twice);
+    assert_eq!(started(), once);
     let why = repo.why("HEAD");
     assert_eq!(why.committer(), agent.certain(), "{why}");
     assert_eq!(why.origins(), [(first.clone(), agent.certain())], "{why}");
@@ -136,7 +136,7 @@ fn a_commit_starts_the_program_twice_and_so_does_an_amend() {
     let second = repo.id("HEAD");
     let mut other = Agent::start(&repo, "other");
     other.sh("git commit -q --amend --no-edit").ok();
-    assert_eq!(started(), twice);
+    assert_eq!(started(), once);
     let why = repo.why("HEAD");
     assert_eq!(why.committer(), other.certain(), "{why}");
     let origins = [second, first].map(|commit| (commit, agent.certain()));

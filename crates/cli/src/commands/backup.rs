@@ -11,6 +11,7 @@ use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::home::repository_spool;
+use crate::text_files::take_up_notes;
 use crate::ui;
 
 /// The schema of the JSON answer.
@@ -91,8 +92,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 /// Takes in what hooks left in the spools up to now: they were told that it is recorded.
 fn take_in(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
+    let repositories = read(ledger, |tx| tx.repositories())?;
+    take_up_notes(&cx.home, &repositories);
     let mut spools = cx.spools();
-    for repository in read(ledger, |tx| tx.repositories())? {
+    for repository in repositories {
         let dir = Path::new(&repository.common_dir).join("siglum");
         if repository.is_here() && dir.is_dir() {
             spools.push(repository_spool(&dir));

@@ -9,11 +9,11 @@ use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_engine::forget::{self, Holding, Needle, NeedleError, Place, Report};
 use siglum_engine::{World, find, worker};
-use siglum_ledger::{Ledger as _, SqliteLedger, TelemetryStore};
+use siglum_ledger::{Ledger as _, SqliteLedger, TelemetryStore, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::text_files::TextFiles;
+use crate::text_files::{TextFiles, take_up_notes};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.forget/1";
@@ -202,6 +202,7 @@ fn settle(
     world: &World<'_>,
     ledger: &mut SqliteLedger,
 ) -> Result<Vec<PathBuf>, CommandError> {
+    take_up_notes(&cx.home, &read(ledger, |tx| tx.repositories())?);
     let files = TextFiles::find(cx, ledger)?;
     let mut run = worker::Run::default();
     while worker::slice(world, ledger, &files.spools, &mut run)? == worker::Slice::Worked {}

@@ -19,7 +19,7 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::home::repository_spool;
-use crate::hook;
+use crate::hook::{self, landings};
 use crate::install_record::InstallRecord;
 use crate::telemetry::settings::Undoing;
 use crate::ui::{self, Style};
@@ -354,6 +354,7 @@ impl Going {
 /// the ledger does not take waits in Siglum's home.
 fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     let spool = repository_spool(dir);
+    landings::spool(&cx.home, dir);
     if !spool.is_empty()
         && let Ok(mut ledger) = cx.open_ledger()
     {

@@ -13,7 +13,7 @@ use self::feeders::Feeders;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::{self, Lock};
-use crate::text_files::drop_dead_notes;
+use crate::text_files::take_up_notes;
 
 /// How long the worker waits for more, in slices of this many milliseconds.
 const IDLE_MS: u64 = 200;
@@ -60,7 +60,6 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
     let program = program();
     let world = cx.world()?;
     let mut ledger = cx.open_ledger()?;
-    drop_dead_notes(&read(&mut ledger, |tx| tx.repositories())?);
     // This program may be the newer one that they wait for.
     for spool in cx.all_spools(&mut ledger)? {
         spool.take_back(&[Aside::Newer]);
@@ -68,6 +67,7 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
     let mut run = Run::default();
     let mut idle = 0;
     loop {
+        take_up_notes(&cx.home, &read(&mut ledger, |tx| tx.repositories())?);
         let mut spools = cx.all_spools(&mut ledger)?;
         cx.find_lost_launches(&world, &mut ledger)?;
         feeders.look(cx, read(&mut ledger, |tx| tx.projections())?, args.once);

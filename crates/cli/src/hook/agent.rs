@@ -20,7 +20,7 @@ use siglum_ledger::{Ledger, read};
 
 use super::delivery::Delivery;
 use super::edited_file::{checkout_of, see_file};
-use super::{scene, takeover};
+use super::{landings, scene, takeover};
 use crate::config::Config;
 use crate::home::Home;
 use crate::{claim, clock, env, platform};
@@ -138,6 +138,9 @@ fn record(
     repo: Option<&Repo>,
     kept: Kept,
 ) {
+    if let Some(repo) = repo {
+        landings::send(delivery, repo);
+    }
     let own = format!("{}-{}", std::process::id(), delivery.now.nanos());
     let digest_key = delivery
         .ledger()

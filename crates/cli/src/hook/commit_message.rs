@@ -12,12 +12,12 @@ use siglum_domain::commit_message::{self, Cleanup, is_taken};
 use siglum_domain::evidence::{Committer, Judgement, Verdict};
 use siglum_domain::intake::{Matter, Scene};
 use siglum_domain::process::{Chain, ProcessIdentity};
-use siglum_domain::{Oid, trailer};
+use siglum_domain::{Oid, Timestamp, trailer};
 use siglum_engine::deliver::Delivered;
 use siglum_gitstore::hooks::is_own_alone;
 use siglum_gitstore::{Git, HeadRead, Repo};
 
-use super::commit_note::{CommitNote, PreparedMessage};
+use super::commit_note::{Announced, CommitNote, PreparedMessage};
 use super::commit_options::commit_options;
 use super::delivery::Delivery;
 use super::draft;
@@ -67,6 +67,8 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
         scene: &scene,
         file,
         log,
+        at: delivery.now,
+        home: delivery.home.dir(),
     };
     let result = if opens_editor(source, options.as_ref()) {
         wanted.then(|| prepared.await_editor(message.as_ref().ok()))
@@ -137,6 +139,8 @@ struct Prepared<'a> {
     file: &'a Path,
     /// How long git's list of the moves of HEAD was.
     log: Option<u64>,
+    at: Timestamp,
+    home: &'a Path,
 }
 
 impl Prepared<'_> {
@@ -155,8 +159,18 @@ impl Prepared<'_> {
             message: None,
             template,
             comment: Some(comment),
+            announced: None,
         };
         note.leave(self.repo, &git.identity).map(drop)
+    }
+
+    fn announced(&self) -> Option<Announced> {
+        Some(Announced {
+            home: self.home.to_owned(),
+            at: self.at,
+            scene: self.scene.clone(),
+            log: self.log?,
+        })
     }
 
     /// Writes the message as it is to be, where no editor is started. Nothing where it cannot be read.
@@ -196,9 +210,11 @@ impl Prepared<'_> {
                 }),
                 template: None,
                 comment: None,
+                announced: self.announced(),
             };
+            // Without git's list the shell cannot say which commit landed.
             time = match note.leave(self.repo, git) {
-                Ok(time) => time,
+                Ok(time) => time.filter(|_| self.log.is_some()),
                 Err(error) => return Some(Err(error)),
             };
             let lock = MessageLock::new(self.repo, git, self.log);

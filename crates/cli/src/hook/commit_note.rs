@@ -4,6 +4,9 @@
 //! its note and its message file have the very same time of change, which the hook's shell compares instead of starting
 //! the program (`siglum_gitstore::hooks`). Whoever else writes the message gives it another time, and a hook that finds
 //! the note of another living git gives both notes another time.
+//!
+//! By the same times the shell of the hook after the commit sees that all went as the note says, and only adds a line to
+//! it. Whoever comes next tells the ledger of it ([`super::landings`]).
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -12,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use siglum_domain::intake::Scene;
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{CheckpointId, Oid};
+use siglum_domain::{CheckpointId, Oid, Timestamp};
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::COMMITS;
 
@@ -40,6 +44,32 @@ pub struct CommitNote {
     pub template: Option<String>,
     /// What begins a comment in a message that goes through an editor.
     pub comment: Option<String>,
+    /// What is told of the commit if the shell notes that it landed.
+    #[serde(default)]
+    pub announced: Option<Announced>,
+}
+
+/// A commit that a hook announced.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Announced {
+    /// Siglum's home that it was announced to.
+    pub home: PathBuf,
+    /// When.
+    pub at: Timestamp,
+    /// What was seen then.
+    pub scene: Scene,
+    /// How long git's list of the moves of HEAD was.
+    pub log: u64,
+}
+
+/// A commit that landed, by its note.
+pub struct LandedNote {
+    /// The note.
+    pub path: PathBuf,
+    /// When.
+    pub at: Timestamp,
+    /// What was announced.
+    pub announced: Announced,
 }
 
 /// The message of a commit as its first hook left it.
@@ -121,7 +151,30 @@ pub fn left(siglum_dir: &Path) -> Vec<PathBuf> {
     left
 }
 
-/// Removes the notes of git processes that died: a hook behind ours refused their commits.
+/// The notes of commits that landed and that this user announced to this home.
+pub fn landed(siglum_dir: &Path, home: &Path) -> Vec<LandedNote> {
+    let notes = notes(siglum_dir).into_iter();
+    let landed = notes.filter_map(|path| {
+        let meta = fs::symlink_metadata(&path).ok()?;
+        let text = regular_file::read_text(&path, NOTE_MOST).ok()?;
+        let is_mine = meta.uid() == rustix::process::geteuid().as_raw();
+        let note: CommitNote = serde_json::from_str(&text).ok()?;
+        let announced = note.announced.filter(|a| is_same_dir(&a.home, home))?;
+        (is_mine && has_landed(&text)).then_some(LandedNote {
+            path,
+            at: Timestamp::from_nanos(meta.mtime() * 1_000_000_000 + meta.mtime_nsec()),
+            announced,
+        })
+    });
+    landed.collect()
+}
+
+fn is_same_dir(one: &Path, other: &Path) -> bool {
+    let real = |dir: &Path| dir.canonicalize().ok();
+    one == other || real(one).is_some_and(|one| Some(one) == real(other))
+}
+
+/// Removes the notes of git processes that died without a commit: a hook behind ours refused it.
 pub fn drop_dead(siglum_dir: &Path) {
     for path in notes(siglum_dir).iter().filter(|path| is_stale(path)) {
         drop(fs::remove_file(path));
@@ -133,6 +186,11 @@ fn notes(siglum_dir: &Path) -> Vec<PathBuf> {
     let files = entries.into_iter().flatten().flatten();
     let files = files.filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()));
     files.map(|entry| entry.path()).collect()
+}
+
+/// Whether the shell of the hook after the commit added its line.
+fn has_landed(note: &str) -> bool {
+    note.ends_with('\n')
 }
 
 fn load(path: &Path) -> Option<CommitNote> {
@@ -154,10 +212,14 @@ fn unsettle(note: &Path) {
     }
 }
 
-/// Whether the git process of a note is dead. One that cannot be told, or whose note is being written right now, is for
-/// [`KEPT`] from the last change of the note's state, which nobody sets as [`unsettle`] sets its time of change.
+/// Whether a note is of no use any more: its git process is dead and made no commit. One that cannot be told, that is
+/// being written right now, or that landed for another home, is for [`KEPT`] from the last change of the note's state,
+/// which nobody sets as [`unsettle`] sets its time of change.
 fn is_stale(path: &Path) -> bool {
-    let git = load(path).and_then(|note| ProcessIdentity::from_key(&note.git));
+    let text = regular_file::read_text(path, NOTE_MOST).ok();
+    let text = text.filter(|text| !has_landed(text));
+    let note = text.and_then(|text| serde_json::from_str::<CommitNote>(&text).ok());
+    let git = note.and_then(|note| ProcessIdentity::from_key(&note.git));
     match git.and_then(|git| platform::alive(&git)) {
         Some(alive) => !alive,
         None => fs::metadata(path).is_ok_and(|meta| {

@@ -10,7 +10,7 @@ use siglum_domain::{AgentName, NativeId, Timestamp};
 use siglum_engine::deliver::{Delivered, deliver};
 use siglum_gitstore::Repo;
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{Ledger, LedgerError, SqliteLedger, read};
+use siglum_ledger::{Ledger, LedgerError, SpoolError, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::home::{Home, repository_spool};
@@ -89,8 +89,7 @@ impl Delivery {
         self.worker_wanted = true;
     }
 
-    /// Delivers, or makes it wait. Returns what it led to, if it reached the ledger. Nothing overtakes
-    /// what waits already, so that a commit is judged by all that was seen before it.
+    /// Delivers, or makes it wait. Returns what it led to, if it reached the ledger.
     pub fn send(&mut self, key: String, matter: Matter, repo: Option<&Repo>) -> Option<Delivered> {
         let intake = Intake {
             version: VERSION,
@@ -98,36 +97,50 @@ impl Delivery {
             at: self.now,
             matter,
         };
+        self.deliver(&intake, repo).ok().flatten()
+    }
+
+    /// The same for what was seen at another time. Nothing overtakes what waits already, so that a commit is judged by all
+    /// that was seen before it.
+    ///
+    /// # Errors
+    /// It is lost, which was logged: nothing could be written to.
+    pub fn deliver(
+        &mut self,
+        intake: &Intake,
+        repo: Option<&Repo>,
+    ) -> Result<Option<Delivered>, SpoolError> {
         let reached = if self.home.spool().is_empty() {
             self.ledger()
                 .map(|l| l as &mut dyn Ledger)
-                .and_then(|ledger| deliver(ledger, &Ids, &intake))
+                .and_then(|ledger| deliver(ledger, &Ids, intake))
         } else {
             Err(LedgerError::Busy)
         };
         match reached {
-            Ok(delivered) => Some(delivered),
-            Err(error) => {
-                self.spool(&intake, repo, &error);
-                None
-            }
+            Ok(delivered) => Ok(Some(delivered)),
+            Err(error) => self.spool(intake, repo, &error).map(|()| None),
         }
     }
 
-    fn spool(&mut self, intake: &Intake, repo: Option<&Repo>, why: &LedgerError) {
+    fn spool(
+        &mut self,
+        intake: &Intake,
+        repo: Option<&Repo>,
+        why: &LedgerError,
+    ) -> Result<(), SpoolError> {
         self.worker_wanted = true;
-        let spools = [
-            Some(self.home.spool()),
-            repo.map(|r| repository_spool(&r.siglum_dir())),
-        ];
-        for spool in spools.into_iter().flatten() {
-            if spool.put(intake).is_ok() {
-                return;
-            }
+        let at_home = self.home.spool().put(intake);
+        let spooled = match (at_home, repo) {
+            (Err(_), Some(repo)) => repository_spool(&repo.siglum_dir()).put(intake),
+            (at_home, _) => at_home,
+        };
+        if spooled.is_err() {
+            self.log(&format!(
+                "lost a delivery: {why}, and no spool can be written to"
+            ));
         }
-        self.log(&format!(
-            "lost a delivery: {why}, and no spool can be written to"
-        ));
+        spooled
     }
 
     /// Records that something was refused or lost.

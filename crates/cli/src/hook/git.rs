@@ -3,18 +3,15 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use siglum_domain::Oid;
 use siglum_domain::intake::{Head, Landed, LandedBy, Matter, Rewritten, Scene};
-use siglum_domain::{CheckpointId, Oid};
 use siglum_gitstore::{Git, HeadRead, Repo, discover};
 
 use super::delivery::Delivery;
-use super::{amend_mark, commit_message, rebase, scene};
-use crate::clock::Ids;
+use super::rebase::AMEND;
+use super::{amend_mark, commit_message, landings, rebase, scene};
 use crate::config::Config;
 use crate::env;
-
-/// What git calls an amend where it tells of rewritten commits.
-const AMEND: &str = "amend";
 
 /// Runs one hook of git: its name, then its arguments as git gave them.
 pub fn run(args: &[String]) {
@@ -41,6 +38,7 @@ pub fn run(args: &[String]) {
         return rebase::note_commit(&repo);
     }
     let mut delivery = Delivery::new(&format!("hook git {name}"));
+    landings::send(&mut delivery, &repo);
     match name.as_str() {
         "prepare-commit-msg" => commit_message::prepare(&mut delivery, &repo, &config, args),
         "commit-msg" => commit_message::complete(&mut delivery, &repo, args),
@@ -68,8 +66,7 @@ fn landed(delivery: &mut Delivery, repo: &Repo, by: LandedBy) {
     let own = prepared
         .as_ref()
         .map(|prepared| moved_from(&moves, prepared.head.as_ref(), &commit));
-    let key = format!("landed:{}:{commit}", repo.place.common_dir);
-    let matter = Matter::Landed(Landed {
+    let (key, matter) = landings::landing(Landed {
         place: repo.place.clone(),
         commit: commit.clone(),
         by,
@@ -91,16 +88,12 @@ fn moved_from(moves: &[(Option<Oid>, Oid)], from: Option<&Oid>, head: &Oid) -> O
     moved.map_or_else(|| head.clone(), |(_, new)| new.clone())
 }
 
-/// What `post-rewrite` would tell of an amend, in one start of the program; the shell is told that it need not be started
+/// Tells of an amend what `post-rewrite` would, in one start of the program; the shell is told that it need not be started
 /// again.
 fn amended(delivery: &mut Delivery, repo: &Repo, scene: Scene, pair: (Oid, Oid)) {
     let git = scene.chain.git_process().map(|(_, git)| git.identity.pid);
-    let scene = Scene {
-        checkpoint: CheckpointId::mint(&Ids),
-        message: AMEND.to_owned(),
-        ..scene
-    };
-    send_rewritten(delivery, repo, rebase::amended(repo, scene, pair));
+    let rewritten = rebase::amended(repo, delivery.now, scene, pair);
+    send_rewritten(delivery, repo, rewritten);
     if let Some(git) = git {
         // Without it the same is delivered twice, which is once.
         let _ = amend_mark::leave(repo, git);
@@ -108,11 +101,9 @@ fn amended(delivery: &mut Delivery, repo: &Repo, scene: Scene, pair: (Oid, Oid))
 }
 
 fn send_rewritten(delivery: &mut Delivery, repo: &Repo, rewritten: Rewritten) {
-    let Some((_, last)) = rewritten.pairs.last() else {
-        return;
-    };
-    let key = format!("rewritten:{}:{last}", repo.place.common_dir);
-    delivery.send(key, Matter::Rewritten(rewritten), Some(repo));
+    if let Some((key, matter)) = landings::rewriting(rewritten) {
+        delivery.send(key, matter, Some(repo));
+    }
 }
 
 fn rewritten(delivery: &mut Delivery, repo: &Repo, args: &[String]) {

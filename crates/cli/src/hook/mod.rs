@@ -10,6 +10,7 @@ mod draft;
 mod edited_file;
 mod git;
 mod given_message;
+pub mod landings;
 mod message;
 mod message_lock;
 mod message_rules;

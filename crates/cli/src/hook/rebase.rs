@@ -12,13 +12,16 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use siglum_domain::command::git_subcommand;
 use siglum_domain::intake::{RewriteRun, Rewritten, Scene};
-use siglum_domain::{Oid, Timestamp};
+use siglum_domain::{CheckpointId, Oid, Timestamp};
 use siglum_gitstore::{HeadRead, Repo};
 use siglum_platform::commands::{self, Command};
 
 use super::scene;
+use crate::clock::Ids;
 use crate::{clock, env};
 
+/// What git calls an amend where it tells of rewritten commits.
+pub const AMEND: &str = "amend";
 /// How far above a hook its git is looked for: managers of hooks put a few programs in between.
 const ABOVE_MOST: usize = 8;
 /// The files with notes, each of one git process. Git removes their directory with the rebase.
@@ -190,15 +193,20 @@ pub fn without_its_own(repo: &Repo, mut pairs: Vec<(Oid, Oid)>) -> Vec<(Oid, Oid
     rest
 }
 
-/// An amend, by the process that this scene is of.
-pub fn amended(repo: &Repo, scene: Scene, pair: (Oid, Oid)) -> Rewritten {
+/// What `post-rewrite` would tell of an amend, by the process that the scene of the commit is of.
+pub fn amended(repo: &Repo, at: Timestamp, scene: Scene, pair: (Oid, Oid)) -> Rewritten {
+    let scene = Scene {
+        checkpoint: CheckpointId::mint(&Ids),
+        message: AMEND.to_owned(),
+        ..scene
+    };
     Rewritten {
         place: repo.place.clone(),
-        command: scene.message.clone(),
+        command: AMEND.to_owned(),
         runs: vec![RewriteRun {
-            at: clock::now(),
-            commits: vec![pair.1.clone()],
+            at,
             scene,
+            commits: vec![pair.1.clone()],
         }],
         pairs: vec![pair],
     }

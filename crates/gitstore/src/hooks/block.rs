@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::GitError;
 
 /// The version in the first marker. A block with another one is replaced.
-pub const BLOCK_VERSION: u32 = 4;
+pub const BLOCK_VERSION: u32 = 5;
 
 const BEGIN: &str = "# >>> siglum hooks v";
 const BEGIN_END: &str = " >>>\n";
@@ -77,7 +77,7 @@ set -- "${GIT_DIR:-.git}/rebase-merge/siglum-run-$PPID-"*
 }
 "#;
 /// Adds the commit at HEAD to the notes, with the one that was picked for it.
-const NOTE: &str = r#"siglum_note() {
+const NOTE: &str = r#"siglum_notes_run() {
 siglum_in_run || return 1
 siglum_old=
 { read -r siglum_new <"${GIT_DIR:-.git}/HEAD"; } 2>/dev/null || return 1
@@ -86,28 +86,54 @@ case $siglum_new in '' | *[!0-9a-f]*) return 1 ;; esac
 { printf '%s %s\n' "$siglum_new" "$siglum_old" >>"$siglum_run"; } 2>/dev/null
 }
 "#;
-/// Whether nothing is to be done for the message in the file `$1`: no earlier hook of this commit left a note, or the note
-/// of this git process and the message have the same time of change ([`super::COMMITS`]). A `[` that cannot compare times
-/// fails otherwise than by 1. Below a manager of hooks the number of git is not known, and any note counts; notes of
-/// other checkouts than the main one are not looked for here.
-const IS_SETTLED: &str = r#"siglum_is_settled() {
-[ -d "${GIT_DIR:-.git}/siglum" ] || return 1
+/// The note that an earlier hook of this commit left ([`super::COMMITS`]), if its git process runs this hook. Below a manager
+/// of hooks the number of git is not known; notes of other checkouts than the main one are not looked for here.
+const HAS_NOTE: &str = r#"siglum_has_note() {
 siglum_note=${GIT_DIR:-.git}/siglum/commits/$PPID
-if [ -f "$siglum_note" ]; then
+[ -f "$siglum_note" ]
+}
+"#;
+/// Whether a message file has the same time of change as the note: nobody wrote it since the note was left. A `[` that
+/// cannot compare times fails otherwise than by 1.
+const IS_KEPT: &str = r#"siglum_is_kept() {
+[ -f "$1" ] || return 1
 [ "$1" -nt "$siglum_note" ] 2>/dev/null
 [ $? = 1 ] || return 1
 [ "$1" -ot "$siglum_note" ] 2>/dev/null
 [ $? = 1 ]
+}
+"#;
+/// Whether nothing is to be done for the message in the file `$1`: it is as the note says, or no commit left a note.
+const IS_SETTLED: &str = r#"siglum_is_settled() {
+[ -d "${GIT_DIR:-.git}/siglum" ] || return 1
+if siglum_has_note; then
+siglum_is_kept "$1"
 else
 set -- "${GIT_DIR:-.git}/siglum/commits"/*
 ! [ -e "$1" ]
 fi
 }
 "#;
-/// Whether the hook after an amend by this git process told all of it ([`super::AMENDS`]): HEAD did not move since.
+/// Adds to the note that the commit landed, which is told later: by the next hook, the worker or a command. Only where
+/// nobody else can have had a part in it: its message is as the note says, and no rebase stands still.
+const LANDS: &str = r#"siglum_lands() {
+siglum_has_note && siglum_is_kept "${GIT_DIR:-.git}/COMMIT_EDITMSG" || return 1
+[ -d "${GIT_DIR:-.git}/rebase-merge" ] || [ -d "${GIT_DIR:-.git}/rebase-apply" ] && return 1
+{ echo >>"$siglum_note"; } 2>/dev/null
+}
+"#;
+/// Whether the hook after an amend by this git process told all of it, or noted that it landed. Told: the mark is there
+/// ([`super::AMENDS`]) and HEAD did not move since. Noted: the note has another time than the message by then, but not
+/// that of one which is looked at by the program in any case, long before git's settings were written.
 const IS_TOLD: &str = r#"siglum_is_told() {
+[ "$1" = amend ] || return 1
+if siglum_has_note; then
+siglum_is_kept "${GIT_DIR:-.git}/COMMIT_EDITMSG" && return 1
+[ "$siglum_note" -nt "${GIT_DIR:-.git}/config" ] 2>/dev/null
+return $?
+fi
 siglum_mark=${GIT_DIR:-.git}/siglum/amends/$PPID
-[ "$1" = amend ] && [ -f "$siglum_mark" ] || return 1
+[ -f "$siglum_mark" ] || return 1
 [ "$siglum_mark" -ot "${GIT_DIR:-.git}/logs/HEAD" ] 2>/dev/null
 [ $? = 1 ]
 }
@@ -122,11 +148,17 @@ fn spared(hook: &str) -> (String, &'static str) {
             "siglum_seems_in_run; then :; elif ",
         ),
         "commit-msg" => (
-            format!("{SEEMS_IN_RUN}{IS_SETTLED}"),
+            [SEEMS_IN_RUN, HAS_NOTE, IS_KEPT, IS_SETTLED].concat(),
             "siglum_seems_in_run || siglum_is_settled \"$1\"; then :; elif ",
         ),
-        "post-commit" => (format!("{IN_RUN}{NOTE}"), "siglum_note; then :; elif "),
-        "post-rewrite" => (IS_TOLD.to_owned(), "siglum_is_told \"$1\"; then :; elif "),
+        "post-commit" => (
+            [IN_RUN, NOTE, HAS_NOTE, IS_KEPT, LANDS].concat(),
+            "siglum_notes_run || siglum_lands; then :; elif ",
+        ),
+        "post-rewrite" => (
+            [HAS_NOTE, IS_KEPT, IS_TOLD].concat(),
+            "siglum_is_told \"$1\"; then :; elif ",
+        ),
         _ => (String::new(), ""),
     }
 }

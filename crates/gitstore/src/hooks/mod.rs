@@ -37,7 +37,8 @@ pub const HOOKS: [&str; 6] = [
 pub const FRONT: &str = "siglum-hooks";
 
 /// Where hooks of a commit leave notes for the later ones, in the repository's directory of Siglum: a file for each git
-/// process, named by its number. One with the very time of change of its message file has a message that is settled.
+/// process, named by its number. One with the very time of change of its message file has a message that is settled. The
+/// shell of the hook after the commit adds an empty line to such a one: it landed.
 pub const COMMITS: &str = "commits";
 
 /// Where the hook after an amended commit leaves a file for each git process, named by its number, once nothing more is
