@@ -114,9 +114,9 @@ impl Spool {
             .truncate(true)
             .mode(0o600)
             .open(&aside)?;
-        let done = serde_json::to_writer(&mut file, intake)
+        let done = serde_json::to_vec(intake)
             .map_err(io::Error::from)
-            .and_then(|()| file.flush())
+            .and_then(|text| file.write_all(&text))
             .and_then(|()| file.sync_data());
         if let Err(error) = done {
             let _ = fs::remove_file(&aside);

@@ -42,6 +42,7 @@ mod launching;
 mod mcp;
 mod messages;
 mod narrow;
+mod noted_landings;
 mod otel;
 mod people;
 mod pipelines;

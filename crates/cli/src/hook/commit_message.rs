@@ -22,6 +22,7 @@ use super::commit_options::commit_options;
 use super::delivery::Delivery;
 use super::draft;
 use super::given_message::{GivenMessage, given_message};
+use super::landings;
 use super::message::{self, Message};
 use super::message_lock::{MessageLock, Waited};
 use super::message_rules::{self, is_message_taken, opens_editor};
@@ -50,6 +51,7 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
     {
         return;
     }
+    landings::send_own(delivery, repo, &scene.chain);
     let scene = draft::with_draft(scene, repo, message.as_ref().ok());
     let key = format!("intent:{}", scene.checkpoint);
     let delivered = delivery.send(key, Matter::Intent(scene.clone()), Some(repo));

@@ -9,7 +9,7 @@
 //! it. Whoever comes next tells the ledger of it ([`super::landings`]).
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -64,12 +64,23 @@ pub struct Announced {
 
 /// A commit that landed, by its note.
 pub struct LandedNote {
-    /// The note.
-    pub path: PathBuf,
     /// When.
     pub at: Timestamp,
     /// What was announced.
     pub announced: Announced,
+}
+
+impl LandedNote {
+    /// Reads the note of a commit that this user announced to this home.
+    pub fn read(path: &Path, home: &Path) -> Option<Self> {
+        let meta = fs::symlink_metadata(path).ok()?;
+        let announced = load(path)?.announced?;
+        let is_mine = meta.uid() == rustix::process::geteuid().as_raw();
+        (is_mine && is_same_dir(&announced.home, home)).then_some(Self {
+            at: Timestamp::from_nanos(meta.mtime() * 1_000_000_000 + meta.mtime_nsec()),
+            announced,
+        })
+    }
 }
 
 /// The message of a commit as its first hook left it.
@@ -115,7 +126,7 @@ impl CommitNote {
         // Each of two hooks at once has written its own note by now, so that one at least finds the other's.
         let others = fs::read_dir(&directory)?.flatten().map(|e| e.path());
         let (stale, rivals): (Vec<_>, Vec<_>) = others
-            .filter(|path| *path != own)
+            .filter(|path| *path != own && !has_landed(path))
             .partition(|path| is_stale(path));
         for path in stale {
             let _ = fs::remove_file(path);
@@ -151,22 +162,18 @@ pub fn left(siglum_dir: &Path) -> Vec<PathBuf> {
     left
 }
 
-/// The notes of commits that landed and that this user announced to this home.
-pub fn landed(siglum_dir: &Path, home: &Path) -> Vec<LandedNote> {
-    let notes = notes(siglum_dir).into_iter();
-    let landed = notes.filter_map(|path| {
-        let meta = fs::symlink_metadata(&path).ok()?;
-        let text = regular_file::read_text(&path, NOTE_MOST).ok()?;
-        let is_mine = meta.uid() == rustix::process::geteuid().as_raw();
-        let note: CommitNote = serde_json::from_str(&text).ok()?;
-        let announced = note.announced.filter(|a| is_same_dir(&a.home, home))?;
-        (is_mine && has_landed(&text)).then_some(LandedNote {
-            path,
-            at: Timestamp::from_nanos(meta.mtime() * 1_000_000_000 + meta.mtime_nsec()),
-            announced,
-        })
-    });
-    landed.collect()
+/// The notes of commits that landed, the oldest first.
+pub fn landed(siglum_dir: &Path) -> Vec<PathBuf> {
+    let mut landed = notes(siglum_dir);
+    landed.retain(|path| has_landed(path));
+    landed.sort_by_cached_key(|path| fs::metadata(path).and_then(|meta| meta.modified()).ok());
+    landed
+}
+
+/// Whether a note is of the git process of this number.
+pub fn is_of(path: &Path, git: u32) -> bool {
+    path.file_name()
+        .is_some_and(|name| *name == *git.to_string())
 }
 
 fn is_same_dir(one: &Path, other: &Path) -> bool {
@@ -189,8 +196,16 @@ fn notes(siglum_dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether the shell of the hook after the commit added its line.
-fn has_landed(note: &str) -> bool {
-    note.ends_with('\n')
+fn has_landed(note: &Path) -> bool {
+    let ends_so = |mut file: fs::File| {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        Ok(last == *b"\n")
+    };
+    regular_file::open(note, fs::OpenOptions::new().read(true))
+        .and_then(ends_so)
+        .unwrap_or(false)
 }
 
 fn load(path: &Path) -> Option<CommitNote> {
@@ -216,9 +231,7 @@ fn unsettle(note: &Path) {
 /// being written right now, or that landed for another home, is for [`KEPT`] from the last change of the note's state,
 /// which nobody sets as [`unsettle`] sets its time of change.
 fn is_stale(path: &Path) -> bool {
-    let text = regular_file::read_text(path, NOTE_MOST).ok();
-    let text = text.filter(|text| !has_landed(text));
-    let note = text.and_then(|text| serde_json::from_str::<CommitNote>(&text).ok());
+    let note = (!has_landed(path)).then(|| load(path)).flatten();
     let git = note.and_then(|note| ProcessIdentity::from_key(&note.git));
     match git.and_then(|git| platform::alive(&git)) {
         Some(alive) => !alive,

@@ -38,7 +38,6 @@ pub fn run(args: &[String]) {
         return rebase::note_commit(&repo);
     }
     let mut delivery = Delivery::new(&format!("hook git {name}"));
-    landings::send(&mut delivery, &repo);
     match name.as_str() {
         "prepare-commit-msg" => commit_message::prepare(&mut delivery, &repo, &config, args),
         "commit-msg" => commit_message::complete(&mut delivery, &repo, args),

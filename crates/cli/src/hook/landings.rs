@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use siglum_domain::intake::{Intake, Landed, LandedBy, Matter, Rewritten, VERSION};
+use siglum_domain::process::Chain;
 use siglum_gitstore::Repo;
 
 use super::commit_note::{self, LandedNote};
@@ -11,15 +12,36 @@ use super::delivery::Delivery;
 use super::rebase;
 use crate::home::{Home, repository_spool};
 
-/// From a hook: tells the ledger of them, so that whatever this hook says comes after.
+/// How many of them wait for others to come by before a commit starts the worker.
+const WAIT_MOST: usize = 16;
+
+/// From the hook of an agent: tells the ledger of them, so that whatever this hook says comes after.
 pub fn send(delivery: &mut Delivery, repo: &Repo) {
-    for note in commit_note::landed(&repo.siglum_dir(), delivery.home.dir()) {
-        let mut told = intakes(&repo.git_dir, &note).into_iter();
-        if told.all(|intake| delivery.deliver(&intake, Some(repo)).is_ok()) {
-            // One that stays is told again, which is once.
-            let _ = fs::remove_file(&note.path);
-        }
+    for path in commit_note::landed(&repo.siglum_dir()) {
+        send_one(delivery, repo, &path);
     }
+}
+
+/// From the first hook of a commit: tells of the one that the same git made before, and leaves others to others.
+pub fn send_own(delivery: &mut Delivery, repo: &Repo, chain: &Chain) {
+    let waiting = commit_note::landed(&repo.siglum_dir());
+    if waiting.len() > WAIT_MOST {
+        delivery.want_worker();
+    }
+    if let Some((_, git)) = chain.git_process()
+        && let Some(own) = waiting
+            .iter()
+            .find(|path| commit_note::is_of(path, git.identity.pid))
+    {
+        send_one(delivery, repo, own);
+    }
+}
+
+fn send_one(delivery: &mut Delivery, repo: &Repo, path: &Path) {
+    let home = delivery.home.dir().to_owned();
+    take_up(path, &repo.git_dir, &home, |intake| {
+        delivery.deliver(intake, Some(repo)).is_ok()
+    });
 }
 
 /// From the worker or a command: has them wait in the spool of the repository, and removes the notes of commits that were
@@ -27,13 +49,22 @@ pub fn send(delivery: &mut Delivery, repo: &Repo) {
 pub fn spool(home: &Home, siglum_dir: &Path) {
     let spool = repository_spool(siglum_dir);
     let git_dir = siglum_dir.parent().unwrap_or(siglum_dir);
-    for note in commit_note::landed(siglum_dir, home.dir()) {
-        let mut told = intakes(git_dir, &note).into_iter();
-        if told.all(|intake| spool.put(&intake).is_ok()) {
-            let _ = fs::remove_file(&note.path);
-        }
+    for path in commit_note::landed(siglum_dir) {
+        take_up(&path, git_dir, home.dir(), |intake| {
+            spool.put(intake).is_ok()
+        });
     }
     commit_note::drop_dead(siglum_dir);
+}
+
+/// Hands on what a note says, and removes it unless some of that was lost. What is told again is told once.
+fn take_up(path: &Path, git_dir: &Path, home: &Path, mut hand_on: impl FnMut(&Intake) -> bool) {
+    let Some(note) = LandedNote::read(path, home) else {
+        return;
+    };
+    if intakes(git_dir, &note).iter().all(|intake| hand_on(intake)) {
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// What the hook after the commit would have said: that it landed, and what it amended. Nothing where git's list of the
