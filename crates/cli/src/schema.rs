@@ -92,6 +92,7 @@ const SCHEMAS: &[Row] = &[
     (verify::SCHEMA, of::<verify::Json>),
     (version::SCHEMA, of::<version::Json>),
     (why::SCHEMA, of::<why::Json>),
+    (why::lines::SCHEMA, of::<why::lines::Json>),
 ];
 
 fn of<T: JsonSchema>() -> Schema {

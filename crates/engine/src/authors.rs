@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use siglum_domain::commit::{Change, CommitFacts};
-use siglum_domain::provenance::{Canvas, count_lines, lines_of_commit};
+use siglum_domain::provenance::{Canvas, Span, count_lines, lines_of_commit};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
-use siglum_gitstore::{Git, discover};
+use siglum_gitstore::{Git, Repo, blob_id, discover};
 use siglum_ledger::{
     CommitRecord, Durability, FileAuthors, Ledger, LedgerError, RepositoryRecord, Transaction,
     read, stored_name, write,
@@ -260,6 +260,60 @@ pub fn find(
         });
     }
     Ok(found)
+}
+
+/// The origins of the lines of a file as it stands in a checkout: what its edits there made of the content of HEAD.
+///
+/// # Errors
+/// Git fails, or those of the ledger.
+pub(crate) fn find_uncommitted(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    git: &Git,
+    repository: RepositoryId,
+    file: &FileHere<'_>,
+) -> Result<Vec<Span>, EngineError> {
+    let mut contents = Contents::new(world, git);
+    let commit = no_object();
+    let blob = blob_id(file.repo.object_format(), file.content);
+    let changed = CommittedFile {
+        repository,
+        commit: &commit,
+        path: file.path,
+        moved_from: None,
+        parent: file.parent,
+        blob: &blob,
+        content: file.content,
+        until: world.now().plus_millis(SLACK_MS),
+    };
+    let mut known = Vec::new();
+    if let Some(checkout) = Checkout::open(&file.repo.place.worktree, &commit) {
+        let mut copies = Copies::default();
+        known.extend(known_here(
+            ledger,
+            &mut contents,
+            &mut copies,
+            &checkout,
+            &changed,
+        )?);
+    }
+    let parent = contents.blob(file.parent)?.unwrap_or_default();
+    Ok(lines_of_commit(&[parent], file.content, &known))
+}
+
+/// A file as it stands in a checkout.
+pub(crate) struct FileHere<'a> {
+    pub(crate) repo: &'a Repo,
+    /// Relative to the root.
+    pub(crate) path: &'a str,
+    /// The blob that HEAD has there.
+    pub(crate) parent: Option<&'a Oid>,
+    pub(crate) content: &'a [u8],
+}
+
+/// What git calls an object that is none.
+pub(crate) fn no_object() -> Oid {
+    Oid::new("0".repeat(40)).expect("because it is git's word for no object")
 }
 
 /// The checkout that a commit was made in: by what its hook saw, else by the logs of HEAD.

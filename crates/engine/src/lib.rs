@@ -32,6 +32,7 @@ pub mod judgements;
 pub mod landing;
 mod late;
 pub mod launch;
+pub mod lines;
 pub mod links;
 mod moves;
 pub mod origins;

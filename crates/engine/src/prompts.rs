@@ -1,5 +1,8 @@
 //! The prompts that led to commits and to lines.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use siglum_domain::observation::Fact;
 use siglum_domain::provenance::line_hash;
 use siglum_domain::{RepositoryId, SessionId, Timestamp, TurnId};
@@ -34,25 +37,48 @@ pub fn prompt_of_line(
     path: &str,
     line: &[u8],
 ) -> Result<Option<Prompt>, LedgerError> {
-    let key = ledger.key();
-    // Git shows a line without its end, which may be one of three.
-    let hashes = [&b"\n"[..], b"\r\n", b""].map(|end| line_hash(&key, &[line, end].concat()));
-    let edits = read(ledger, |tx| {
+    let until = read(ledger, |tx| {
         let record = tx.commit(why.repository, &why.facts.commit)?;
-        let until = made_at(record.as_ref(), &why.facts);
-        edits_of(tx, (why.repository, path, until), session)
+        Ok(made_at(record.as_ref(), &why.facts))
     })?;
-    let is_there = |lines: &[u64]| lines.iter().any(|added| hashes.contains(added));
-    let adds_line = |edit: &&EditRecord| match &edit.lines {
-        Some(lines) => is_there(lines),
+    let of = (why.repository, path, until);
+    let mut found = prompts_of_lines(world, ledger, of, session, &[line])?;
+    Ok(found.pop().flatten())
+}
+
+/// The same for several lines of a file as it was at a moment, in the order asked.
+pub(crate) fn prompts_of_lines(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    of: (RepositoryId, &str, Timestamp),
+    session: SessionId,
+    lines: &[&[u8]],
+) -> Result<Vec<Option<Prompt>>, LedgerError> {
+    let key = ledger.key();
+    let edits = read(ledger, |tx| edits_of(tx, of, session))?;
+    let added = edits.iter().map(|edit| match &edit.lines {
+        Some(lines) => lines.clone(),
         // The worker has not looked at those of this moment yet.
-        None => is_there(&hash_added_lines(world, &key, edit)),
-    };
-    let only = || edits.first().filter(|_| edits.len() == 1);
-    match edits.iter().rev().find(adds_line).or_else(only) {
-        Some(edit) => read(ledger, |tx| prompt_at(tx, session, edit.at)),
-        None => Ok(None),
+        None => hash_added_lines(world, &key, edit),
+    });
+    let added: Vec<Vec<u64>> = added.collect();
+    let mut known: BTreeMap<usize, Option<Prompt>> = BTreeMap::new();
+    let mut found = Vec::with_capacity(lines.len());
+    for line in lines {
+        // Git shows a line without its end, which may be one of three.
+        let hashes = [&b"\n"[..], b"\r\n", b""].map(|end| line_hash(&key, &[*line, end].concat()));
+        let adds_line = |added: &Vec<u64>| added.iter().any(|line| hashes.contains(line));
+        let only = || (edits.len() == 1).then_some(0);
+        let Some(at) = added.iter().rposition(adds_line).or_else(only) else {
+            found.push(None);
+            continue;
+        };
+        if let Entry::Vacant(unknown) = known.entry(at) {
+            unknown.insert(read(ledger, |tx| prompt_at(tx, session, edits[at].at))?);
+        }
+        found.push(known[&at].clone());
     }
+    Ok(found)
 }
 
 /// The prompt of a session's newest edit of a file until a moment.

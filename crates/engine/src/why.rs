@@ -124,6 +124,37 @@ pub fn why(
     repository: &RepositoryRecord,
     commit: &Oid,
 ) -> Result<Option<Why>, EngineError> {
+    let Some(found) = find_commit(world, ledger, repository, commit)? else {
+        return Ok(None);
+    };
+    Ok(Some(read(ledger, |tx| {
+        answer(
+            tx,
+            (found.place, repository.id),
+            found.record.as_ref(),
+            stored_facts(&found.facts),
+            &found.files,
+        )
+    })?))
+}
+
+/// A commit with who wrote its lines.
+pub(crate) struct FoundCommit {
+    /// What the ledger has of it.
+    pub(crate) record: Option<CommitRecord>,
+    /// The repository that it is recorded for.
+    pub(crate) place: RepositoryId,
+    pub(crate) facts: CommitFacts,
+    pub(crate) files: Vec<FileAuthors>,
+}
+
+/// Finds a commit in the ledger, and asks git for what is not there.
+pub(crate) fn find_commit(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    repository: &RepositoryRecord,
+    commit: &Oid,
+) -> Result<Option<FoundCommit>, EngineError> {
     let record = read(ledger, |tx| {
         replica::known_elsewhere(tx, Some(repository.id), commit)
     })?;
@@ -154,15 +185,12 @@ pub fn why(
         }
         (None, None) => Vec::new(),
     };
-    Ok(Some(read(ledger, |tx| {
-        answer(
-            tx,
-            (place, repository.id),
-            record.as_ref(),
-            stored_facts(&facts),
-            &files,
-        )
-    })?))
+    Ok(Some(FoundCommit {
+        record,
+        place,
+        facts,
+        files,
+    }))
 }
 
 /// Answers from what the ledger has alone, without git: for a commit that nothing is recorded of, nothing.
@@ -189,7 +217,7 @@ fn bare(commit: &Oid, record: Option<&CommitRecord>) -> CommitFacts {
     let at = record.map_or_else(Timestamp::default, |r| r.at);
     CommitFacts {
         commit: commit.clone(),
-        tree: Oid::new("0".repeat(40)).expect("because it is git's word for no object"),
+        tree: authors::no_object(),
         parents: Vec::new(),
         authored: at,
         committed: at,

@@ -3,6 +3,7 @@
 mod at_once;
 mod carried;
 mod elsewhere;
+mod here;
 mod random;
 
 use serde_json::Value;
@@ -240,7 +241,7 @@ fn a_line_of_a_file_has_its_own_answer() {
         found,
         [nobody, "first one", "second two", "first one", nobody]
     );
-    assert_eq!(repo.siglum(&["why", "file:6"]).code, Some(1));
+    assert_eq!(repo.siglum(&["why", "file:6"]).code, Some(3));
     assert_eq!(repo.siglum(&["why", "nofile:1"]).code, Some(3));
 }
 

@@ -85,6 +85,7 @@ const COMMANDS: &[&[&str]] = &[
     &["why", "HEAD"],
     &["why", "HEAD", "--explain"],
     &["why", "file:1"],
+    &["why", "file"],
     &["why"],
     &["log"],
     &["log", "--all"],

@@ -180,6 +180,7 @@ const COMMANDS: &[&[&str]] = &[
     &["why", "HEAD~1"],
     &["why", "HEAD~1", "--explain"],
     &["why", "by-hand.txt:1"],
+    &["why", "by-hand.txt"],
     &["why", "no\u{1b}[2Jsuch"],
     &["log"],
     &["show", "one"],

@@ -10,6 +10,7 @@ const COMMANDS: &[&str] = &[
     "why HEAD~1",
     "why HEAD --explain",
     "why notes/a-file-with-a-long-name.md:3",
+    "why notes/a-file-with-a-long-name.md",
     "check HEAD",
     "check HEAD --deny before",
     "cost",

@@ -58,11 +58,11 @@ pub fn spool(home: &Home, siglum_dir: &Path) {
 }
 
 /// Hands on what a note says, and removes it unless some of that was lost. What is told again is told once.
-fn take_up(path: &Path, git_dir: &Path, home: &Path, mut hand_on: impl FnMut(&Intake) -> bool) {
+fn take_up(path: &Path, git_dir: &Path, home: &Path, hand_on: impl FnMut(&Intake) -> bool) {
     let Some(note) = LandedNote::read(path, home) else {
         return;
     };
-    if intakes(git_dir, &note).iter().all(|intake| hand_on(intake)) {
+    if intakes(git_dir, &note).iter().all(hand_on) {
         let _ = fs::remove_file(path);
     }
 }

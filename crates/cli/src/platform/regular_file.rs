@@ -19,6 +19,14 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
+/// Reads a regular file up to a size in bytes.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let file = open(path, OpenOptions::new().read(true))?;
+    file.take(most).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// Reads a regular file as text, up to a size in bytes.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     let mut text = String::new();

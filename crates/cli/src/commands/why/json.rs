@@ -122,7 +122,7 @@ struct Origin {
 
 /// What was asked.
 #[derive(Serialize, schemars::JsonSchema)]
-struct Prompt {
+pub(super) struct Prompt {
     /// Which session was asked.
     session: String,
     turn: String,
@@ -233,7 +233,7 @@ fn author(why: &Why, author: &Author) -> Party {
 }
 
 impl Prompt {
-    fn of(prompt: &prompts::Prompt) -> Self {
+    pub(super) fn of(prompt: &prompts::Prompt) -> Self {
         Self {
             session: prompt.session.to_string(),
             turn: prompt.turn.to_string(),

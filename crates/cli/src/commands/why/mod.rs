@@ -3,6 +3,7 @@
 mod explain;
 mod json;
 mod line;
+pub mod lines;
 mod print;
 mod warnings;
 
@@ -16,6 +17,7 @@ use siglum_gitstore::BlameLine;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
 
 pub use json::Json;
+use lines::Target;
 use warnings::Warning;
 
 use crate::cx::Cx;
@@ -27,8 +29,9 @@ pub const SCHEMA: &str = "siglum.why/1";
 /// Say who made a commit or wrote a line, and how that is known
 #[derive(clap::Args)]
 pub struct Args {
-    /// A commit in any form that git takes, or a line of a file as `FILE:LINE`
-    #[arg(value_name = "COMMIT|FILE:LINE", default_value = "HEAD")]
+    /// A commit in any form that git takes, or a file of this checkout, whole or some lines of it: `FILE`, `FILE:LINE`,
+    /// `FILE:FIRST-LAST`
+    #[arg(value_name = "COMMIT|FILE[:LINES]", default_value = "HEAD")]
     pub commit: String,
     /// Show which rule gave the answer, what each sign is worth, and what would have changed it
     #[arg(long)]
@@ -36,7 +39,10 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let found = find(args, cx)?;
+    let found = match find(args, cx)? {
+        Found::Commit(found) => found,
+        Found::Lines(target) => return lines::run(cx, &target),
+    };
     if cx.ui.json {
         return cx.ui.json(SCHEMA, Json::of(&found));
     }
@@ -60,26 +66,66 @@ struct Answer {
 /// The JSON answer.
 #[cfg(feature = "gateway")]
 pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
-    Ok(Json::of(&find(args, cx)?))
+    match find(args, cx)? {
+        Found::Commit(found) => Ok(Json::of(&found)),
+        Found::Lines(target) => Err(CommandError::not_found(format!(
+            "{} names no commit, and no line of one",
+            args.commit
+        ))
+        .hint(format!(
+            "`siglum why {}` in a terminal also answers for what is not committed.",
+            target.path
+        ))),
+    }
 }
 
-fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
-    let (mut ledger, repository) = cx.settled()?;
-    let line = line::find(cx, &args.commit)?;
-    let commit = match &line {
-        Some(line) => line.commit.clone(),
-        None => cx.commit(&args.commit)?,
+/// What was asked for.
+enum Found {
+    Commit(Box<Answer>),
+    Lines(Target),
+}
+
+/// One line that is committed is told with its commit. A name that is a commit's and a file's is the commit's.
+fn find(args: &Args, cx: &Cx) -> Result<Found, CommandError> {
+    let named = match lines::target(cx, &args.commit)? {
+        Some(target) => Err(target),
+        None => match cx.commit(&args.commit) {
+            Ok(commit) => Ok(commit),
+            Err(error) => Err(lines::whole(cx, &args.commit)?.ok_or(error)?),
+        },
     };
-    let repository = answers(cx, &mut ledger, repository, &commit)?;
+    let (commit, line) = match named {
+        Ok(commit) => (commit, None),
+        Err(target) => match line::find(&target) {
+            Some(line) => (line.commit.clone(), Some(line)),
+            None if args.explain => {
+                return Err(CommandError::usage(
+                    "`--explain` is for a commit, or one line of one",
+                ));
+            }
+            None => return Ok(Found::Lines(target)),
+        },
+    };
+    about(args, cx, &commit, line).map(|answer| Found::Commit(Box::new(answer)))
+}
+
+fn about(
+    args: &Args,
+    cx: &Cx,
+    commit: &Oid,
+    line: Option<BlameLine>,
+) -> Result<Answer, CommandError> {
+    let (mut ledger, repository) = cx.settled()?;
+    let repository = answers(cx, &mut ledger, repository, commit)?;
     let world = cx.world()?;
-    let Some(why) = why::why(&world, &mut ledger, &repository, &commit)? else {
+    let Some(why) = why::why(&world, &mut ledger, &repository, commit)? else {
         return Err(CommandError::not_found(format!(
             "git has no commit {commit} any more"
         )));
     };
     let explanation = match args.explain {
         true => read(&mut ledger, |tx| {
-            judgements::explain(tx, why.repository, &commit)
+            judgements::explain(tx, why.repository, commit)
         })?,
         false => None,
     };

@@ -104,7 +104,7 @@ pub(super) fn heading(ui: &Ui, word: &str) -> String {
 }
 
 /// `claude-code 0a1b2c3d  "Add the parser"  (issue 42)`
-fn describe(ui: &Ui, id: SessionId, card: Option<&SessionCard>) -> String {
+pub(super) fn describe(ui: &Ui, id: SessionId, card: Option<&SessionCard>) -> String {
     describe_beside(ui, id, card, 0)
 }
 
@@ -285,13 +285,20 @@ fn authors(ui: &Ui, why: &Why) -> Result<(), CommandError> {
 
 /// How a session goes on.
 fn print_resume(ui: &Ui, why: &Why, session: Option<SessionId>) -> Result<(), CommandError> {
-    match session.and_then(|id| why.sessions.get(&id)?.resume.as_ref()) {
+    match session.and_then(|id| why.sessions.get(&id)) {
+        Some(card) => resume_of(ui, card),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn resume_of(ui: &Ui, card: &SessionCard) -> Result<(), CommandError> {
+    match &card.resume {
         Some(resume) => ui.line(format!("{}  {resume}", heading(ui, "Resume"))),
         None => Ok(()),
     }
 }
 
-fn print_prompt(ui: &Ui, prompt: Option<&Prompt>) -> Result<(), CommandError> {
+pub(super) fn print_prompt(ui: &Ui, prompt: Option<&Prompt>) -> Result<(), CommandError> {
     let Some(prompt) = prompt else {
         return Ok(());
     };

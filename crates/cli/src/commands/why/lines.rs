@@ -1,0 +1,277 @@
+//! Lines of a file as it stands in this checkout: who wrote them, committed or not.
+
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+use siglum_domain::evidence::Verdict;
+use siglum_engine::lines::{self, LineRun, Lines};
+use siglum_gitstore::Repo;
+
+use super::json::Prompt;
+use super::print::{describe, heading, print_prompt, resume_of, verdict};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::platform::regular_file;
+use crate::ui::{self, Cell, Style, Table, Ui};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.why-lines/1";
+
+/// A file that is larger is not looked into, in bytes.
+const FILE_MOST: u64 = 4 << 20;
+
+/// A file of this checkout, or some of its lines.
+pub(super) struct Target {
+    pub(super) repo: Repo,
+    /// Relative to the root.
+    pub(super) path: String,
+    /// All lines, where none are named.
+    pub(super) range: Option<RangeInclusive<u32>>,
+}
+
+impl Target {
+    /// The line that a text names alone.
+    pub(super) fn one(&self) -> Option<u32> {
+        let range = self.range.as_ref()?;
+        (range.start() == range.end()).then_some(*range.start())
+    }
+}
+
+/// Lines in a row of which the same is known.
+#[derive(Serialize, schemars::JsonSchema)]
+struct RunJson {
+    /// The first, counted from 1 in the file as it stands.
+    first: u32,
+    /// The last one, inclusive.
+    last: u32,
+    /// The commit that brought them; null for lines that are not committed yet.
+    commit: Option<String>,
+    /// Who wrote them; null for lines that nobody was seen writing.
+    session: Option<String>,
+    agent: Option<String>,
+    title: Option<String>,
+    resume: Option<String>,
+    /// `certain`, `likely` or `unknown`.
+    verdict: String,
+    /// What the session was asked when it wrote them.
+    prompt: Option<Prompt>,
+}
+
+/// The JSON form of an answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// Relative to the root of the checkout.
+    path: String,
+    /// How many lines the file has.
+    lines: u32,
+    runs: Vec<RunJson>,
+}
+
+/// What a text names, if it is `FILE:LINE` or `FILE:FIRST-LAST` of a file that is there.
+pub(super) fn target(cx: &Cx, text: &str) -> Result<Option<Target>, CommandError> {
+    match split(text) {
+        Some((file, range)) => file_of(cx, file, Some(range)),
+        None => Ok(None),
+    }
+}
+
+/// The file that a text names, if there is one.
+pub(super) fn whole(cx: &Cx, text: &str) -> Result<Option<Target>, CommandError> {
+    file_of(cx, text, None)
+}
+
+fn file_of(
+    cx: &Cx,
+    file: &str,
+    range: Option<RangeInclusive<u32>>,
+) -> Result<Option<Target>, CommandError> {
+    let repo = cx.repo()?;
+    let path = cx.dir.join(file);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    match repo.relative(&path) {
+        Some(path) => Ok(Some(Target { repo, path, range })),
+        None => Err(CommandError::usage(format!(
+            "{file} is not in this checkout"
+        ))),
+    }
+}
+
+pub(super) fn run(cx: &Cx, target: &Target) -> Result<(), CommandError> {
+    let found = find(cx, target)?;
+    if cx.ui.json {
+        return cx.ui.json(SCHEMA, json(&found));
+    }
+    match found.runs.as_slice() {
+        [run] => print_run(&cx.ui, &found, run),
+        runs => print_table(&cx.ui, &found, runs),
+    }
+}
+
+fn find(cx: &Cx, target: &Target) -> Result<Lines, CommandError> {
+    let (mut ledger, repository) = cx.settled()?;
+    let repository = cx.recorded(repository)?;
+    let content = read(&target.repo, &target.path)?;
+    let of = (&target.repo, &*target.path, &*content);
+    let world = cx.world()?;
+    let found = lines::lines(&world, &mut ledger, &repository, of, target.range.clone())?;
+    if found.runs.is_empty() {
+        let first = target.range.as_ref().map_or(1, |range| *range.start());
+        return Err(CommandError::not_found(format!(
+            "{} has no line {first}: it has {}",
+            found.path,
+            ui::plural(u64::from(found.count), "line")
+        )));
+    }
+    Ok(found)
+}
+
+fn read(repo: &Repo, path: &str) -> Result<Vec<u8>, CommandError> {
+    let place = repo.worktree().join(path);
+    let content = regular_file::read(&place, FILE_MOST + 1).map_err(CommandError::at(&place))?;
+    match content.len() as u64 > FILE_MOST {
+        true => Err(CommandError::failed(format!(
+            "{path} is larger than {}, and its edits are not followed",
+            ui::bytes(FILE_MOST)
+        ))),
+        false => Ok(content),
+    }
+}
+
+/// All that is known of lines with one answer.
+fn print_run(ui: &Ui, found: &Lines, run: &LineRun) -> Result<(), CommandError> {
+    let who = match run.session {
+        Some(id) => describe(ui, id, found.sessions.get(&id)),
+        None => "nobody was seen writing".to_owned(),
+    };
+    let word = if run.first == run.last {
+        "Line"
+    } else {
+        "Lines"
+    };
+    ui.line(format!(
+        "{}  {who}  [{}]",
+        heading(ui, word),
+        verdict(ui, run.verdict)
+    ))?;
+    let came = match &run.commit {
+        Some(commit) => format!("came with {}", commit.short()),
+        None => "not committed yet".to_owned(),
+    };
+    let place = format!("            {}:{}, {came}", found.path, range(run));
+    ui.line(ui.paint(Style::Dim, place))?;
+    print_prompt(ui, run.prompt.as_ref())?;
+    match run.session.and_then(|id| found.sessions.get(&id)) {
+        Some(card) => resume_of(ui, card),
+        None => Ok(()),
+    }
+}
+
+fn print_table(ui: &Ui, found: &Lines, runs: &[LineRun]) -> Result<(), CommandError> {
+    let mut table = Table::new(vec!["LINES", "AUTHOR", "VERDICT", "COMMIT", "PROMPT"]);
+    for run in runs {
+        let card = run.session.and_then(|id| found.sessions.get(&id));
+        let author = match (run.session, card) {
+            (Some(id), Some(card)) => Cell::styled(
+                Style::Agent,
+                format!("{} {}", card.agent().as_str(), id.short()),
+            ),
+            (Some(id), None) => Cell::styled(Style::Id, id.short()),
+            (None, _) => Cell::styled(Style::Dim, "nobody seen"),
+        };
+        let commit = match &run.commit {
+            Some(commit) => Cell::styled(Style::Id, commit.short()),
+            None => Cell::plain("not yet"),
+        };
+        let prompt = run.prompt.as_ref().map_or("", |prompt| &prompt.text);
+        table.row(vec![
+            Cell::plain(range(run)),
+            author,
+            Cell::styled(style(run.verdict), run.verdict.to_string()),
+            commit,
+            Cell::plain(ui::one_line(prompt, 200)),
+        ]);
+    }
+    ui.line(ui.paint(Style::Heading, &found.path))?;
+    ui.table(&table)?;
+    let one = runs.iter().find(|run| run.session.is_some());
+    if let Some(run) = one {
+        ui.hint(format!(
+            "`siglum why {}:{}` shows more of one line.",
+            found.path, run.first
+        ));
+    }
+    Ok(())
+}
+
+const fn style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Certain => Style::Added,
+        Verdict::Likely => Style::Time,
+        Verdict::Ambiguous | Verdict::Unknown => Style::Dim,
+    }
+}
+
+fn range(run: &LineRun) -> String {
+    match run.first == run.last {
+        true => run.first.to_string(),
+        false => format!("{}-{}", run.first, run.last),
+    }
+}
+
+fn json(found: &Lines) -> Json {
+    let run = |run: &LineRun| {
+        let card = run.session.and_then(|id| found.sessions.get(&id));
+        RunJson {
+            first: run.first,
+            last: run.last,
+            commit: run.commit.as_ref().map(ToString::to_string),
+            session: run.session.map(|id| id.to_string()),
+            agent: card.map(|card| card.agent().to_string()),
+            title: card.and_then(|card| card.title.clone()),
+            resume: card.and_then(|card| card.resume.clone()),
+            verdict: run.verdict.to_string(),
+            prompt: run.prompt.as_ref().map(Prompt::of),
+        }
+    };
+    Json {
+        path: found.path.clone(),
+        lines: found.count,
+        runs: found.runs.iter().map(run).collect(),
+    }
+}
+
+/// `src/a.rs:42`, `src/a.rs:42-50`, `src/a.rs:42,50`.
+fn split(text: &str) -> Option<(&str, RangeInclusive<u32>)> {
+    let (file, lines) = text.rsplit_once(':')?;
+    let (first, last) = lines.split_once(['-', ',']).unwrap_or((lines, lines));
+    let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n > 0);
+    let range = number(first)?..=number(last)?;
+    (!file.is_empty() && !range.is_empty()).then_some((file, range))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_a_file_and_numbers() {
+        assert_eq!(split("src/a.rs:42"), Some(("src/a.rs", 42..=42)));
+        assert_eq!(split("src/a.rs:4-12"), Some(("src/a.rs", 4..=12)));
+        assert_eq!(split("a.rs:4,12"), Some(("a.rs", 4..=12)));
+        assert_eq!(split("a:b:7"), Some(("a:b", 7..=7)));
+        for none in [
+            "HEAD",
+            "HEAD:a.rs",
+            "a.rs:0",
+            ":3",
+            "a.rs:-1",
+            "a.rs:",
+            "a.rs:9-3",
+            "a.rs:1-2-3",
+        ] {
+            assert_eq!(split(none), None, "{none}");
+        }
+    }
+}
