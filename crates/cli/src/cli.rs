@@ -97,6 +97,16 @@ enum Command {
     Worker(commands::worker::Args),
 }
 
+impl Command {
+    /// Whether it reads or changes what agents keep in the user's home.
+    const fn looks_into_home(&self) -> bool {
+        matches!(
+            self,
+            Self::Init(_) | Self::Remove(_) | Self::Import(_) | Self::Doctor(_)
+        )
+    }
+}
+
 /// What is wrong with the command line, of words that begin no line of the complaint that repeats them.
 fn legible_error() -> Option<clap::Error> {
     let words = std::env::args_os();
@@ -110,19 +120,30 @@ pub fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            ui::report_usage(&legible_error().unwrap_or(error));
+            let error = legible_error().unwrap_or(error);
+            match error.use_stderr() && wants_json(std::env::args_os().any(|arg| arg == "--json")) {
+                true => ui::report_as_json(&CommandError::usage(error.to_string().trim_end())),
+                false => ui::report_usage(&error),
+            }
             return ExitCode::from(code);
         }
     };
+    let as_json = wants_json(cli.json);
     match start(cli) {
         Ok(code) => code,
         Err(error) => {
-            if error.kind != Kind::Closed {
-                ui::report(&error);
+            match error.kind {
+                Kind::Closed => {}
+                _ if as_json => ui::report_as_json(&error),
+                _ => ui::report(&error),
             }
             error.kind.code()
         }
     }
+}
+
+fn wants_json(by_flag: bool) -> bool {
+    by_flag || env::text("SIGLUM_JSON").is_some()
 }
 
 fn start(cli: Cli) -> Result<ExitCode, CommandError> {
@@ -132,6 +153,12 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
             "SIGLUM_HOME must be an absolute path (got \"{dir}\")"
         ))
         .hint("Set SIGLUM_HOME to an absolute path, or unset it."));
+    }
+    if env::path("HOME").is_none_or(|home| home.is_relative()) && cli.command.looks_into_home() {
+        return Err(CommandError::usage(
+            "HOME is not set, or is no absolute path: where agents have their settings is not known",
+        )
+        .hint("Set HOME to the directory of the user whose agents are meant."));
     }
     let is_verbose = cli.verbose || env::text("SIGLUM_VERBOSE").is_some();
     ui::log_to_stderr(if is_verbose {
@@ -155,7 +182,7 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
     });
     let ui = Ui::new(
         color,
-        cli.json || env::text("SIGLUM_JSON").is_some(),
+        wants_json(cli.json),
         cli.quiet || env::text("SIGLUM_QUIET").is_some(),
     );
     config.warnings.iter().for_each(|w| ui.warning(w));

@@ -31,14 +31,31 @@ pub enum Kind {
 
 impl Kind {
     pub fn code(self) -> ExitCode {
-        ExitCode::from(match self {
+        ExitCode::from(self.number())
+    }
+
+    /// The exit code as a number.
+    pub const fn number(self) -> u8 {
+        match self {
             Self::Closed => 0,
             Self::Failed => 1,
             Self::Usage => 2,
             Self::NotFound => 3,
             Self::Partly => 4,
             Self::Bug => 70,
-        })
+        }
+    }
+
+    /// What programs know it by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::NotFound => "not_found",
+            Self::Partly => "partly",
+            Self::Bug => "bug",
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Value, json};
 
 use crate::commands::*;
-use crate::env;
+use crate::{env, ui};
 
 /// A name of a schema and what makes it.
 type Row = (&'static str, fn() -> Schema);
@@ -91,6 +91,7 @@ const SCHEMAS: &[Row] = &[
     (token::rotate::SCHEMA, of::<token::rotate::Json>),
     (verify::SCHEMA, of::<verify::Json>),
     (version::SCHEMA, of::<version::Json>),
+    (ui::ERROR_SCHEMA, of::<ui::ErrorJson>),
     (why::SCHEMA, of::<why::Json>),
     (why::lines::SCHEMA, of::<why::lines::Json>),
 ];

@@ -28,6 +28,9 @@ pub enum FindError {
     Ledger(#[from] LedgerError),
 }
 
+/// So many characters of an agent's id stand for it, where no other begins with them.
+const START_LEAST: usize = 4;
+
 /// What a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
@@ -151,7 +154,10 @@ fn by_native(tx: &mut dyn Transaction, text: &str) -> Result<Vec<(Named, String)
     let Ok(native) = NativeId::new(text) else {
         return Ok(Vec::new());
     };
-    let called = tx.sessions_by_native(&native)?;
+    let mut called = tx.sessions_by_native(&native)?;
+    if called.is_empty() && text.chars().count() >= START_LEAST {
+        called = tx.sessions_by_native_start(text)?;
+    }
     let meaning = |(agent, session)| {
         (
             Named::Session(session),

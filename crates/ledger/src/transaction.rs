@@ -246,6 +246,8 @@ pub trait Sessions {
     ) -> Result<Option<SessionId>>;
     /// The sessions that any agent, or a caller, calls by this id, by the name of the agent.
     fn sessions_by_native(&mut self, native: &NativeId) -> Result<Vec<(AgentName, SessionId)>>;
+    /// The same for ids that begin so, 16 at most.
+    fn sessions_by_native_start(&mut self, start: &str) -> Result<Vec<(AgentName, SessionId)>>;
     /// Sessions that people may mean by these digits, 16 at most: those whose id ends in them, or has
     /// them within the last eight.
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>>;

@@ -285,7 +285,7 @@ const COMMANDS: &[&[&str]] = &[
     &["projection", "remove", "d"],
     &["otel", "remove", "o"],
     &["backup", "b.db"],
-    &["restore", "b.db", "--force"],
+    &["restore", "--yes", "b.db", "--force"],
     &["doctor", "--fix"],
     &["init", "--yes"],
     &["forget", "--pattern", "drow", "--yes"],

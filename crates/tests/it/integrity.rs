@@ -169,7 +169,8 @@ fn a_backup_in_a_burst_has_all_that_was_acknowledged_and_comes_back_sound() {
     idle(&repo);
     drop(one);
     fs::remove_dir_all(world.siglum_home().join("objects")).unwrap();
-    repo.siglum(&["restore", file, "--objects", dir]).ok();
+    repo.siglum(&["restore", "--yes", file, "--objects", dir])
+        .ok();
     let store = world.store();
     for key in &prompts {
         let known = "SELECT EXISTS (SELECT 1 FROM observations WHERE key = ?1)";
@@ -184,7 +185,7 @@ fn a_backup_in_a_burst_has_all_that_was_acknowledged_and_comes_back_sound() {
     // A file that is no backup changes nothing.
     let before = files(&world);
     fs::write(&backup, "no ledger").unwrap();
-    assert_eq!(repo.siglum(&["restore", file]).code, Some(1));
+    assert_eq!(repo.siglum(&["restore", "--yes", file]).code, Some(1));
     assert_eq!(files(&world), before);
 }
 
@@ -248,7 +249,8 @@ fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
         let doctor = repo.siglum(&["doctor"]);
         assert_eq!(doctor.code, Some(1), "{doctor:?}");
         assert!(doctor.stdout.contains(&place), "{doctor:?}");
-        repo.siglum(&["restore", backup.to_str().unwrap()]).ok();
+        repo.siglum(&["restore", "--yes", backup.to_str().unwrap()])
+            .ok();
         fs::remove_file(backup).unwrap();
     }
 }
@@ -328,7 +330,7 @@ fn what_waits_for_a_damaged_ledger_comes_in_when_one_is_restored() {
     repo.siglum(&["worker", "--once"]);
     let doctor = repo.siglum(&["doctor"]);
     assert!(doctor.stdout.contains("siglum restore"), "{doctor:?}");
-    let restored = repo.siglum(&["restore", backup, "--json"]).ok();
+    let restored = repo.siglum(&["restore", "--yes", backup, "--json"]).ok();
     let restored: Value = serde_json::from_str(&restored).unwrap();
     assert!(
         restored["data"]["waiting"].as_u64().unwrap() > 0,
@@ -365,7 +367,7 @@ fn a_backup_with_anything_that_is_not_ours_is_refused() {
             .execute_batch(evil)
             .unwrap();
         let before = files(&world);
-        let refused = repo.siglum(&["restore", backup.to_str().unwrap(), "--force"]);
+        let refused = repo.siglum(&["restore", "--yes", backup.to_str().unwrap(), "--force"]);
         assert_eq!(refused.code, Some(1), "{evil}: {refused:?}");
         assert!(
             refused.stderr.contains(&format!("holds the {name}")),

@@ -11,6 +11,7 @@
 )]
 
 mod agent_settings;
+mod asking;
 mod auditing;
 mod authors;
 mod back_ends;

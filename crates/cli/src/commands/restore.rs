@@ -11,7 +11,7 @@ use siglum_domain::LedgerId;
 use siglum_engine::{restore, verify};
 use siglum_gitstore::ObjectStore;
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{Aside, Ledger as _, Spool, SqliteLedger, read};
+use siglum_ledger::{Aside, Ledger as _, SessionFilter, Spool, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
@@ -43,6 +43,9 @@ pub struct Args {
     /// Also a backup of another ledger, or one in which rows are missing or damaged
     #[arg(long)]
     force: bool,
+    /// Do not ask before the ledger that is there is replaced
+    #[arg(long)]
+    yes: bool,
 }
 
 /// The JSON form of the answer.
@@ -135,6 +138,9 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
     };
     let present = old.as_ref().map(SqliteLedger::id);
     same(args, known_ledger::load(&cx.home).or(present), ledger.id())?;
+    if let Some(old) = &mut old {
+        agree(args, cx, old, &mut ledger)?;
+    }
     let epoch = match &mut old {
         Some(old) => read(old, |tx| tx.greatest_epoch()).unwrap_or(0),
         None => 0,
@@ -172,6 +178,39 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
         waiting,
         versions,
     })
+}
+
+/// Asks before a ledger is replaced, and tells how far each of both goes.
+fn agree(
+    args: &Args,
+    cx: &Cx,
+    old: &mut SqliteLedger,
+    backup: &mut SqliteLedger,
+) -> Result<(), CommandError> {
+    if args.yes {
+        return Ok(());
+    }
+    let until = |ledger: &mut SqliteLedger| {
+        let filter = SessionFilter {
+            limit: 1,
+            ..SessionFilter::default()
+        };
+        let last = read(ledger, |tx| tx.sessions(&filter)).unwrap_or_default();
+        last.first().map_or_else(
+            || "has no session".to_owned(),
+            |last| format!("goes until {}", ui::when(last.record.last_at)),
+        )
+    };
+    cx.ui.status(format!(
+        "The ledger that is here {}, the backup {}. The one that is here will be kept beside it.",
+        until(old),
+        until(backup)
+    ));
+    match ui::agreed()? {
+        true => Ok(()),
+        false => Err(CommandError::failed("nothing was restored")
+            .hint("Run the same command with `--yes` to restore it without being asked.")),
+    }
 }
 
 fn how() -> Open {

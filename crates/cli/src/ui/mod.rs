@@ -183,6 +183,36 @@ pub fn report(error: &CommandError) {
     }
 }
 
+/// The schema of an error.
+pub const ERROR_SCHEMA: &str = "siglum.error/1";
+
+/// The JSON form of an error: one line on standard error.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct ErrorJson {
+    /// What is wrong, with its causes.
+    error: String,
+    /// `failed`, `usage`, `not_found`, `partly` or `bug`.
+    kind: String,
+    /// The exit code.
+    code: u8,
+    /// What to do.
+    hints: Vec<String>,
+}
+
+/// Writes an error as JSON.
+pub fn report_as_json(error: &CommandError) {
+    let data = ErrorJson {
+        error: format!("{:#}", error.source),
+        kind: error.kind.name().to_owned(),
+        code: error.kind.number(),
+        hints: error.hints.clone(),
+    };
+    let schema = ERROR_SCHEMA;
+    if let Ok(line) = serde_json::to_string(&Envelope { schema, data }) {
+        let _ = writeln!(io::stderr().lock(), "{}", legible::json(&line));
+    }
+}
+
 /// Prints what is wrong with a command line, or the help that was asked for.
 pub fn report_usage(error: &clap::Error) {
     if error.use_stderr() {

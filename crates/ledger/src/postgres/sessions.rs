@@ -219,6 +219,13 @@ impl Sessions for Tx<'_> {
         })
     }
 
+    fn sessions_by_native_start(&mut self, start: &str) -> Result<Vec<(AgentName, SessionId)>> {
+        let sql = "SELECT agent, session FROM aliases WHERE tenant = $1 AND starts_with(native, $2) UNION \
+             SELECT s.agent, s.id FROM replica_aliases a JOIN sessions s ON s.tenant = $1 AND s.id = a.session \
+             WHERE a.tenant = $1 AND starts_with(a.native, $2) ORDER BY 1, 2 LIMIT 16";
+        self.rows(sql, &[&start], |row| Ok((get(row, 0)?, get(row, 1)?)))
+    }
+
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
         let sql = "SELECT id FROM sessions WHERE tenant = $1 \
              AND strpos(right(replace(id::text, '-', ''), greatest(8, length($2))), $2) > 0 \

@@ -249,6 +249,16 @@ impl Sessions for Tx<'_> {
             .collect::<rusqlite::Result<_>>()?)
     }
 
+    fn sessions_by_native_start(&mut self, start: &str) -> Result<Vec<(AgentName, SessionId)>> {
+        let sql = "SELECT agent, session FROM aliases WHERE substr(native, 1, length(?1)) = ?1 UNION \
+             SELECT s.agent, s.id FROM replica_aliases a JOIN sessions s ON s.id = a.session \
+             WHERE substr(a.native, 1, length(?1)) = ?1 ORDER BY 1, 2 LIMIT 16";
+        let mut query = self.db.prepare(sql)?;
+        Ok(query
+            .query_map([start], |row| Ok((get(row, 0)?, get(row, 1)?)))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
         let sql = "SELECT id FROM sessions WHERE instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 ORDER BY last_at DESC LIMIT 16";
         let mut query = self.db.prepare(sql)?;

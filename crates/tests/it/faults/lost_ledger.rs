@@ -98,7 +98,8 @@ fn a_lost_ledger_comes_back_from_its_backup() {
         repo.sh("git commit -q --allow-empty -m 'after the backup'")
             .ok();
         let commit = lose(&repo, text, way);
-        repo.siglum(&["restore", backup.to_str().unwrap()]).ok();
+        repo.siglum(&["restore", "--yes", backup.to_str().unwrap()])
+            .ok();
         recovered(&repo, &commit, "lost");
         assert_eq!(repo.committer(&before), "before certain");
         repo.siglum(&["verify"]).ok();
@@ -115,10 +116,10 @@ fn a_backup_of_another_ledger_is_refused_where_one_was_lost() {
     elsewhere.siglum(&["backup", backup]).ok();
     let (text, way) = WAYS[0];
     lose(&repo, text, way);
-    let ran = repo.siglum(&["restore", backup]);
+    let ran = repo.siglum(&["restore", "--yes", backup]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("--force"), "{ran:?}");
-    repo.siglum(&["restore", "--force", backup]).ok();
+    repo.siglum(&["restore", "--yes", "--force", backup]).ok();
     repo.siglum(&["why"]).ok();
 }
 

@@ -1,0 +1,88 @@
+//! Small things that a person at a shell trips over.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::{Agent, World};
+
+#[test]
+fn errors_are_json_where_answers_are() {
+    let world = World::new();
+    let repo = world.repo();
+    for (args, kind, code) in [
+        (&["why", "nothing-like-it", "--json"][..], "not_found", 3),
+        (&["log", "--no-such-flag", "--json"], "usage", 2),
+        (
+            &["check", "HEAD..", "--deny", "\"what\"", "--json"],
+            "usage",
+            2,
+        ),
+    ] {
+        let ran = repo.siglum(args);
+        assert_eq!((ran.code, &*ran.stdout), (Some(code), ""), "{args:?}");
+        let error: Value = serde_json::from_str(&ran.stderr).expect(&ran.stderr);
+        assert_eq!(error["schema"], "siglum.error/1", "{error}");
+        let data = &error["data"];
+        assert_eq!((&data["kind"], &data["code"]), (&kind.into(), &code.into()));
+        assert_ne!(data["error"], "", "{error}");
+    }
+    let ran = repo.siglum(&["why", "nothing-like-it"]);
+    assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
+}
+
+#[test]
+fn a_session_is_found_by_how_its_own_id_begins() {
+    let world = World::new();
+    let repo = world.repo();
+    let _one = Agent::start(&repo, "5d0c1f22-one");
+    let _two = Agent::start(&repo, "5d0cffff-two");
+    let show = |text: &str| repo.siglum(&["show", text]);
+    assert!(show("5d0c1").ok().contains("5d0c1f22-one"));
+    let many = show("5d0c");
+    assert!(many.stderr.contains("could mean"), "{}", many.stderr);
+    assert_eq!(show("5d0").code, Some(3), "too little to mean one");
+}
+
+#[test]
+fn without_a_home_nothing_is_done_to_agents() {
+    let world = World::new();
+    let repo = world.repo();
+    let program = World::program();
+    let program = program.display();
+    for (home, args) in [
+        ("-u HOME", "init --yes"),
+        ("HOME=here", "import"),
+        ("-u HOME", "remove --yes"),
+    ] {
+        let ran = repo.sh(&format!("env {home} '{program}' {args}"));
+        assert_eq!(ran.code, Some(2), "{args}: {}", ran.stderr);
+        assert!(ran.stderr.contains("HOME is not set"), "{}", ran.stderr);
+    }
+    repo.sh(&format!("env -u HOME '{program}' status")).ok();
+}
+
+#[test]
+fn restore_asks_before_it_replaces_a_ledger() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    let backup = world.root.join("backup.db");
+    let backup = backup.to_str().unwrap();
+    repo.siglum(&["backup", backup]).ok();
+    agent.prompt("What came after.");
+    agent.quit();
+    let ran = repo.siglum(&["restore", backup]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--yes"), "{}", ran.stderr);
+    let is_kept = |name: &str| name.contains("before-restore");
+    let names = || {
+        let entries = fs::read_dir(world.siglum_home()).unwrap().flatten();
+        entries.map(|entry| entry.file_name().into_string().unwrap())
+    };
+    assert!(!names().any(|name| is_kept(&name)), "nothing was changed");
+    let page = repo.siglum(&["search", "What came after"]).ok();
+    assert!(page.contains("What came after."), "{page}");
+    repo.siglum(&["restore", backup, "--yes"]).ok();
+    assert!(names().any(|name| is_kept(&name)));
+}
