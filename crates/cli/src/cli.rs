@@ -12,7 +12,7 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::{CommandError, Kind};
 use crate::home::Home;
-use crate::ui::{self, Color, Ui};
+use crate::ui::{self, Color, Pager, Ui};
 
 /// A session ledger for AI coding agents: which session made this commit, and how that is known
 #[derive(Parser)]
@@ -35,6 +35,9 @@ pub struct Cli {
     /// Say nothing but the answer
     #[arg(short, long, global = true)]
     quiet: bool,
+    /// Write a long answer at a terminal as it is, without a pager
+    #[arg(long, global = true)]
+    no_pager: bool,
     /// Tell on standard error what is done
     #[arg(short, long, global = true)]
     verbose: bool,
@@ -98,6 +101,14 @@ enum Command {
 }
 
 impl Command {
+    /// Whether its answer may be longer than a screen.
+    const fn is_read_at_length(&self) -> bool {
+        matches!(
+            self,
+            Self::Why(_) | Self::Log(_) | Self::Show(_) | Self::Search(_) | Self::Cost(_)
+        )
+    }
+
     /// Whether it reads or changes what agents keep in the user's home.
     const fn looks_into_home(&self) -> bool {
         matches!(
@@ -187,6 +198,8 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
     );
     config.warnings.iter().for_each(|w| ui.warning(w));
     let cx = Cx::new(ui, dir, config);
+    let is_paged = cli.command.is_read_at_length() && !cli.no_pager && !cx.ui.json;
+    let _pager = is_paged.then(|| Pager::start(&cx.git())).flatten();
     dispatch(cli.command, &cx)
 }
 

@@ -250,6 +250,27 @@ impl Git {
         self.setting("remote.origin.url")
     }
 
+    /// The pager that the user's or the system's settings name, and no repository's: whoever asks starts it.
+    ///
+    /// # Errors
+    /// Git does not run or refuses.
+    pub fn pager(&self) -> Result<Option<String>, GitError> {
+        let args = [
+            "config",
+            "--null",
+            "--show-scope",
+            "--get-all",
+            "core.pager",
+        ];
+        let output = self.run(&args, b"")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let words: Vec<&str> = text.split('\0').collect();
+        let mut own = words
+            .chunks_exact(2)
+            .filter(|pair| ["system", "global"].contains(&pair[0]));
+        Ok(own.next_back().map(|pair| pair[1].to_owned()))
+    }
+
     fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
         let output = self.run(&["config", "--get", name], b"")?;
         match output.code {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{Agent, World};
+use crate::harness::{Agent, Terminal, World};
 
 #[test]
 fn errors_are_json_where_answers_are() {
@@ -60,6 +60,43 @@ fn without_a_home_nothing_is_done_to_agents() {
         assert!(ran.stderr.contains("HOME is not set"), "{}", ran.stderr);
     }
     repo.sh(&format!("env -u HOME '{program}' status")).ok();
+}
+
+/// A pager that the user names shows the answer; one that a repository names would be the repository's program.
+#[test]
+fn a_long_answer_at_a_terminal_goes_through_the_users_pager() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    agent.sh("git commit -q --allow-empty -m 'Add it'").ok();
+    let program = World::program();
+    let program = program.display();
+    let mark = world.root.join("mark");
+    let mut terminal = Terminal::open(&repo);
+    let mut log = |before: &str, flags: &str| {
+        let shown = terminal.run(&format!("TERM=xterm {before} '{program}' log {flags}"));
+        assert!(shown.contains("Add it"), "{before} {flags}: {shown}");
+        shown.contains("paged")
+    };
+    repo.git(&[
+        "config",
+        "core.pager",
+        &format!("touch '{}'; cat", mark.display()),
+    ]);
+    assert!(!log("PAGER=cat", ""));
+    repo.git(&["config", "--global", "core.pager", "sed s/^/paged/"]);
+    assert!(log("", ""), "the user's setting");
+    assert!(log("GIT_PAGER='sed s/^/paged/' PAGER=cat", ""));
+    for (before, flags) in [("GIT_PAGER=", ""), ("", "--no-pager"), ("", "--json")] {
+        assert!(!log(before, flags), "{before} {flags}");
+    }
+    assert!(!log("TERM=dumb", ""), "a terminal that can show none");
+    assert!(
+        !mark.exists(),
+        "nothing that the repository names was started"
+    );
+    let piped = terminal.run(&format!("TERM=xterm '{program}' log | cat"));
+    assert!(!piped.contains("paged"), "{piped}");
 }
 
 #[test]

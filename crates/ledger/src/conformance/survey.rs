@@ -146,8 +146,7 @@ pub(super) fn all(desk: &mut Desk) -> Outcome<Vec<(&'static str, String)>> {
 }
 
 fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, LedgerError> {
-    let mut told = Vec::new();
-    let (one, repository, claude) = (session_id(1), repository_id(1), agent("claude-code"));
+    let (mut told, claude, one) = (Vec::new(), agent("claude-code"), session_id(1));
     macro_rules! tell {
         ($($verb:ident($($arg:expr),*);)*) => {
             $(told.push((stringify!($verb), format!("{:?}", tx.$verb($($arg),*)?)));)*
@@ -172,7 +171,7 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         first_asked(one);
         last_asked(one, at(9));
         statements_of_session(one);
-        statements_of_commit(repository, &oid(1));
+        statements_of_commit(repository_id(1), &oid(1));
         entries(one, 0, 0);
         holdings(one);
         payloads(0, 9);
@@ -184,9 +183,9 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         entry(one, Source::Hook, "k1");
         sighted(one, Source::Hook, "k1");
         running_calls("/w", at(0));
-        moves_to(repository, &oid(1));
-        edits(repository, "a", at(9));
-        last_edit(repository, "a");
+        moves_to(repository_id(1), &oid(1));
+        edits(repository_id(1), "a", at(9));
+        last_edit(repository_id(1), "a");
         edits_leaving(&oid(2));
         unhashed_edits(9);
         unsealed(9);
@@ -206,14 +205,14 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         intent(checkpoint_id(1));
         intents_of_git(&process(10).key());
         open_intents(None);
-        commit(repository, &oid(1));
+        commit(repository_id(1), &oid(1));
         commits_of_checkpoint(checkpoint_id(1));
         commits_of_session(one, 9);
         commits(None, 9);
-        commits_by_patch(repository, "patch");
-        unfinished(repository, 9);
-        rewritten_from(repository, &oid(1));
-        authors(repository, &oid(1));
+        commits_by_patch(repository_id(1), "patch");
+        unfinished(repository_id(1), 9);
+        rewritten_from(repository_id(1), &oid(1));
+        authors(repository_id(1), &oid(1));
         authored(one);
         checkpoint(checkpoint_id(1));
         checkpoints(None, None, 9);

@@ -1,0 +1,97 @@
+//! A pager for long answers at a terminal, as git has one.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use siglum_gitstore::Git;
+
+use crate::env;
+
+/// The pager where nobody names one.
+const USUAL: &str = "less";
+/// What a pager is told of itself where the user says nothing: to leave at once if all is on one screen, and to show
+/// colours.
+const LESS: &str = "FRX";
+
+/// While this lives, what is written to standard output and to standard error is read by a pager.
+pub struct Pager {
+    pager: Child,
+    output: OwnedFd,
+    errors: Option<OwnedFd>,
+}
+
+impl Pager {
+    /// Starts one where a person reads at a terminal that can show it. Without one the answer is written as it is.
+    pub fn start(git: &Git) -> Option<Self> {
+        let is_able = env::text("TERM").is_some_and(|term| term != "dumb");
+        if !is_able || !io::stdout().is_terminal() {
+            return None;
+        }
+        Self::with(&program(git)?).ok()
+    }
+
+    fn with(program: &str) -> io::Result<Self> {
+        let mut command = Command::new("sh");
+        command.args(["-c", program]).stdin(Stdio::piped());
+        for (name, value) in [("LESS", LESS), ("LV", "-c")] {
+            if env::raw(name).is_none() {
+                command.env(name, value);
+            }
+        }
+        // The keys of the terminal are for the pager.
+        signal_hook::flag::register(
+            signal_hook::consts::SIGINT,
+            Arc::new(AtomicBool::new(false)),
+        )?;
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        let errors = match io::stderr().is_terminal() {
+            true => Some(io::stderr().as_fd().try_clone_to_owned()?),
+            false => None,
+        };
+        let mut pager = command.spawn()?;
+        if let Some(input) = pager.stdin.take() {
+            rustix::stdio::dup2_stdout(&input)?;
+            if errors.is_some() {
+                rustix::stdio::dup2_stderr(&input)?;
+            }
+        }
+        Ok(Self {
+            pager,
+            output,
+            errors,
+        })
+    }
+}
+
+impl Drop for Pager {
+    fn drop(&mut self) {
+        let _ = io::stdout().flush();
+        // With the last writer gone it sees the end of the answer.
+        let _ = rustix::stdio::dup2_stdout(&self.output);
+        if let Some(errors) = &self.errors {
+            let _ = rustix::stdio::dup2_stderr(errors);
+        }
+        let _ = self.pager.wait();
+    }
+}
+
+/// The pager that git would use, without what a repository says: it would be started.
+fn program(git: &Git) -> Option<String> {
+    let by_git = || git.pager().ok().flatten();
+    let text = |name| env::raw(name).map(|value| value.to_string_lossy().into_owned());
+    // One that is empty says that none is wanted.
+    let named = text("GIT_PAGER").or_else(by_git).or_else(|| text("PAGER"));
+    let is_there = |dir: &PathBuf| dir.join(USUAL).is_file();
+    let usual = || {
+        env::programs()
+            .iter()
+            .any(is_there)
+            .then(|| USUAL.to_owned())
+    };
+    let wanted = |program: &String| !program.trim().is_empty() && program.trim() != "cat";
+    named.or_else(usual).filter(wanted)
+}
