@@ -12,7 +12,8 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::{CommandError, Kind};
 use crate::home::Home;
-use crate::ui::{self, Color, Pager, Ui};
+use crate::platform::Pager;
+use crate::ui::{self, Color, Ui};
 
 /// A session ledger for AI coding agents: which session made this commit, and how that is known
 #[derive(Parser)]

@@ -1,6 +1,5 @@
 //! Output: the answer on standard output, everything else on standard error.
 
-mod pager;
 mod screen;
 mod shown;
 mod style;
@@ -10,7 +9,6 @@ mod text;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-pub use pager::Pager;
 pub use screen::Screen;
 pub use shown::{log_line, visible};
 pub use style::Style;

@@ -1,5 +1,10 @@
 //! A pager for long answers at a terminal, as git has one.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is where the pager is started"
+)]
+
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
