@@ -2,18 +2,21 @@
 //! does not take.
 //!
 //! A share is taken when somebody is let in, and given back when the last of the answer has left for the socket, so that
-//! one who asks for much and reads slowly takes from nobody else.
+//! one who asks for much and reads slowly takes from nobody else. A stream counts what it has read of the ledger and not
+//! handed on, and waits for room before it reads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::problem::Problem;
 use crate::settings::Limits;
@@ -67,10 +70,80 @@ pub(crate) async fn place_to_read() -> Option<OwnedSemaphorePermit> {
     reading.acquire_owned().await.ok()
 }
 
+/// How often one looks whether there is room for more of a stream.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a stream holds of its token's share, beside its place among the streams: each reads more only when it is asked
+/// for, and all of them together no more than the token may leave unread.
+pub(crate) struct Room {
+    of: Shares,
+    token: String,
+    reading: Arc<Semaphore>,
+}
+
+/// The room of whoever asks in this task; nothing where nobody does.
+pub(crate) fn room() -> Option<Room> {
+    ASKING.try_with(Slot::room).ok().flatten()
+}
+
+impl Room {
+    /// Waits for a place among those who read, and for room for what is read then. Gives nothing where the token takes
+    /// for too long nothing of what it asked for.
+    pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let until = Instant::now() + self.of.patience;
+        loop {
+            let place = Arc::clone(&self.reading).acquire_owned().await.ok()?;
+            if self.of.has_room(&self.token) {
+                return Some(place);
+            }
+            drop(place);
+            if Instant::now() >= until {
+                return None;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Counts what was read, until it has left.
+    pub(crate) fn hold(&self, bytes: usize) -> Weight {
+        let mut all = self.of.by_token();
+        let held = all.entry(self.token.clone());
+        let held = held.or_insert_with(|| Held::new(self.of.most));
+        held.bytes = held.bytes.saturating_add(bytes);
+        drop(all);
+        Weight {
+            of: self.of.clone(),
+            token: self.token.clone(),
+            bytes,
+        }
+    }
+}
+
+/// Bytes that a stream has read and not handed on.
+pub(crate) struct Weight {
+    of: Shares,
+    token: String,
+    bytes: usize,
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        let mut all = self.of.by_token();
+        if let Some(held) = all.get_mut(&self.token) {
+            held.bytes = held.bytes.saturating_sub(self.bytes);
+            if held.is_nothing() {
+                all.remove(&self.token);
+            }
+        }
+    }
+}
+
 /// What all tokens hold. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Shares {
     most: Most,
+    /// How long a stream waits for room.
+    patience: Duration,
     held: Arc<Mutex<HashMap<String, Held>>>,
 }
 
@@ -84,12 +157,20 @@ impl Shares {
                 // Half of the threads: the rest is others'.
                 reads: (limits.readers / 2).max(1),
             },
+            patience: limits.write_wait,
             held: Arc::default(),
         }
     }
 
     fn by_token(&self) -> MutexGuard<'_, HashMap<String, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a token may leave more unread.
+    fn has_room(&self, token: &str) -> bool {
+        let all = self.by_token();
+        all.get(token)
+            .is_none_or(|held| held.bytes < self.most.bytes)
     }
 
     /// A request of a token begins.
@@ -196,6 +277,15 @@ impl Slot {
         share.as_ref().map(|share| Arc::clone(&share.reading))
     }
 
+    fn room(&self) -> Option<Room> {
+        let share = self.share();
+        share.as_ref().map(|share| Room {
+            of: share.of.clone(),
+            token: share.token.clone(),
+            reading: Arc::clone(&share.reading),
+        })
+    }
+
     /// Answers the request of this place.
     pub(crate) async fn answer<T>(&self, answer: impl Future<Output = T>) -> T {
         ASKING.scope(self.clone(), answer).await
@@ -236,7 +326,7 @@ impl Slot {
             Ok(()) => response.map(|body| {
                 Body::new(Answer {
                     body,
-                    rest: Bytes::new(),
+                    rest: VecDeque::new(),
                     share,
                 })
             }),
@@ -292,16 +382,25 @@ impl HttpBody for Counted {
 struct Answer {
     body: Body,
     /// What of the last frame is not handed on yet.
-    rest: Bytes,
+    rest: VecDeque<Bytes>,
     share: Share,
+}
+
+/// Cuts a frame into pieces, each with bytes of its own: a piece that only points into the frame would keep all of it in
+/// memory until the last one is taken, and no longer be counted.
+fn pieces(frame: Bytes) -> VecDeque<Bytes> {
+    match frame.len() {
+        0..=PIECE => VecDeque::from([frame]),
+        _ => frame.chunks(PIECE).map(Bytes::copy_from_slice).collect(),
+    }
 }
 
 impl Answer {
     /// The next piece of what is here.
-    fn piece(&mut self) -> Frame<Bytes> {
-        let piece = self.rest.split_to(self.rest.len().min(PIECE));
+    fn piece(&mut self) -> Option<Frame<Bytes>> {
+        let piece = self.rest.pop_front()?;
         self.share.let_go(piece.len());
-        Frame::data(piece)
+        Some(Frame::data(piece))
     }
 }
 
@@ -313,14 +412,14 @@ impl HttpBody for Answer {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if !self.rest.is_empty() {
-            return Poll::Ready(Some(Ok(self.piece())));
+        if let Some(piece) = self.piece() {
+            return Poll::Ready(Some(Ok(piece)));
         }
         match Pin::new(&mut self.body).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                 Ok(data) => {
-                    self.rest = data;
-                    Poll::Ready(Some(Ok(self.piece())))
+                    self.rest = pieces(data);
+                    Poll::Ready(self.piece().map(Ok))
                 }
                 Err(trailers) => Poll::Ready(Some(Ok(trailers))),
             },
@@ -333,7 +432,7 @@ impl HttpBody for Answer {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let rest = self.rest.len() as u64;
+        let rest: u64 = self.rest.iter().map(|piece| piece.len() as u64).sum();
         let of_body = self.body.size_hint();
         let mut hint = SizeHint::new();
         hint.set_lower(of_body.lower().saturating_add(rest));
@@ -418,6 +517,47 @@ mod tests {
         assert_eq!(sizes, [PIECE, PIECE, PIECE, PIECE, 1]);
         drop(body);
         assert!(shares.by_token().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_stream_reads_on_when_its_token_has_room_and_gives_up_at_last() {
+        let shares = Shares::new(&Limits {
+            waiting: 10,
+            write_wait: 3 * LOOK,
+            ..Limits::default()
+        });
+        let asked = slot(&shares, "a").unwrap();
+        let room = asked.room().unwrap();
+        let unread = room.hold(10);
+        assert!(room.place().await.is_none());
+        assert!(
+            slot(&shares, "b")
+                .unwrap()
+                .room()
+                .unwrap()
+                .place()
+                .await
+                .is_some()
+        );
+        let (place, ()) = tokio::join!(room.place(), async {
+            tokio::time::sleep(LOOK).await;
+            drop(unread);
+        });
+        assert!(place.is_some());
+        drop((place, asked));
+        assert!(shares.by_token().is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_has_left_is_not_kept_by_what_has_not() {
+        let shares = shares(9, 9, 9 * PIECE);
+        let bytes: Arc<[u8]> = vec![b'x'; 4 * PIECE].into();
+        let body = Body::from(Bytes::from_owner(Arc::clone(&bytes)));
+        let answer = slot(&shares, "a").unwrap().answered(body.into_response());
+        assert_eq!(Arc::strong_count(&bytes), 2);
+        let mut body = answer.into_body();
+        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!((first.len(), Arc::strong_count(&bytes)), (PIECE, 1));
     }
 
     #[tokio::test]

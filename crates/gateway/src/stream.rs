@@ -1,5 +1,6 @@
 //! What is sealed in a session, as it is sealed.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -9,21 +10,35 @@ use siglum_domain::{SessionId, Tenant};
 use siglum_ledger::{LedgerError, Transaction, read};
 
 use crate::app::App;
+use crate::shares::{self, Room, Weight};
 use crate::wire::{EntryTold, ReceiptTold, SealedTold};
 
 /// How often it is looked for what others seal: other gateways, hooks, commands.
 const LOOK: Duration = Duration::from_millis(500);
-/// Receipts that are read at once.
+/// Receipts that are read at once, and bytes of events above which none is read beside them: whoever follows may take
+/// nothing of it for long.
 const AT_ONCE: usize = 16;
+const BYTES_AT_ONCE: usize = 256 << 10;
 
 struct Watch {
     app: App,
     tenant: Tenant,
     session: SessionId,
     after: u64,
-    ready: std::collections::VecDeque<SealedTold>,
+    ready: VecDeque<Sealed>,
+    /// Of the token that follows; nothing where nobody is counted.
+    room: Option<Room>,
+    /// What was handed on last. Who asks for more has taken it.
+    handed_on: Option<Weight>,
     /// Counted for as long as it is there.
     _open: Open,
+}
+
+/// A receipt as it is sent: with its entries, in JSON.
+struct Sealed {
+    number: u64,
+    json: String,
+    weight: Option<Weight>,
 }
 
 struct Open(App);
@@ -54,35 +69,36 @@ pub(crate) fn sealed(
         tenant,
         session,
         after,
-        ready: std::collections::VecDeque::new(),
+        ready: VecDeque::new(),
+        room: shares::room(),
+        handed_on: None,
     };
     unfold(watch, |mut watch| async {
         let sealed = watch.next().await?;
         let event = Event::default()
             .event("sealed")
-            .id(watch.after.to_string())
-            .json_data(&sealed);
-        Some((Ok(event.unwrap_or_default()), watch))
+            .id(sealed.number.to_string())
+            .data(&sealed.json);
+        watch.handed_on = sealed.weight;
+        Some((Ok(event), watch))
     })
 }
 
 impl Watch {
-    /// The next receipt; nothing when the gateway stops or the store fails: the client comes again.
-    async fn next(&mut self) -> Option<SealedTold> {
+    /// The next receipt; nothing when the gateway stops, the store fails, or the token leaves too much unread: the client
+    /// comes again.
+    async fn next(&mut self) -> Option<Sealed> {
         let (mut news, mut stopping) = (self.app.news(), self.app.stopping());
+        self.handed_on = None;
         loop {
             if let Some(sealed) = self.ready.pop_front() {
-                self.after = sealed.receipt.number();
+                self.after = sealed.number;
                 return Some(sealed);
             }
             if *stopping.borrow() {
                 return None;
             }
-            let (session, after) = (self.session, self.after);
-            let found = self.app.ledgers().read(&self.tenant, move |_, ledger| {
-                read(ledger, |tx| behind(tx, session, after))
-            });
-            self.ready.extend(found.await.ok()?.ok()?);
+            self.read().await?;
             if self.ready.is_empty() {
                 tokio::select! {
                     _ = news.changed() => {}
@@ -92,21 +108,49 @@ impl Watch {
             }
         }
     }
+
+    /// Reads what there is, as soon as the token has room for it.
+    async fn read(&mut self) -> Option<()> {
+        let _place = match &self.room {
+            Some(room) => Some(room.place().await?),
+            None => None,
+        };
+        let (session, after) = (self.session, self.after);
+        let found = self.app.ledgers().read(&self.tenant, move |_, ledger| {
+            read(ledger, |tx| behind(tx, session, after))
+        });
+        for mut sealed in found.await.ok()?.ok()? {
+            let room = self.room.as_ref();
+            sealed.weight = room.map(|room| room.hold(sealed.json.len()));
+            self.ready.push_back(sealed);
+        }
+        Some(())
+    }
 }
 
 fn behind(
     tx: &mut dyn Transaction,
     session: SessionId,
     after: u64,
-) -> Result<Vec<SealedTold>, LedgerError> {
-    let mut sealed = Vec::new();
+) -> Result<Vec<Sealed>, LedgerError> {
+    let (mut sealed, mut bytes) = (Vec::new(), 0);
     for receipt in tx.receipts_after(session, after, AT_ONCE)? {
+        if bytes >= BYTES_AT_ONCE {
+            break;
+        }
         let most = usize::try_from(receipt.last + 1 - receipt.first).unwrap_or(usize::MAX);
         let entries = tx.entries(session, receipt.first - 1, most)?;
         let within = entries.iter().filter(|e| e.sequence <= receipt.last);
-        sealed.push(SealedTold {
+        let told = SealedTold {
             receipt: ReceiptTold::from(&receipt),
             entries: within.map(EntryTold::from).collect(),
+        };
+        let json = serde_json::to_string(&told).map_err(|e| LedgerError::Storage(Box::new(e)))?;
+        bytes += json.len();
+        sealed.push(Sealed {
+            number: receipt.number,
+            json,
+            weight: None,
         });
     }
     Ok(sealed)

@@ -8,7 +8,7 @@ use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
 use crate::record::SessionRecord;
-use crate::{LedgerError, Unlike};
+use crate::{LedgerError, Miscount, Unlike};
 
 type Result<T, E = LedgerError> = std::result::Result<T, E>;
 
@@ -119,6 +119,8 @@ pub trait Integrity {
     fn blob_of(&mut self, object: &str) -> Result<Option<(RepositoryId, Oid)>>;
     /// Rows whose columns are not what was stored, so many of each table, of those that nothing else verifies.
     fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>>;
+    /// Tables that have lost rows since they were stored, or have others.
+    fn miscounts(&mut self) -> Result<Vec<Miscount>>;
     /// Rows that belong to a session or transcript that is not there, or whose id cannot be read; in order.
     fn strays(&mut self) -> Result<Vec<Stray>>;
 

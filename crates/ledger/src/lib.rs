@@ -64,7 +64,7 @@ pub use row::{LogRow, stored_facts, stored_name};
 pub use runs::{InteractionOption, InteractionRecord, RunEnd, RunRecord, Runs, Settlement};
 pub use spool::{Aside, Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
-pub use sums::Unlike;
+pub use sums::{Miscount, Unlike};
 pub use telemetry::{
     Depth, ForwardRecord, KeptTelemetry, Telemetry, TelemetryBatch, TelemetryStore,
     UnassignedRecord,

@@ -4,6 +4,10 @@
 //! Receipts seal logs, and the audit is a chain. The other rows that answers rest on, and the columns of a log's entry
 //! that no receipt covers, have a sum of their columns beside them, so that [`crate::Integrity::unlike`] can tell those that
 //! went bad. It finds damage, and not somebody who changes a row on purpose and sums it anew.
+//!
+//! A row that is gone has no sum. So each of these tables has a tally: how many rows it has, and what their sums add up to,
+//! kept in the transaction that writes them. [`crate::Integrity::miscounts`] tells tables that do not agree with theirs.
+//! The tallies begin anew when a store is migrated, from what is there.
 
 /// The tables whose rows have a sum, and the columns in it. What is left out changes with each look at a row, or is
 /// verified in another way: how far a log goes and is sealed, how far something was read, when it was used last.
@@ -166,7 +170,55 @@ pub(crate) const SUMMED: &[(&str, &[&str])] = &[
         "heartbeats",
         &["name", "definition", "origin", "by", "created_at"],
     ),
+    ("ticks", &["heartbeat", "due", "cause", "fired_at", "by"]),
+    (
+        "runs",
+        &[
+            "turn",
+            "session",
+            "key",
+            "native",
+            "route",
+            "context",
+            "by",
+            "started_at",
+            "ended_at",
+            "status",
+            "error",
+            "committed",
+        ],
+    ),
+    (
+        "interactions",
+        &[
+            "id",
+            "session",
+            "turn",
+            "kind",
+            "title",
+            "call",
+            "options",
+            "raised_at",
+            "settled_at",
+            "how",
+            "option",
+            "by",
+        ],
+    ),
+    ("registrations", &["ledger", "token", "at"]),
 ];
+
+/// Whether a table has a tally. A session says how long its log is, and receipts are chained up to there: hooks write many
+/// entries, and need not count them again.
+pub(crate) fn is_tallied(table: &str) -> bool {
+    table != "observations" && SUMMED.iter().any(|(summed, _)| *summed == table)
+}
+
+/// The tables that have a tally.
+pub(crate) fn tallied() -> impl Iterator<Item = &'static str> {
+    let tables = SUMMED.iter().map(|(table, _)| *table);
+    tables.filter(|table| is_tallied(table))
+}
 
 /// Columns as SQL has them, each behind `before`.
 pub(crate) fn list(columns: &[&str], before: &str) -> String {
@@ -181,4 +233,15 @@ pub struct Unlike {
     pub table: &'static str,
     /// Which row: its key, column by column.
     pub row: String,
+}
+
+/// A table whose rows are not those that its tally knows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Miscount {
+    /// The table.
+    pub table: &'static str,
+    /// How many rows were stored.
+    pub stored: u64,
+    /// How many there are. With as many as were stored, others stand in their place.
+    pub found: u64,
 }

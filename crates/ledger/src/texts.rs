@@ -166,6 +166,7 @@ const COLUMNS: &[(&str, TextForm, &[&str])] = &[
     ("summaries", Text, &["title"]),
     ("summaries", Json, &["models"]),
     ("summaries", Own, &["state"]),
+    ("tallies", Own, &["name"]),
     ("telemetry_counts", Own, &["name"]),
     ("telemetry_inbox", Own, &["signal"]),
     ("tick_totals", Kept, &["heartbeat"]),

@@ -194,6 +194,7 @@ fn rot(world: &World, sql: &str) {
     let store = world.store();
     let triggers = DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
     store.set_db_config(triggers, false).unwrap();
+    store.pragma_update(None, "foreign_keys", false).unwrap();
     until(sql, || {
         store.execute(sql, []).is_ok_and(|changed| changed > 0)
     });
@@ -253,6 +254,99 @@ fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
             .ok();
         fs::remove_file(backup).unwrap();
     }
+}
+
+/// A session with a commit that was amended, and what people state beside it.
+fn told_of(repo: &Repo<'_>) {
+    let mut one = Agent::start(repo, "one");
+    one.write("a.txt", "a\n");
+    one.sh("git add -A && git commit -q -m 'Add a'");
+    one.sh("git commit -q --amend -m 'Add a, again'");
+    for args in [
+        &["link", "add", "one", "issue=42"][..],
+        &["adopt", "HEAD", "one"],
+        &["token", "create", "--name", "ci"],
+        &["pipeline", "phase", "start", "p", "build"],
+        &[
+            "heartbeat",
+            "add",
+            "beat",
+            "--agent",
+            "codex",
+            "--every",
+            "1h",
+            "--prompt",
+            "Look.",
+        ],
+    ] {
+        repo.siglum(args).ok();
+    }
+    crate::forgetting::said(repo, &mut one, &["This is done."]);
+    one.end("other");
+    idle(repo);
+}
+
+/// All tables that a rebuild cannot make anew and that commands fill: tables of contexts and runs are tested beside the
+/// store, in the same way.
+#[test]
+fn a_row_that_is_gone_is_missed_by_verify_and_by_doctor() {
+    let world = World::new();
+    let repo = world.repo();
+    told_of(&repo);
+    let (code, told) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    let backup = world.root.join("before.db");
+    let backup = backup.to_str().unwrap();
+    repo.siglum(&["backup", backup]).ok();
+    for table in [
+        "aliases",
+        "authors",
+        "checkpoints",
+        "commits",
+        "heartbeats",
+        "intents",
+        "links",
+        "pins",
+        "pipeline_events",
+        "processes",
+        "repositories",
+        "rewrites",
+        "segments",
+        "sessions",
+        "statements",
+        "tokens",
+        "turns",
+        "worktrees",
+    ] {
+        let rows = world.count(&format!("SELECT count(*) FROM {table}"));
+        let one = "(SELECT sum FROM {} ORDER BY sum LIMIT 1)".replace("{}", table);
+        rot(&world, &format!("DELETE FROM {table} WHERE sum = {one}"));
+        let (code, told) = verify(&repo, &[]);
+        assert_eq!(code, Some(4), "{table}: {told}");
+        let what = format!("1 of its {rows} rows are gone");
+        let place = format!("the table {table}");
+        let problems = told["problems"].as_array().unwrap();
+        let problem = problems.iter().find(|p| p["place"] == place.as_str());
+        let problem = problem.unwrap_or_else(|| panic!("{table}: {told}"));
+        assert_eq!(
+            (&problem["kind"], &problem["what"]),
+            (&json!("missing"), &json!(what))
+        );
+        assert!(
+            problem["remedy"].to_string().contains("siglum restore"),
+            "{problem}"
+        );
+        let doctor = repo.siglum(&["doctor"]);
+        assert_eq!(doctor.code, Some(1), "{doctor:?}");
+        assert!(
+            doctor.stdout.contains(&format!("{place}: {what}")),
+            "{doctor:?}"
+        );
+        assert!(doctor.stdout.contains("siglum restore"), "{doctor:?}");
+        repo.siglum(&["restore", backup]).ok();
+    }
+    let (code, told) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{told}");
 }
 
 /// The files of the object store.

@@ -6,7 +6,7 @@ use siglum_domain::SessionId;
 use siglum_domain::audit::Wrong;
 use siglum_domain::receipt::payload_digest;
 use siglum_gitstore::{GitError, ObjectAddress};
-use siglum_ledger::{Ledger, LedgerError, LogRow, OpenTurn, read};
+use siglum_ledger::{Ledger, LedgerError, LogRow, Miscount, OpenTurn, read};
 
 use super::RESTORE;
 use super::report::{Kind, Problem, Report};
@@ -220,6 +220,29 @@ pub(super) fn rotten(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(),
     for unlike in read(ledger, |tx| tx.unlike(UNLIKE_MOST))? {
         let place = format!("a row in {}", unlike.table);
         let what = format!("its columns are not what was stored: {}", unlike.row);
+        report.damaged(None, place, what, RESTORE);
+    }
+    Ok(())
+}
+
+/// Tables that have other rows than were stored.
+pub(super) fn miscounted(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
+    for Miscount {
+        table,
+        stored,
+        found,
+    } in read(ledger, |tx| tx.miscounts())?
+    {
+        let place = format!("the table {table}");
+        if found < stored {
+            let what = format!("{} of its {stored} rows are gone", stored - found);
+            report.missing(None, place, what, RESTORE);
+            continue;
+        }
+        let what = match found - stored {
+            0 => "it has as many rows as were stored, and not the same ones".to_owned(),
+            more => format!("{stored} rows were stored, and it has {more} more"),
+        };
         report.damaged(None, place, what, RESTORE);
     }
     Ok(())

@@ -54,6 +54,7 @@ pub fn verify(
             one(world, ledger, stored, &mut versions, &mut report)?;
         }
     }
+    around::miscounted(ledger, &mut report)?;
     around::strays(ledger, &mut report)?;
     around::rotten(ledger, &mut report)?;
     sinks::strangers(ledger, &mut report)?;

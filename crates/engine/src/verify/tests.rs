@@ -136,6 +136,32 @@ fn rows_of_a_commit_that_are_gone_are_missed() {
     }
 }
 
+/// With nothing left around it that would miss it.
+#[test]
+fn a_table_says_how_many_of_its_rows_are_gone_or_came_from_elsewhere() {
+    let (mut stage, sessions) = stage();
+    let gone = "DELETE FROM turns WHERE session = ?1";
+    damage(&stage, gone, sessions[0]);
+    let more = "INSERT INTO links (field, value, session) VALUES ('issue', '1', ?1)";
+    damage(&stage, more, sessions[0]);
+    let report = checked(&mut stage, None);
+    let told: Vec<_> = report
+        .problems
+        .iter()
+        .map(|p| (p.kind, p.place.as_str(), p.what.as_str()))
+        .collect();
+    let turns = format!("1 of its {MANY} rows are gone");
+    assert!(
+        told.contains(&(Kind::Missing, "the table turns", turns.as_str())),
+        "{told:#?}"
+    );
+    let links = "0 rows were stored, and it has 1 more";
+    assert!(
+        told.contains(&(Kind::Damaged, "the table links", links)),
+        "{told:#?}"
+    );
+}
+
 #[test]
 fn a_session_is_set_aside_and_taken_back() {
     let (mut stage, sessions) = stage();

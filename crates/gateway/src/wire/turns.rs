@@ -389,12 +389,6 @@ pub(crate) struct ReceiptTold {
     at: String,
 }
 
-impl ReceiptTold {
-    pub(crate) const fn number(&self) -> u64 {
-        self.number
-    }
-}
-
 impl From<&Receipt> for ReceiptTold {
     fn from(receipt: &Receipt) -> Self {
         Self {

@@ -76,10 +76,13 @@ impl Check {
     }
 }
 
-/// Whatever was written, the sums beside the rows are theirs.
+/// Whatever was written and dropped, the sums beside the rows are theirs, and each table has the rows that it tells of.
 fn is_summed(shelf: &dyn Shelf) -> Outcome {
-    let unlike = Desk::open(shelf)?.read(|tx| tx.unlike(9))?;
+    let mut desk = Desk::open(shelf)?;
+    let unlike = desk.read(|tx| tx.unlike(9))?;
     same!(unlike, [], "rows whose sums are not theirs");
+    let miscounts = desk.read(|tx| tx.miscounts())?;
+    same!(miscounts, [], "tables that are not what their tallies say");
     Ok(())
 }
 

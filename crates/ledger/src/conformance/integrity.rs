@@ -236,6 +236,11 @@ fn strays(shelf: &dyn Shelf) -> Outcome {
     })?;
     same!(desk.read(|tx| tx.strays())?, [], "strays");
     same!(desk.read(|tx| tx.unlike(9))?, [], "rows that went bad");
+    same!(
+        desk.read(|tx| tx.miscounts())?,
+        [],
+        "tables with other rows"
+    );
     Ok(())
 }
 

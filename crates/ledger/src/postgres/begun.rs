@@ -27,15 +27,15 @@ pub(super) fn pause(tries: u32) -> Duration {
     Duration::from_millis(1 << tries.min(7))
 }
 
-/// The statements that begin a transaction.
+/// The statements that begin a transaction. One that writes says that it is ours: the tallies of tables count it.
 pub(super) const fn opening(durability: Option<Durability>) -> &'static str {
     match durability {
         None => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         Some(Durability::Process) => {
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off"
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL siglum.stripe = 'none yet'; SET LOCAL synchronous_commit = off"
         }
         Some(Durability::Disk) => {
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on"
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL siglum.stripe = 'none yet'; SET LOCAL synchronous_commit = on"
         }
     }
 }

@@ -14,7 +14,8 @@ use crate::integrity::Read;
 use crate::row::{header, unpack};
 use crate::stored::unpack_lines;
 use crate::{
-    Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray, Unlike,
+    Integrity, LedgerError, Miscount, Stored, StoredEntry, StoredSegment, StoredSession, Stray,
+    Unlike,
 };
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -239,6 +240,21 @@ impl Integrity for Tx<'_> {
             found.extend(self.rows(&sql, &[&int(limit as u64)], |row| {
                 let row = raw(row, 0)?;
                 Ok(Unlike { table, row })
+            })?);
+        }
+        Ok(found)
+    }
+
+    fn miscounts(&mut self) -> Result<Vec<Miscount>> {
+        let mut found = Vec::new();
+        for (table, sql) in sums::miscounts() {
+            found.extend(self.rows(&sql, &[], |row| {
+                let (stored, found) = (count(row, 0)?, count(row, 1)?);
+                Ok(Miscount {
+                    table,
+                    stored,
+                    found,
+                })
             })?);
         }
         Ok(found)

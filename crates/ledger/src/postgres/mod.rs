@@ -1,7 +1,7 @@
 //! The ledger in PostgreSQL, for one tenant of a store that several share.
 //!
 //! One ledger is one connection. It is made anew before a transaction where it was lost, and never in the middle of
-//! one. Nothing but the sums of rows relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so
+//! one. Nothing but the sums of rows and the tallies of tables relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so
 //! that distributed databases that speak its protocol can hold a ledger, too, when these are made in another way; where
 //! there are notifications, they are a hint.
 

@@ -1,17 +1,20 @@
-//! Sums of rows, in PostgreSQL: by triggers.
+//! Sums of rows and tallies of tables, in PostgreSQL: by triggers.
+//!
+//! Only the transactions of [`super::begun`] count in a tally, which set `siglum.stripe`. What anybody else does to a row,
+//! with whatever program, shows.
 
 use std::fmt::Write as _;
 
-use crate::sums::{SUMMED, list};
+use crate::sums::{SUMMED, list, tallied};
 
 /// What the columns of a row come to: a digest, in the smallest type that holds one.
 fn sum(columns: &[&str], before: &str) -> String {
     format!("md5(ROW({})::text)::uuid", list(columns, before))
 }
 
-/// SQL that has the rows of all tables summed, after whatever migrations made of them.
+/// SQL that has the rows of all tables summed and counted, after whatever migrations made of them.
 pub(super) fn install() -> String {
-    let mut sql = String::new();
+    let mut sql = "DELETE FROM tallies; ".to_owned();
     for (table, columns) in SUMMED {
         let (old, new) = (sum(columns, ""), sum(columns, "NEW."));
         let _ = write!(
@@ -27,7 +30,75 @@ pub(super) fn install() -> String {
              FOR EACH ROW EXECUTE FUNCTION {table}_sum(); "
         );
     }
-    sql
+    for table in tallied() {
+        sql.push_str(&tallied_by_triggers(table));
+    }
+    format!("{sql}{TALLY}")
+}
+
+/// A number of the sum of a row, of which many can be added up.
+fn number(sum: &str) -> String {
+    format!("coalesce(('x' || left(replace({sum}::text, '-', ''), 15))::bit(60)::bigint, 0)")
+}
+
+/// Keeps a tally. One row for all would make everybody who writes wait for everybody else: each transaction takes a
+/// stripe that no other one has, until it ends.
+const TALLY: &str = "\
+CREATE OR REPLACE FUNCTION tally(whose text, what text, more bigint, difference numeric) RETURNS void LANGUAGE plpgsql AS $$ \
+DECLARE mine integer := 0; \
+BEGIN \
+    IF current_setting('siglum.stripe') = 'none yet' THEN \
+        WHILE NOT pg_try_advisory_xact_lock(hashtext('siglum tallies'), mine) LOOP mine := mine + 1; END LOOP; \
+        PERFORM set_config('siglum.stripe', mine::text, true); \
+    ELSE mine := current_setting('siglum.stripe')::integer; \
+    END IF; \
+    INSERT INTO tallies AS t (tenant, name, stripe, rows, sum) VALUES (whose, what, mine, more, difference) \
+        ON CONFLICT (tenant, name, stripe) DO UPDATE SET rows = t.rows + excluded.rows, sum = t.sum + excluded.sum; \
+END $$; ";
+
+/// SQL that begins the tally of a table with what is there, and has it kept.
+fn tallied_by_triggers(table: &str) -> String {
+    let ours = "current_setting('siglum.stripe', true) <> ''";
+    let (sum, old, new) = (number("sum"), number("OLD.sum"), number("NEW.sum"));
+    format!(
+        "INSERT INTO tallies (tenant, name, stripe, rows, sum) \
+         SELECT tenant, '{table}', 0, count(*), sum({sum}) FROM {table} GROUP BY tenant; \
+         CREATE OR REPLACE FUNCTION {table}_tally() RETURNS trigger LANGUAGE plpgsql AS $$ \
+         BEGIN \
+             IF TG_OP = 'INSERT' THEN PERFORM tally(NEW.tenant, '{table}', 1, {new}); \
+             ELSE PERFORM tally(NEW.tenant, '{table}', 0, {new} - {old}); \
+             END IF; \
+             RETURN NULL; \
+         END $$; \
+         CREATE OR REPLACE FUNCTION {table}_untally() RETURNS trigger LANGUAGE plpgsql AS $$ \
+         BEGIN \
+             PERFORM tally(tenant, '{table}', -count(*), -sum({sum})) FROM gone GROUP BY tenant; \
+             RETURN NULL; \
+         END $$; \
+         DROP TRIGGER IF EXISTS {table}_more ON {table}; \
+         DROP TRIGGER IF EXISTS {table}_other ON {table}; \
+         DROP TRIGGER IF EXISTS {table}_fewer ON {table}; \
+         CREATE TRIGGER {table}_more AFTER INSERT ON {table} \
+         FOR EACH ROW WHEN ({ours}) EXECUTE FUNCTION {table}_tally(); \
+         CREATE TRIGGER {table}_other AFTER UPDATE ON {table} \
+         FOR EACH ROW WHEN (OLD.sum IS DISTINCT FROM NEW.sum AND {ours}) EXECUTE FUNCTION {table}_tally(); \
+         CREATE TRIGGER {table}_fewer AFTER DELETE ON {table} REFERENCING OLD TABLE AS gone \
+         FOR EACH STATEMENT WHEN ({ours}) EXECUTE FUNCTION {table}_untally(); "
+    )
+}
+
+/// The queries for tables that have other rows than their tallies say, of a tenant.
+pub(super) fn miscounts() -> impl Iterator<Item = (&'static str, String)> {
+    tallied().map(|table| {
+        let sum = number("sum");
+        let sql = format!(
+            "SELECT t.rows, f.rows FROM \
+             (SELECT coalesce(sum(rows), 0)::bigint AS rows, coalesce(sum(sum), 0) AS sum FROM tallies WHERE tenant = $1 AND name = '{table}') t, \
+             (SELECT count(*) AS rows, coalesce(sum({sum}), 0) AS sum FROM {table} WHERE tenant = $1) f \
+             WHERE (t.rows, t.sum) IS DISTINCT FROM (f.rows, f.sum)"
+        );
+        (table, sql)
+    })
 }
 
 /// The queries for rows whose columns are not what was summed: for each table, of a tenant, so many.

@@ -140,12 +140,11 @@ impl Access for Tx<'_> {
         let sql = "INSERT OR IGNORE INTO registrations (ledger, token, at) VALUES (?1, ?2, ?3)";
         let values = (Col(ledger), Col(token), Col(at));
         self.db.prepare_cached(sql)?.execute(values)?;
-        Ok(())
+        self.sum("registrations", "ledger = ?1", [Col(ledger)])
     }
 
     fn unregister(&mut self, ledger: LedgerId) -> Result<()> {
-        let sql = "DELETE FROM registrations WHERE ledger = ?1";
-        self.db.prepare_cached(sql)?.execute([Col(ledger)])?;
+        self.delete("registrations", "ledger = ?1", [Col(ledger)])?;
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::LedgerError;
 
 /// A value as the database holds it: ids as 16 bytes, times as nanoseconds.
+#[derive(Clone, Copy)]
 pub(super) struct Col<T>(pub(super) T);
 
 macro_rules! id_column {

@@ -44,6 +44,9 @@ fn commit_row(row: &Row<'_>) -> rusqlite::Result<CommitRow> {
     })
 }
 
+/// A condition for the rows of a commit, by its repository and name.
+const OF_COMMIT: &str = "repository = ?1 AND \"commit\" = ?2";
+
 impl Tx<'_> {
     fn intents(&mut self, rest: &str, of: impl rusqlite::Params) -> Result<Vec<IntentRecord>> {
         let mut query = self
@@ -70,8 +73,7 @@ impl Tx<'_> {
     }
 
     fn sum_commit(&self, repository: RepositoryId, commit: &Oid) -> Result<()> {
-        let key = (Col(repository), commit.as_str());
-        self.sum("commits", "repository = ?1 AND \"commit\" = ?2", key)
+        self.sum("commits", OF_COMMIT, (Col(repository), commit.as_str()))
     }
 
     fn checkpoint_rows(
@@ -161,6 +163,8 @@ impl Commits for Tx<'_> {
         let sql = "INSERT OR REPLACE INTO commits (repository, \"commit\", checkpoint, intent, session, committer, verdict, judgement, facts, patch, at, seen_by) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let (kind, session) = committer(&r.judgement);
+        let key = (Col(r.repository), r.commit.as_str());
+        self.uncount("commits", OF_COMMIT, key)?;
         self.db.prepare_cached(sql)?.execute(params![
             Col(r.repository),
             r.commit.as_str(),
@@ -310,12 +314,8 @@ impl Commits for Tx<'_> {
         files: &[FileAuthors],
     ) -> Result<()> {
         let key = (Col(repository), commit.as_str());
-        self.db
-            .prepare_cached("DELETE FROM authors WHERE repository = ?1 AND \"commit\" = ?2")?
-            .execute((&key.0, key.1))?;
-        self.db
-            .prepare_cached("DELETE FROM authorships WHERE repository = ?1 AND \"commit\" = ?2")?
-            .execute((&key.0, key.1))?;
+        self.delete("authors", OF_COMMIT, (&key.0, key.1))?;
+        self.delete("authorships", OF_COMMIT, (&key.0, key.1))?;
         let mut put = self.db.prepare_cached(
             "INSERT INTO authors (repository, \"commit\", path, spans) VALUES (?1, ?2, ?3, ?4)",
         )?;
@@ -336,7 +336,7 @@ impl Commits for Tx<'_> {
         for (session, lines) in lines {
             put.execute((Col(session), &key.0, key.1, int(lines)))?;
         }
-        self.sum("authors", "repository = ?1 AND \"commit\" = ?2", key)
+        self.sum("authors", OF_COMMIT, key)
     }
 
     fn authors(
@@ -397,12 +397,8 @@ impl Commits for Tx<'_> {
     }
 
     fn withdraw_checkpoint(&mut self, id: CheckpointId) -> Result<()> {
-        self.db
-            .prepare_cached("DELETE FROM pins WHERE checkpoint = ?1")?
-            .execute([Col(id)])?;
-        self.db
-            .prepare_cached("DELETE FROM checkpoints WHERE id = ?1")?
-            .execute([Col(id)])?;
+        self.delete("pins", "checkpoint = ?1", [Col(id)])?;
+        self.delete("checkpoints", "id = ?1", [Col(id)])?;
         Ok(())
     }
 

@@ -189,8 +189,7 @@ impl Contexts for Tx<'_> {
     fn drop_route(&mut self, key: &RouteKey) -> Result<()> {
         let sql = "DELETE FROM routes WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM contexts WHERE route = ?1)";
         if self.db.prepare_cached(sql)?.execute([key.as_str()])? > 0 {
-            let sql = "DELETE FROM route_moves WHERE route = ?1";
-            self.db.prepare_cached(sql)?.execute([key.as_str()])?;
+            self.delete("route_moves", "route = ?1", [key.as_str()])?;
         }
         Ok(())
     }
@@ -206,6 +205,8 @@ impl Contexts for Tx<'_> {
     }
 
     fn put_context(&mut self, c: &ContextRecord) -> Result<()> {
+        let row = "key = ?1 OR session = ?2";
+        self.uncount("contexts", row, (c.key.as_str(), Col(c.session)))?;
         let sql = format!(
             "REPLACE INTO contexts ({CONTEXT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
         );
@@ -255,18 +256,16 @@ impl Contexts for Tx<'_> {
     }
 
     fn drop_context(&mut self, key: &ContextKey) -> Result<()> {
-        for sql in [
-            "DELETE FROM context_turns WHERE context = ?1",
-            "DELETE FROM context_gaps WHERE context = ?1",
-            "DELETE FROM context_runs WHERE context = ?1",
-            "DELETE FROM contexts WHERE key = ?1",
-        ] {
-            self.db.prepare_cached(sql)?.execute([key.as_str()])?;
+        for table in ["context_turns", "context_gaps", "context_runs"] {
+            self.delete(table, "context = ?1", [key.as_str()])?;
         }
+        self.delete("contexts", "key = ?1", [key.as_str()])?;
         Ok(())
     }
 
     fn put_context_turn(&mut self, t: &ContextTurn) -> Result<()> {
+        let (row, key) = ("context = ?1 AND key = ?2", (t.context.as_str(), &t.key));
+        self.uncount("context_turns", row, key)?;
         let sql = format!(
             "REPLACE INTO context_turns ({TURN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
         );
@@ -285,8 +284,7 @@ impl Contexts for Tx<'_> {
             t.digest,
             Col(t.at),
         ])?;
-        let key = (t.context.as_str(), &t.key);
-        self.sum("context_turns", "context = ?1 AND key = ?2", key)
+        self.sum("context_turns", row, key)
     }
 
     fn context_turn(&mut self, context: &ContextKey, key: &str) -> Result<Option<ContextTurn>> {

@@ -5,7 +5,6 @@ use siglum_domain::{SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int};
 use super::open::Tx;
-use super::sums;
 use crate::record::*;
 use crate::row::{from_json, pack, unpack};
 use crate::stored::fact_objects;
@@ -82,7 +81,6 @@ impl Forgetting for Tx<'_> {
         let id = Col(session);
         for sql in [
             "UPDATE observations SET payload = NULL, salt = x'' WHERE session = ?1",
-            "DELETE FROM segments WHERE stream IN (SELECT stream FROM transcripts WHERE session = ?1)",
             "DELETE FROM summaries WHERE session = ?1",
             "DELETE FROM usages WHERE session = ?1",
             "DELETE FROM erasures WHERE session = ?1",
@@ -100,7 +98,11 @@ impl Forgetting for Tx<'_> {
         let sql =
             "UPDATE sessions SET forgotten_at = ?2, forgotten_whole = 1, folded = 0 WHERE id = ?1";
         self.db.prepare_cached(sql)?.execute((&id, Col(at)))?;
-        self.sum("pipeline_events", "session = ?1", [&id])?;
+        let segments = "stream IN (SELECT stream FROM transcripts WHERE session = ?1)";
+        self.delete("segments", segments, [&id])?;
+        for table in ["pipeline_events", "runs", "interactions"] {
+            self.sum(table, "session = ?1", [&id])?;
+        }
         self.sum("sessions", "id = ?1", [&id])
     }
 
@@ -166,10 +168,9 @@ impl Forgetting for Tx<'_> {
 
     fn put_lines(&mut self, s: &Segment) -> Result<()> {
         self.erase_securely()?;
+        let key = (&s.stream, int(s.first));
         if s.lines.is_empty() {
-            self.db
-                .prepare_cached("DELETE FROM segments WHERE stream = ?1 AND first = ?2")?
-                .execute((&s.stream, int(s.first)))?;
+            self.delete("segments", "stream = ?1 AND first = ?2", key)?;
             return Ok(());
         }
         let (data, bytes) = pack_lines(&s.lines);
@@ -178,7 +179,6 @@ impl Forgetting for Tx<'_> {
         self.db
             .prepare_cached(sql)?
             .execute(params![s.stream, int(s.first), bytes, data])?;
-        let key = (&s.stream, int(s.first));
         self.sum("segments", "stream = ?1 AND first = ?2", key)
     }
 
@@ -217,11 +217,7 @@ impl Forgetting for Tx<'_> {
             Some(_) => "",
             None => ", salt = NULL",
         };
-        let sum = sums::when_set(table, column, "?2");
-        let sql =
-            format!("UPDATE {table} SET \"{column}\" = ?2{salt}{sum} WHERE \"{column}\" = ?1");
-        self.db.prepare_cached(&sql)?.execute((old, new))?;
-        Ok(())
+        self.replace_all((table, column), salt, (old, new))
     }
 
     fn text_columns(&mut self) -> Result<Vec<(String, String)>> {

@@ -95,7 +95,10 @@ impl Tx<'_> {
             t.retry_at.map(Col),
             t.delivered_at.map(Col),
         ];
-        Ok(self.db.prepare_cached(sql)?.execute(values)?)
+        let written = self.db.prepare_cached(sql)?.execute(values)?;
+        let key = (t.heartbeat.as_str(), Col(t.due));
+        self.sum("ticks", "heartbeat = ?1 AND due = ?2", key)?;
+        Ok(written)
     }
 }
 
@@ -117,8 +120,10 @@ impl Heartbeats for Tx<'_> {
             r.next_due.map(Col),
             r.alive_at.map(Col),
         ];
+        let (row, key) = ("name = ?1", [r.name.as_str()]);
+        self.uncount("heartbeats", row, key)?;
         self.db.prepare_cached(&sql)?.execute(values)?;
-        self.sum("heartbeats", "name = ?1", [r.name.as_str()])
+        self.sum("heartbeats", row, key)
     }
 
     fn heartbeat(&mut self, name: &HeartbeatName) -> Result<Option<HeartbeatRecord>> {
@@ -137,12 +142,8 @@ impl Heartbeats for Tx<'_> {
     }
 
     fn drop_heartbeat(&mut self, name: &HeartbeatName) -> Result<()> {
-        for sql in [
-            "DELETE FROM heartbeats WHERE name = ?1",
-            "DELETE FROM tick_totals WHERE heartbeat = ?1",
-        ] {
-            self.db.prepare_cached(sql)?.execute([name.as_str()])?;
-        }
+        self.delete("heartbeats", "name = ?1", [name.as_str()])?;
+        self.delete("tick_totals", "heartbeat = ?1", [name.as_str()])?;
         Ok(())
     }
 
@@ -210,10 +211,8 @@ impl Heartbeats for Tx<'_> {
     }
 
     fn drop_tick(&mut self, name: &HeartbeatName, due: Timestamp) -> Result<()> {
-        let sql = "DELETE FROM ticks WHERE heartbeat = ?1 AND due = ?2";
-        self.db
-            .prepare_cached(sql)?
-            .execute((name.as_str(), Col(due)))?;
+        let key = (name.as_str(), Col(due));
+        self.delete("ticks", "heartbeat = ?1 AND due = ?2", key)?;
         Ok(())
     }
 
@@ -271,8 +270,8 @@ impl Heartbeats for Tx<'_> {
             }
         }
         self.erase_securely()?;
-        for sql in STRIPPED {
-            self.db.prepare_cached(sql)?.execute([&id])?;
+        for (table, rows) in STRIPPED {
+            self.delete(table, rows, [&id])?;
         }
         Ok(None)
     }

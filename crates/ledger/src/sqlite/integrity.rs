@@ -15,7 +15,8 @@ use crate::integrity::Read;
 use crate::row::{header, unpack};
 use crate::stored::unpack_lines;
 use crate::{
-    Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray, Unlike,
+    Integrity, LedgerError, Miscount, Stored, StoredEntry, StoredSegment, StoredSession, Stray,
+    Unlike,
 };
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -265,6 +266,10 @@ impl Integrity for Tx<'_> {
 
     fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>> {
         Ok(sums::unlike(self.db, int(limit as u64))?)
+    }
+
+    fn miscounts(&mut self) -> Result<Vec<Miscount>> {
+        Ok(sums::miscounts(self.db)?)
     }
 
     fn strays(&mut self) -> Result<Vec<Stray>> {

@@ -156,13 +156,8 @@ impl Projections for Tx<'_> {
     }
 
     fn drop_projection(&mut self, name: &str) -> Result<bool> {
-        self.db
-            .prepare_cached("DELETE FROM deliveries WHERE projection = ?1")?
-            .execute([name])?;
-        let gone = self
-            .db
-            .prepare_cached("DELETE FROM projections WHERE name = ?1")?
-            .execute([name])?;
+        self.delete("deliveries", "projection = ?1", [name])?;
+        let gone = self.delete("projections", "name = ?1", [name])?;
         Ok(gone > 0)
     }
 

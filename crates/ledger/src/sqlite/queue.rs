@@ -111,11 +111,11 @@ impl Queue for Tx<'_> {
     fn put_segment(&mut self, s: &Segment) -> Result<()> {
         let (data, bytes) = pack_lines(&s.lines);
         // A file that was written anew has its lines elsewhere: what it shares no byte with stays.
-        let covered = "DELETE FROM segments WHERE stream = ?1 AND first < ?3 AND past > ?2";
-        self.db
-            .prepare_cached(covered)?
-            .execute((&s.stream, int(s.first), int(s.past)))?;
-        let sql = "INSERT OR REPLACE INTO segments (stream, first, past, bytes, data) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let covered = "stream = ?1 AND (first < ?3 AND past > ?2 OR first = ?2)";
+        let place = (&s.stream, int(s.first), int(s.past));
+        self.delete("segments", covered, place)?;
+        let sql =
+            "INSERT INTO segments (stream, first, past, bytes, data) VALUES (?1, ?2, ?3, ?4, ?5)";
         self.db.prepare_cached(sql)?.execute(params![
             s.stream,
             int(s.first),

@@ -407,9 +407,8 @@ impl Replicas for Tx<'_> {
     fn drop_statement(&mut self, ledger: LedgerId, sequence: u64) -> Result<()> {
         let before = sequence.saturating_sub(1);
         let found = self.statements_of_ledger(ledger, before, 1)?;
-        let sql = "DELETE FROM statements WHERE ledger = ?1 AND sequence = ?2";
-        let values = (Col(ledger), int(sequence));
-        self.db.prepare_cached(sql)?.execute(values)?;
+        let key = (Col(ledger), int(sequence));
+        self.delete("statements", "ledger = ?1 AND sequence = ?2", key)?;
         for record in found.iter().filter(|r| r.sequence == sequence) {
             if let Statement::LinkAttached { session, link }
             | Statement::LinkDetached { session, link } = &record.statement

@@ -71,6 +71,7 @@ impl Runs for Tx<'_> {
             "INSERT OR REPLACE INTO runs ({RUN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
         );
         let end = r.end.as_ref();
+        self.uncount("runs", "turn = ?1", [Col(r.turn)])?;
         self.db.prepare_cached(&sql)?.execute(params![
             Col(r.turn),
             Col(r.session),
@@ -85,7 +86,7 @@ impl Runs for Tx<'_> {
             end.and_then(|end| end.error.as_ref().map(Redacted::as_str)),
             end.is_none_or(|end| end.committed),
         ])?;
-        Ok(())
+        self.sum("runs", "turn = ?1", [Col(r.turn)])
     }
 
     fn run_of_turn(&mut self, turn: TurnId) -> Result<Option<RunRecord>> {
@@ -122,7 +123,7 @@ impl Runs for Tx<'_> {
             settled.and_then(|settled| settled.option.as_ref()),
             settled.map(|settled| &settled.by),
         ])?;
-        Ok(())
+        self.sum("interactions", "id = ?1", [Col(r.id)])
     }
 
     fn interaction(&mut self, id: InteractionId) -> Result<Option<InteractionRecord>> {
@@ -157,7 +158,9 @@ impl Runs for Tx<'_> {
             settled.option,
             settled.by
         ];
-        Ok(self.db.prepare_cached(sql)?.execute(values)? == 1)
+        let is_settled = self.db.prepare_cached(sql)?.execute(values)? == 1;
+        self.sum("interactions", "id = ?1", [Col(id)])?;
+        Ok(is_settled)
     }
 }
 

@@ -50,15 +50,16 @@ impl Tx<'_> {
             _ => None,
         };
         let stated = self.statements_of_session(session)?;
-        let sql = match stated.into_iter().rev().find_map(says) {
-            Some(true) => "INSERT OR IGNORE INTO links (field, value, session) VALUES (?1, ?2, ?3)",
-            _ => "DELETE FROM links WHERE field = ?1 AND value = ?2 AND session = ?3",
-        };
         let value = link.value();
-        let key = || (link.field(), &value, Col(session));
-        self.db.execute(sql, key())?;
+        let key = (link.field(), &value, Col(session));
         let row = "field = ?1 AND value = ?2 AND session = ?3";
-        self.sum("links", row, key())
+        if stated.into_iter().rev().find_map(says) != Some(true) {
+            self.delete("links", row, key)?;
+            return Ok(());
+        }
+        let sql = "INSERT OR IGNORE INTO links (field, value, session) VALUES (?1, ?2, ?3)";
+        self.db.execute(sql, key)?;
+        self.sum("links", row, key)
     }
 
     fn sum_alias(&self, agent: &AgentName, native: &NativeId) -> Result<()> {

@@ -1,16 +1,19 @@
 //! Sums of rows, in SQLite: by a function that every connection of ours has, and whoever writes a row has it summed.
 
-use rusqlite::Connection;
-use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Params, Row};
 
+use super::columns::count;
 use super::open::Tx;
 use crate::LedgerError;
-use crate::sums::{SUMMED, Unlike, list};
+use crate::sums::{Miscount, SUMMED, Unlike, is_tallied, list, tallied};
 
 type Result<T> = rusqlite::Result<T>;
+type Done = std::result::Result<(), LedgerError>;
 
-/// Lets SQL on a connection sum columns: `row_sum(a, b, …)`.
+/// Lets SQL on a connection sum columns: `row_sum(a, b, …)`, and add such sums up: `all_sums(sum)` those of many rows,
+/// `two_sums(a, b)` two of them. SQLite's own addition becomes inexact where it leaves 64 bits.
 ///
 /// # Errors
 /// Those of the store.
@@ -18,7 +21,29 @@ pub fn sums_on(db: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
         | FunctionFlags::SQLITE_INNOCUOUS;
-    db.create_scalar_function("row_sum", -1, flags, sum)
+    db.create_scalar_function("row_sum", -1, flags, sum)?;
+    db.create_scalar_function("two_sums", 2, flags, |two| {
+        Ok(two.get::<i64>(0)?.wrapping_add(two.get(1)?))
+    })?;
+    db.create_aggregate_function("all_sums", 1, flags, AllSums)
+}
+
+/// What the sums of rows add up to, in any order. A row without a sum adds nothing.
+struct AllSums;
+
+impl Aggregate<i64, i64> for AllSums {
+    fn init(&self, _: &mut Context<'_>) -> Result<i64> {
+        Ok(0)
+    }
+
+    fn step(&self, row: &mut Context<'_>, all: &mut i64) -> Result<()> {
+        *all = all.wrapping_add(row.get::<Option<i64>>(0)?.unwrap_or(0));
+        Ok(())
+    }
+
+    fn finalize(&self, _: &mut Context<'_>, all: Option<i64>) -> Result<i64> {
+        Ok(all.unwrap_or(0))
+    }
 }
 
 /// The first eight bytes of a hash over the kinds and contents of values.
@@ -44,7 +69,8 @@ fn sum(values: &Context<'_>) -> Result<i64> {
 /// How the column of the sums is written in the SQL of a table.
 pub(super) const COLUMN: &str = ", sum INTEGER";
 
-/// Has the rows of all tables summed, whatever was made of them: by migrations, or by whoever writes to the file itself.
+/// Has the rows of all tables summed and counted, whatever was made of them: by migrations, or by whoever writes to the
+/// file itself.
 ///
 /// # Errors
 /// Those of the store.
@@ -56,6 +82,12 @@ pub fn sum_all(db: &Connection) -> Result<()> {
         }
         db.execute(&set(table, columns, "true"), [])?;
     }
+    for table in tallied() {
+        let begin = format!(
+            "INSERT OR REPLACE INTO tallies (name, rows, sum) SELECT '{table}', count(*), all_sums(sum) FROM {table}"
+        );
+        db.execute(&begin, [])?;
+    }
     Ok(())
 }
 
@@ -65,36 +97,112 @@ fn set(table: &str, columns: &[&str], rows: &str) -> String {
     format!("UPDATE {table} SET sum = row_sum({all}) WHERE {rows} AND sum IS NOT row_sum({all})")
 }
 
-/// What else an `UPDATE` sets that sets a column of many rows to `value`; nothing where that is in no sum.
-pub(super) fn when_set(table: &str, column: &str, value: &str) -> String {
-    let summed = SUMMED.iter().find(|(summed, _)| *summed == table);
-    let Some((_, columns)) = summed.filter(|(_, columns)| columns.contains(&column)) else {
-        return String::new();
-    };
-    let quoted = format!("\"{column}\"");
-    format!(
-        ", sum = row_sum({})",
-        list(columns, "").replace(&quoted, value)
-    )
+/// The columns of a table that are in its sum.
+fn summed(table: &str) -> Option<&'static [&'static str]> {
+    let found = SUMMED.iter().find(|(summed, _)| *summed == table);
+    found.map(|(_, columns)| *columns)
 }
 
 impl Tx<'_> {
     /// Sums rows whose columns were written, by a condition on their table. Triggers would do it by themselves, but each
     /// process that opens the file would read all of them first.
-    pub(super) fn sum(
-        &self,
-        table: &'static str,
-        rows: &str,
-        of: impl rusqlite::Params,
-    ) -> std::result::Result<(), LedgerError> {
-        let (_, columns) = SUMMED
-            .iter()
-            .find(|(summed, _)| *summed == table)
-            .expect("a table whose rows have sums");
-        let sql = set(table, columns, rows);
+    pub(super) fn sum(&self, table: &'static str, rows: &str, of: impl Params + Clone) -> Done {
+        let columns = summed(table).expect("a table whose rows have sums");
+        let new = format!("row_sum({})", list(columns, ""));
+        let stale = format!("{rows} AND sum IS NOT {new}");
+        let before = self.look(table, &stale, &new, of.clone())?;
+        if before.rows == 0 {
+            return Ok(());
+        }
+        let sql = format!("UPDATE {table} SET sum = {new} WHERE {stale}");
         self.db.prepare_cached(&sql)?.execute(of)?;
+        // A row that has no sum was not there before.
+        let more = before.rows - before.summed;
+        self.tally(table, more, before.new.wrapping_sub(before.old))
+    }
+
+    /// Deletes rows by a condition on their table, and gives how many.
+    pub(super) fn delete(
+        &self,
+        table: &str,
+        rows: &str,
+        of: impl Params + Clone,
+    ) -> std::result::Result<usize, LedgerError> {
+        self.uncount(table, rows, of.clone())?;
+        let sql = format!("DELETE FROM {table} WHERE {rows}");
+        Ok(self.db.prepare_cached(&sql)?.execute(of)?)
+    }
+
+    /// Takes rows out of the tally of their table that are about to go or to be replaced.
+    pub(super) fn uncount(&self, table: &str, rows: &str, of: impl Params) -> Done {
+        if !is_tallied(table) {
+            return Ok(());
+        }
+        let before = self.look(table, rows, "0", of)?;
+        self.tally(table, -before.rows, before.old.wrapping_neg())
+    }
+
+    /// Sets a column of all rows that have `?1` there to `?2`, and what `also` says.
+    pub(super) fn replace_all(
+        &self,
+        (table, column): (&str, &str),
+        also: &str,
+        values: impl Params + Clone,
+    ) -> Done {
+        let rows = format!("\"{column}\" = ?1");
+        let columns = summed(table).filter(|columns| columns.contains(&column));
+        let mut set = format!("\"{column}\" = ?2{also}");
+        if let Some(columns) = columns {
+            let all = list(columns, "").replace(&format!("\"{column}\""), "?2");
+            let new = format!("row_sum({all})");
+            let before = self.look(table, &rows, &new, values.clone())?;
+            self.tally(table, 0, before.new.wrapping_sub(before.old))?;
+            set = format!("{set}, sum = {new}");
+        }
+        let sql = format!("UPDATE {table} SET {set} WHERE {rows}");
+        self.db.prepare_cached(&sql)?.execute(values)?;
         Ok(())
     }
+
+    /// Looks at rows that are about to change, and at what their sums will be.
+    fn look(
+        &self,
+        table: &str,
+        rows: &str,
+        new: &str,
+        of: impl Params,
+    ) -> std::result::Result<Look, LedgerError> {
+        let sql = format!(
+            "SELECT count(*), count(sum), all_sums(sum), all_sums({new}) FROM {table} WHERE {rows}"
+        );
+        let look = |row: &Row<'_>| {
+            Ok(Look {
+                rows: row.get(0)?,
+                summed: row.get(1)?,
+                old: row.get(2)?,
+                new: row.get(3)?,
+            })
+        };
+        Ok(self.db.prepare_cached(&sql)?.query_row(of, look)?)
+    }
+
+    /// Keeps the tally of a table: so many more rows, and so much more in their sums.
+    fn tally(&self, table: &str, rows: i64, sum: i64) -> Done {
+        if is_tallied(table) && (rows, sum) != (0, 0) {
+            let sql =
+                "UPDATE tallies SET rows = rows + ?2, sum = two_sums(sum, ?3) WHERE name = ?1";
+            self.db.prepare_cached(sql)?.execute((table, rows, sum))?;
+        }
+        Ok(())
+    }
+}
+
+/// Rows before they change: how many, how many of them have a sum, and what their sums add up to now and then.
+struct Look {
+    rows: i64,
+    summed: i64,
+    old: i64,
+    new: i64,
 }
 
 /// The columns of the primary key of a table.
@@ -102,6 +210,27 @@ fn key(db: &Connection, table: &str) -> Result<Vec<String>> {
     let sql = "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk";
     let mut query = db.prepare(sql)?;
     query.query_map([table], |row| row.get(0))?.collect()
+}
+
+/// The tables that have other rows than their tallies say. Where a tally is gone, it says nothing was stored.
+pub(super) fn miscounts(db: &Connection) -> Result<Vec<Miscount>> {
+    let mut found = Vec::new();
+    for table in tallied() {
+        let sql = format!(
+            "SELECT coalesce(t.rows, 0), f.rows FROM (SELECT count(*) AS rows, all_sums(sum) AS sum FROM {table}) f \
+             LEFT JOIN tallies t ON t.name = '{table}' WHERE (f.rows, f.sum) IS NOT (coalesce(t.rows, 0), coalesce(t.sum, 0))"
+        );
+        let mut query = db.prepare(&sql)?;
+        let rows = query.query_map([], |row| {
+            Ok(Miscount {
+                table,
+                stored: count(row, 0)?,
+                found: count(row, 1)?,
+            })
+        })?;
+        found.extend(rows.collect::<Result<Vec<_>>>()?);
+    }
+    Ok(found)
 }
 
 /// The rows whose columns are not what was summed, `most` of each table.

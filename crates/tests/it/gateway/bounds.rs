@@ -8,7 +8,7 @@ use serde_json::json;
 use super::client::{id, said, secret};
 use super::raw::{Raw, ask, ask_from, connect};
 use super::server::{Gateway, base, each_store, on_a_file, stored, tenant, token};
-use crate::harness::{until, until_within};
+use crate::harness::until;
 
 /// Kilobytes that the gateway may have in use, whatever is sent to it.
 const MEMORY: u64 = 300 * 1024;
@@ -286,49 +286,6 @@ fn a_request_names_one_host() {
 }
 
 #[test]
-fn who_reads_slowly_takes_from_nobody_else() {
-    const READERS: usize = 300;
-    on_a_file(|store| {
-        let gateway = Gateway::start(store);
-        let created = gateway.launcher().create(&base("S1"));
-        let (session, own) = (id(&created), gateway.of(&secret(&created)));
-        let (epoch, mut head) = own.lease(&session, "n");
-        for n in 0..3 {
-            let key = format!("t{n}");
-            let mut turn = said(epoch, head, &key);
-            turn["events"][1]["text"] = json!("lorem ipsum ".repeat(250_000));
-            let done = own.turn(&session, &key, &turn).unwrap().is(200);
-            head = done["receipt"]["last"].as_u64().unwrap();
-        }
-        let (slow, _) = token(store, tenant(store), Some(&session), None);
-        let wanted = format!(
-            "GET /v1/sessions/{session}/events?limit=1000 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {slow}\r\n\r\n"
-        );
-        let mut readers: Vec<_> = (0..READERS).map(|_| connect(&gateway)).collect();
-        for reader in &mut readers {
-            reader.say(wanted.as_bytes());
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(20) {
-            serves(&gateway);
-            let memory = gateway.memory();
-            assert!(memory < MEMORY, "{memory} kB");
-            std::thread::sleep(Duration::from_millis(500));
-        }
-        // Those who take nothing are let go.
-        until_within(Duration::from_secs(60), "nobody waits any more", || {
-            connections(&gateway) <= 5
-        });
-        // The others were told that it is too much, or that their turn did not come.
-        let answers = readers.iter_mut().filter_map(Raw::answer);
-        let refused = answers.filter(|told| [408, 429].contains(&told.status));
-        let refused = refused.count();
-        assert!(refused > READERS / 2, "{refused}");
-        serves(&gateway);
-    });
-}
-
-#[test]
 fn large_bodies_at_once_are_bounded() {
     on_a_file(|store| {
         let gateway = Gateway::start(store);
@@ -419,7 +376,7 @@ fn half_open(gateway: &Gateway) {
 }
 
 /// The connections that the gateway counts.
-fn connections(gateway: &Gateway) -> u64 {
+pub(super) fn connections(gateway: &Gateway) -> u64 {
     let metrics = gateway.stranger().get("/metrics").text;
     let line = metrics
         .lines()

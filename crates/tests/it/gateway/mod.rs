@@ -31,6 +31,7 @@ mod refusals;
 mod repositories;
 mod schemathesis;
 pub(crate) mod server;
+mod slow_readers;
 mod speaking;
 mod stops;
 mod streams;

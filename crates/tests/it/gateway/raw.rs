@@ -57,6 +57,13 @@ impl Raw {
         self.0.write_all(bytes).is_ok()
     }
 
+    /// Takes one byte of what has come, if anything has.
+    pub(crate) fn sip(&mut self) {
+        let _ = self.0.set_nonblocking(true);
+        let _ = self.0.read(&mut [0]);
+        let _ = self.0.set_nonblocking(false);
+    }
+
     /// Nothing more is said.
     pub(crate) fn half_close(&self) {
         let _ = self.0.shutdown(std::net::Shutdown::Write);

@@ -187,7 +187,8 @@ fn stored(report: &Report) -> Check {
         "{} missing or damaged",
         ui::counted(count, "thing is", "things are")
     );
+    let first = report.problems.first().map_or("", |problem| problem.remedy);
     Check::problem("stored", text)
         .details(lines)
-        .remedy("`siglum verify` tells all, and what to do.")
+        .remedy(format!("`siglum verify` tells all. {first}"))
 }

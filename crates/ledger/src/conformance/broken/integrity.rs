@@ -6,7 +6,8 @@ use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 use super::verbs::broken;
 use super::{BrokenTx, Fault, Kind};
 use crate::{
-    Integrity, LedgerError, Stored, StoredEntry, StoredSegment, StoredSession, Stray, Unlike,
+    Integrity, LedgerError, Miscount, Stored, StoredEntry, StoredSegment, StoredSession, Stray,
+    Unlike,
 };
 
 broken! { Integrity, INTEGRITY, LIMITED;
@@ -18,6 +19,7 @@ broken! { Integrity, INTEGRITY, LIMITED;
     List edit_objects(session: SessionId, after: &str; limit) -> Vec<String>;
     Find blob_of(object: &str) -> Option<(RepositoryId, Oid)>;
     Own unlike(limit: usize) -> Vec<Unlike>;
+    Own miscounts() -> Vec<Miscount>;
     Own strays() -> Vec<Stray>;
     Own greatest_epoch() -> u64;
     Own fence_all(floor: u64, at: Timestamp) -> u64;
@@ -30,6 +32,11 @@ impl BrokenTx<'_> {
     /// No verb changes a row without its sum, so the suite has none to show.
     fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>, LedgerError> {
         self.good.unlike(limit)
+    }
+
+    /// No verb writes or drops a row beside its tally, so the suite has none to show.
+    fn miscounts(&mut self) -> Result<Vec<Miscount>, LedgerError> {
+        self.good.miscounts()
     }
 
     /// Verbs leave no strays behind, so the suite has none to show.

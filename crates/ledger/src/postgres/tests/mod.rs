@@ -2,6 +2,7 @@
 
 mod losses;
 mod opening;
+mod tallies;
 mod together;
 mod transactions;
 
@@ -42,6 +43,10 @@ impl Home {
 
     fn open(&self) -> PostgresLedger {
         PostgresLedger::open(&self.settings, command(1)).unwrap()
+    }
+
+    fn tenant(&self) -> &str {
+        self.settings.tenant.as_str()
     }
 
     fn raw(&self) -> postgres::Client {

@@ -37,7 +37,6 @@ const WITHOUT: &[&str] = &[
     "documents",
     "erasures",
     "forwards",
-    "interactions",
     "leases",
     "meta",
     "outbox",
@@ -45,14 +44,12 @@ const WITHOUT: &[&str] = &[
     "replica_aliases",
     "replica_repositories",
     "replica_stamps",
-    "registrations",
     "requests",
     "routes",
-    "runs",
+    "tallies",
     "telemetry_counts",
     "telemetry_inbox",
     "tick_totals",
-    "ticks",
     "transcripts",
     "unassigned",
 ];
@@ -92,6 +89,25 @@ const LEFT_OUT: &[(&str, &[&str])] = &[
             "removed_at",
             "next_due",
             "alive_at",
+        ],
+    ),
+    (
+        "ticks",
+        &[
+            "context",
+            "delivered_at",
+            "ended_at",
+            "held_until",
+            "missed",
+            "nano_usd",
+            "outcome",
+            "owed",
+            "reason",
+            "retry_at",
+            "session",
+            "target",
+            "tokens",
+            "tries",
         ],
     ),
 ];
@@ -172,4 +188,79 @@ fn a_changed_column_is_told_with_its_row_and_no_other_one_is() {
     }
     assert!(seen > 20, "{seen}");
     assert_eq!(unlike(&mut ledger), []);
+}
+
+/// A store that every verb wrote to, and the file beside it.
+fn filled(dir: &tempfile::TempDir) -> Connection {
+    fill(Box::new(open(dir)));
+    let behind = Connection::open(dir.path().join("ledger.db")).unwrap();
+    behind.pragma_update(None, "foreign_keys", false).unwrap();
+    sums_on(&behind).unwrap();
+    behind
+}
+
+fn rows(db: &Connection, table: &str) -> u64 {
+    let sql = format!("SELECT count(*) FROM {table}");
+    db.query_row(&sql, [], |row| count(row, 0)).unwrap()
+}
+
+#[test]
+fn a_row_that_is_gone_or_another_one_in_its_place_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let behind = filled(&dir);
+    assert_eq!(super::miscounts(&behind).unwrap(), []);
+    let mut seen = 0;
+    for table in tallied() {
+        let stored = rows(&behind, table);
+        if stored == 0 {
+            continue;
+        }
+        seen += 1;
+        let keys = format!("\"{}\"", key(&behind, table).unwrap().join("\", \""));
+        let one = format!("({keys}) IN (SELECT {keys} FROM {table} LIMIT 1)");
+        for (change, found) in [
+            (format!("DELETE FROM {table} WHERE {one}"), stored - 1),
+            (format!("DELETE FROM {table}"), 0),
+            (
+                format!("UPDATE {table} SET sum = sum + 1 WHERE {one}"),
+                stored,
+            ),
+        ] {
+            behind
+                .execute_batch("BEGIN; DROP TRIGGER checkpoint_withdrawn")
+                .unwrap();
+            assert!(behind.execute(&change, []).unwrap() > 0, "{change}");
+            let wanted = Miscount {
+                table,
+                stored,
+                found,
+            };
+            assert_eq!(super::miscounts(&behind).unwrap(), [wanted], "{change}");
+            behind.execute_batch("ROLLBACK").unwrap();
+        }
+    }
+    assert!(seen > 15, "{seen}");
+    behind.execute("DELETE FROM tallies", []).unwrap();
+    assert_eq!(super::miscounts(&behind).unwrap().len(), seen);
+}
+
+#[test]
+fn the_tallies_of_an_older_store_begin_with_what_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let behind = filled(&dir);
+    behind
+        .execute_batch("DELETE FROM links; DROP TABLE tallies; PRAGMA user_version = 16")
+        .unwrap();
+    let mut ledger = open(&dir);
+    let told = read(&mut ledger, |tx| tx.miscounts()).unwrap();
+    assert_eq!(told, []);
+    let stored = rows(&behind, "statements");
+    behind.execute("DELETE FROM statements", []).unwrap();
+    let told = read(&mut ledger, |tx| tx.miscounts()).unwrap();
+    let wanted = Miscount {
+        table: "statements",
+        stored,
+        found: 0,
+    };
+    assert_eq!(told, [wanted]);
 }

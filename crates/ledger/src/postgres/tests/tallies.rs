@@ -1,0 +1,124 @@
+//! Tallies of tables, which many keep at once.
+
+use std::sync::mpsc;
+
+use postgres::Client;
+
+use super::*;
+use crate::sums::tallied;
+use crate::{Miscount, read};
+
+fn rows(raw: &mut Client, home: &Home, table: &str) -> u64 {
+    let sql = format!("SELECT count(*) FROM {table} WHERE tenant = $1");
+    let row = raw.query_one(&sql, &[&home.tenant()]).unwrap();
+    u64::try_from(row.get::<_, i64>(0)).unwrap()
+}
+
+fn miscounts(home: &Home) -> Vec<Miscount> {
+    read(&mut home.open(), |tx| tx.miscounts()).unwrap()
+}
+
+#[test]
+fn a_row_that_somebody_else_deletes_or_changes_is_told() {
+    let Some(home) = Home::shared() else { return };
+    crate::conformance::fill(Box::new(home.open()));
+    assert_eq!(miscounts(&home), []);
+    let mut raw = home.raw();
+    let mut wanted = Vec::new();
+    for table in tallied() {
+        let stored = rows(&mut raw, &home, table);
+        if stored > 0 {
+            let sql = format!(
+                "DELETE FROM {table} WHERE ctid IN (SELECT ctid FROM {table} WHERE tenant = $1 LIMIT 1)"
+            );
+            raw.execute(&sql, &[&home.tenant()]).unwrap();
+            let found = stored - 1;
+            wanted.push(Miscount {
+                table,
+                stored,
+                found,
+            });
+        }
+    }
+    assert!(wanted.len() > 15, "{wanted:?}");
+    assert_eq!(miscounts(&home), wanted);
+    let other = Home::shared().unwrap();
+    drop(other.furnished());
+    let sql = "UPDATE sessions SET created_at = 7 WHERE tenant = $1";
+    raw.execute(sql, &[&other.tenant()]).unwrap();
+    let wanted = Miscount {
+        table: "sessions",
+        stored: 2,
+        found: 2,
+    };
+    assert_eq!(miscounts(&other), [wanted]);
+}
+
+#[test]
+fn many_who_write_at_once_keep_one_tally() {
+    let Some(home) = Home::shared() else { return };
+    drop(home.furnished());
+    let write = |from: u128| {
+        let mut ledger = home.open();
+        for n in (100 * from)..(100 * from + 20) {
+            let record = session(n, ledger.id());
+            put(&mut ledger, |tx| {
+                let taken_back = tx.nested(&mut |tx| {
+                    tx.create_session(&record)?;
+                    Err(LedgerError::Busy)
+                });
+                assert!(taken_back.is_err());
+                tx.create_session(&record)
+            })
+            .unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        let write = &write;
+        (1..=6).for_each(|n| drop(scope.spawn(move || write(n))));
+    });
+    assert_eq!(miscounts(&home), []);
+    assert_eq!(rows(&mut home.raw(), &home, "sessions"), 122);
+}
+
+#[test]
+fn nobody_waits_for_the_tally_of_another_transaction() {
+    let Some(home) = Home::shared() else { return };
+    let mut ledger = home.furnished();
+    let id = ledger.id();
+    let (done, is_done) = mpsc::channel();
+    put(&mut ledger, |tx| {
+        tx.create_session(&session(7, id))?;
+        std::thread::scope(|scope| {
+            let (home, done) = (&home, done.clone());
+            scope.spawn(move || {
+                let mut other = home.open();
+                put(&mut other, |tx| tx.create_session(&session(8, id))).unwrap();
+                done.send(()).unwrap();
+            });
+        });
+        Ok(())
+    })
+    .unwrap();
+    is_done.try_recv().unwrap();
+    assert_eq!(miscounts(&home), []);
+}
+
+#[test]
+fn the_tallies_of_an_older_store_begin_with_what_is_there() {
+    let Some(home) = Home::own() else { return };
+    drop(home.furnished());
+    let mut raw = home.raw();
+    raw.batch_execute("DELETE FROM sessions WHERE id = '00000000-0000-0000-0000-000000000001'")
+        .unwrap();
+    raw.batch_execute("DROP TABLE tallies; UPDATE meta SET value = 16 WHERE key = 'schema'")
+        .unwrap();
+    assert_eq!(miscounts(&home), []);
+    raw.batch_execute("DELETE FROM sessions").unwrap();
+    let wanted = Miscount {
+        table: "sessions",
+        stored: 1,
+        found: 0,
+    };
+    assert_eq!(miscounts(&home), [wanted]);
+}

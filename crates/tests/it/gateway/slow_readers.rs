@@ -1,0 +1,154 @@
+//! One token asks for much on many connections and takes nothing of it, or a byte each second: what it may hold is
+//! bounded, everybody else is served meanwhile, and what it held comes back.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::bounds::connections;
+use super::client::{Client, id, said, secret};
+use super::raw::{Raw, ask, connect};
+use super::server::{Gateway, base, on_a_file, tenant, token};
+use crate::harness::until_within;
+
+/// Connections of the token that does not read.
+const READERS: usize = 300;
+/// How many of them follow a session: each would have all of its turns, 9 MB.
+const FOLLOWERS: usize = 100;
+/// Turns of the session, and bytes in each.
+const TURNS: usize = 3;
+const TURN: usize = 3_000_000;
+
+/// Kilobytes that the gateway may have in use. A token may leave 64 MiB unread, and one answer beyond that; in a
+/// connection are 400 KB at most, of 256 requests at once; two answers are read at a time, each as rows and as JSON. With
+/// what it has when nobody asks this is well below; without bounds it would be 300 answers, 2.7 GB.
+const MEMORY: u64 = 300 * 1024;
+
+/// How long an answer to somebody else may take, on a busy machine, too.
+const SOON: Duration = Duration::from_secs(10);
+/// How long what is not taken may wait, and how long a stream waits for what others do not take.
+const LET_GO: Duration = Duration::from_secs(100);
+
+/// A session with a few large turns: its id, and a token for it.
+fn large_session(gateway: &Gateway) -> (String, String) {
+    let created = gateway.launcher().create(&base("S1"));
+    let (session, own) = (id(&created), secret(&created));
+    let client = gateway.of(&own);
+    let (epoch, mut head) = client.lease(&session, "n");
+    for n in 0..TURNS {
+        let key = format!("t{n}");
+        let mut turn = said(epoch, head, &key);
+        turn["events"][1]["text"] = json!("lorem ipsum ".repeat(TURN / 12));
+        let done = client.turn(&session, &key, &turn).unwrap().is(200);
+        head = done["receipt"]["last"].as_u64().unwrap();
+    }
+    (session, own)
+}
+
+/// Asks for all of a session on a connection of its own, as one answer or as a stream.
+fn asking(gateway: &Gateway, session: &str, token: &str, n: usize) -> Raw {
+    let what = match n < FOLLOWERS {
+        true => "stream",
+        false => "events?limit=1000",
+    };
+    let mut reader = connect(gateway);
+    let head = format!(
+        "GET /v1/sessions/{session}/{what} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\r\n"
+    );
+    assert!(reader.say(head.as_bytes()));
+    reader
+}
+
+/// The longest time that one answer takes to somebody with another token, on a connection of its own each time.
+fn served(gateway: &Gateway, other: &str, session: &str) -> Duration {
+    let asked = |client: Client, path: &str| {
+        let begun = Instant::now();
+        client.get(path).is(200);
+        begun.elapsed()
+    };
+    let sessions = asked(gateway.of(other), "/v1/sessions");
+    let one = asked(gateway.of(other), &format!("/v1/sessions/{session}"));
+    let ready = asked(gateway.stranger(), "/readyz");
+    sessions.max(one).max(ready)
+}
+
+/// What the gateway did while they did not read: the longest answer to somebody else, and the most memory, in kilobytes.
+struct Watched {
+    slowest: Duration,
+    memory: u64,
+}
+
+/// Looks at the gateway until those who do not read are let go.
+fn watch(gateway: &Gateway, other: &str, session: &str) -> Watched {
+    let mut watched = Watched {
+        slowest: Duration::ZERO,
+        memory: 0,
+    };
+    until_within(LET_GO, "those who take nothing are let go", || {
+        watched.slowest = watched.slowest.max(served(gateway, other, session));
+        watched.memory = watched.memory.max(gateway.memory());
+        assert!(watched.memory < MEMORY, "{} kB", watched.memory);
+        assert!(watched.slowest < SOON, "{:?}", watched.slowest);
+        // Those that ask here.
+        connections(gateway) <= 5
+    });
+    watched
+}
+
+/// Ends those who sip, also where the test fails before.
+struct Sipping<'a>(&'a AtomicBool);
+
+impl Drop for Sipping<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn who_reads_slowly_takes_from_nobody_else() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let (session, _) = large_session(&gateway);
+        let (slow, _) = token(store, tenant(store), Some(&session), None);
+        let (other, _) = token(store, tenant(store), None, None);
+        let idle = gateway.memory();
+        let ask_again = || asking(&gateway, &session, &slow, READERS);
+        let mut readers: Vec<_> = (0..READERS)
+            .map(|n| asking(&gateway, &session, &slow, n))
+            .collect();
+        let sips = AtomicBool::new(true);
+        let watched = std::thread::scope(|scope| {
+            // Every other one takes a byte each second.
+            scope.spawn(|| {
+                while sips.load(Ordering::Relaxed) {
+                    readers.iter_mut().step_by(2).for_each(Raw::sip);
+                    std::thread::sleep(Duration::from_secs(1));
+                }
+            });
+            let _until = Sipping(&sips);
+            watch(&gateway, &other, &session)
+        });
+        let refused = readers[FOLLOWERS..].iter_mut().skip(1).step_by(2);
+        let refused = refused.filter_map(Raw::answer);
+        let refused = refused.filter(|told| [408, 429].contains(&told.status));
+        let refused = refused.count();
+        eprintln!(
+            "{READERS} readers: the slowest answer to others took {:?}, {idle} kB before, {} kB at most, {refused} told that it is too much",
+            watched.slowest, watched.memory
+        );
+        // Of those who ask for one answer and whose first byte nobody took.
+        assert!(refused > (READERS - FOLLOWERS) / 4, "{refused}");
+        // What they held has come back.
+        ask_again().answer().expect("there is no answer").is(200);
+        let stream = gateway
+            .of(&slow)
+            .lines(&format!("/v1/sessions/{session}/stream"));
+        assert!(stream.is_some());
+        ask(
+            &gateway,
+            b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        )
+        .is(200);
+    });
+}
