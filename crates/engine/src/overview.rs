@@ -378,7 +378,7 @@ pub fn overview(
     let last = match repository {
         Some(repository) => {
             let newest = SessionFilter {
-                repository: Some(repository.id),
+                repositories: vec![repository.id],
                 limit: 1,
                 ..SessionFilter::default()
             };

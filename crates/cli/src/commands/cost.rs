@@ -130,7 +130,7 @@ fn find(args: &Args, cx: &Cx) -> Result<Found, CommandError> {
     let query = CostQuery {
         by: args.by,
         session,
-        repository,
+        repositories: repository.into_iter().collect(),
         agent: args.agent.clone(),
         model: args.model.clone(),
         since: args.period.since,

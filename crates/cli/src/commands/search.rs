@@ -104,7 +104,7 @@ fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), Comma
     let query = Query {
         words,
         sessions: SessionFilter {
-            repository,
+            repositories: repository.into_iter().collect(),
             agent: args.agent.clone(),
             since: args.period.since,
             until: args.period.until,

@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0014_tries.sql"),
     include_str!("../../migrations/postgres/0015_sums.sql"),
     include_str!("../../migrations/postgres/0016_unfinished.sql"),
+    include_str!("../../migrations/postgres/0017_identity.sql"),
 ];
 
 /// The schema that this program writes.

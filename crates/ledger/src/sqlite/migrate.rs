@@ -27,6 +27,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0014_tries.sql"),
     include_str!("../../migrations/sqlite/0015_sums.sql"),
     include_str!("../../migrations/sqlite/0016_unfinished.sql"),
+    include_str!("../../migrations/sqlite/0017_identity.sql"),
 ];
 
 /// The schema that this program writes.

@@ -206,7 +206,7 @@ impl Tools {
             };
             let found = tx.sessions(&SessionFilter {
                 id: Some(session),
-                repository: Some(here.id),
+                repositories: vec![here.id],
                 ..SessionFilter::default()
             })?;
             Ok(!found.is_empty())

@@ -45,7 +45,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let repository = args.place.one(cx, &mut ledger, here)?;
     let filter = SessionFilter {
         id: None,
-        repository,
+        repositories: repository.into_iter().collect(),
         agent: args.agent.clone(),
         since: args.period.since,
         until: args.period.until,
@@ -88,7 +88,7 @@ fn nothing(
     repository: Option<RepositoryId>,
 ) -> Result<(), CommandError> {
     let any = SessionFilter {
-        repository,
+        repositories: repository.into_iter().collect(),
         limit: 1,
         ..SessionFilter::default()
     };
