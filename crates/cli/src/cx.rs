@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::redact::Redactor;
 use siglum_domain::{LedgerId, Oid, SessionId};
-use siglum_engine::{Here, World, launch, settle};
+use siglum_engine::repositories::{self, Recognised};
+use siglum_engine::{EngineError, Here, World, launch, settle, worker};
 use siglum_gitstore::hooks::HookSite;
 use siglum_gitstore::{Git, ObjectStore, Repo, discover, without_checkout};
 use siglum_ledger::sqlite::Open;
@@ -101,6 +102,7 @@ impl Cx {
             landings::spool(&self.home, &repo.siglum_dir());
             spools.push(repository_spool(&repo.siglum_dir()));
             settle::settle(&world, ledger, &spools, None)?;
+            self.recognise(ledger, repo)?;
             repository = read(ledger, |tx| tx.repository(&repo.place.common_dir))?;
         }
         settle::settle(&world, ledger, &spools, repository.as_ref())?;
@@ -110,6 +112,28 @@ impl Cx {
             ledger.maintain()?;
         }
         Ok(())
+    }
+
+    /// Looks which repository lies in a checkout, when what waits is delivered: that was seen in the place where the
+    /// repository was. What git cannot read is as it was before.
+    pub fn recognise(
+        &self,
+        ledger: &mut SqliteLedger,
+        repo: &Repo,
+    ) -> Result<Recognised, CommandError> {
+        let spools = [self.home.spool(), repository_spool(&repo.siglum_dir())];
+        while worker::drain(&Ids, ledger, &spools)? > 0 {}
+        let git = match self.find_repo().as_ref() == Some(repo) {
+            true => self.git(),
+            false => Git::new(env::git(), repo.worktree()),
+        };
+        match repositories::recognise(&self.world()?, ledger, &git, repo) {
+            Err(EngineError::Git(error)) => {
+                tracing::debug!("{} is not looked at: {error}", repo.place.worktree);
+                Ok(Recognised::Unknown(Vec::new()))
+            }
+            other => Ok(other?),
+        }
     }
 
     /// Writes down which launches are lost, and takes back the tokens of those that are over.

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, Timestamp};
+use siglum_engine::repositories;
 use siglum_gitstore::{Repo, discover};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, Projection, Reach, RepositoryRecord, SqliteLedger,
@@ -28,9 +29,46 @@ pub struct Where {
     /// Those of all repositories, not only of this one
     #[arg(long)]
     pub all: bool,
+    #[arg(skip)]
+    clones: Clones,
+}
+
+/// Whether what a repository's clones have is its own, too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Clones {
+    #[default]
+    With,
+    #[cfg_attr(
+        not(feature = "gateway"),
+        expect(dead_code, reason = "agents ask through it")
+    )]
+    Without,
 }
 
 impl Where {
+    /// This repository alone. An agent is told nothing of another place, whatever that has in common with this one.
+    #[cfg(feature = "gateway")]
+    pub fn here_alone() -> Self {
+        Self {
+            clones: Clones::Without,
+            ..Self::default()
+        }
+    }
+
+    /// The repositories, if they are not all: one and its clones.
+    pub fn listed(
+        &self,
+        cx: &Cx,
+        ledger: &mut SqliteLedger,
+        here: Option<RepositoryRecord>,
+    ) -> Result<Vec<RepositoryId>, CommandError> {
+        match (self.one(cx, ledger, here)?, self.clones) {
+            (None, _) => Ok(Vec::new()),
+            (Some(one), Clones::Without) => Ok(vec![one]),
+            (Some(one), Clones::With) => Ok(read(ledger, |tx| repositories::clones(tx, one))?),
+        }
+    }
+
     /// The repository, if it is one; `here` is that of the current directory.
     pub fn one(
         &self,
@@ -120,7 +158,7 @@ pub fn named<C: FromIterator<RepositoryId>>(
 fn one_named(cx: &Cx, ledger: &mut SqliteLedger, text: &str) -> Result<RepositoryId, CommandError> {
     match text.parse::<RepositoryId>() {
         Ok(id) => known(ledger, id),
-        Err(_) => at(ledger, &cx.dir.join(text), text),
+        Err(_) => at(cx, ledger, &cx.dir.join(text), text),
     }
 }
 
@@ -134,13 +172,19 @@ fn known(ledger: &mut SqliteLedger, id: RepositoryId) -> Result<RepositoryId, Co
     }
 }
 
-fn at(ledger: &mut SqliteLedger, dir: &Path, shown: &str) -> Result<RepositoryId, CommandError> {
+fn at(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    dir: &Path,
+    shown: &str,
+) -> Result<RepositoryId, CommandError> {
     let shown = ui::one_line(shown, 200);
     let repo = discover(dir, None, None).ok_or_else(|| {
         CommandError::not_found(format!(
             "{shown} is neither inside a git repository nor an id"
         ))
     })?;
+    cx.recognise(ledger, &repo)?;
     recorded(ledger, &repo)?.ok_or_else(|| {
         CommandError::not_found(format!("nothing is recorded for {}", repo.place.worktree))
             .hint("Run `siglum init` there to switch Siglum on.")
@@ -156,7 +200,10 @@ fn recorded(ledger: &mut SqliteLedger, repo: &Repo) -> Result<Option<RepositoryI
 /// The repository that we stand in, which is the scope where none is named.
 fn current(cx: &Cx, ledger: &mut SqliteLedger) -> Result<RepositoryId, CommandError> {
     let id = match cx.find_repo() {
-        Some(repo) => recorded(ledger, &repo)?,
+        Some(repo) => {
+            cx.recognise(ledger, &repo)?;
+            recorded(ledger, &repo)?
+        }
         None => None,
     };
     id.ok_or_else(|| {

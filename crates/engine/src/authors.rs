@@ -6,7 +6,7 @@ use std::path::Path;
 use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::provenance::{Canvas, Span, count_lines, lines_of_commit};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
-use siglum_gitstore::{Git, Repo, blob_id, discover};
+use siglum_gitstore::{Git, Repo, blob_id, discover, without_checkout};
 use siglum_ledger::{
     CommitRecord, Durability, FileAuthors, Ledger, LedgerError, RepositoryRecord, Transaction,
     read, stored_name, write,
@@ -85,16 +85,19 @@ pub(crate) fn usable_git(world: &World<'_>, repository: &RepositoryRecord) -> Op
     if !repository.is_here() {
         return None;
     }
-    let leads_there = |worktree: &&String| {
-        let found = discover(Path::new(worktree), None, None);
-        found.is_some_and(|repo| repo.place.common_dir == repository.common_dir)
-    };
     let mut worktrees = repository.worktrees.iter().map(|(worktree, _)| worktree);
-    // Some checkouts know nothing of their git directory: variables lead there.
-    let place = worktrees
-        .find(leads_there)
-        .unwrap_or(&repository.common_dir);
-    Path::new(place).is_dir().then(|| world.git(place))
+    if let Some(worktree) = worktrees.find(|worktree| leads_to(worktree, repository)) {
+        return Some(world.git(worktree));
+    }
+    // Some checkouts know nothing of their git directory: variables lead there. From another directory git would look above.
+    let dir = Path::new(&repository.common_dir);
+    without_checkout(dir, Some(dir)).map(|_| world.git(&repository.common_dir))
+}
+
+/// Whether a directory is a checkout of a repository, and not of another one that lies there or around it.
+pub(crate) fn leads_to(worktree: &str, repository: &RepositoryRecord) -> bool {
+    let found = discover(Path::new(worktree), None, None);
+    found.is_some_and(|repo| repo.place.common_dir == repository.common_dir)
 }
 
 /// A trailer that our own hook wrote names a checkpoint that exists.

@@ -108,8 +108,8 @@ pub struct CostQuery {
     pub by: By,
     /// Only this session.
     pub session: Option<SessionId>,
-    /// Only sessions of this repository.
-    pub repository: Option<RepositoryId>,
+    /// Only sessions of these repositories.
+    pub repositories: Vec<RepositoryId>,
     /// Only sessions of this agent.
     pub agent: Option<AgentName>,
     /// Only messages of this model.
@@ -129,7 +129,7 @@ impl CostQuery {
         Self {
             by,
             session: None,
-            repository: None,
+            repositories: Vec::new(),
             agent: None,
             model: None,
             since: None,
@@ -226,7 +226,7 @@ pub fn cost(
         let mut table = Table::new(query, prices, day);
         let filter = SessionFilter {
             id: query.session,
-            repository: query.repository,
+            repositories: query.repositories.clone(),
             agent: query.agent.clone(),
             since: query.since,
             until: query.until,
@@ -234,7 +234,11 @@ pub fn cost(
         };
         // What a session used is counted once: in its own repository, and not wherever it worked.
         let mut listings = tx.sessions(&filter)?;
-        listings.retain(|l| query.repository.is_none() || l.record.repository == query.repository);
+        let is_own = |l: &SessionListing| {
+            let own = l.record.repository;
+            query.repositories.is_empty() || own.is_some_and(|r| query.repositories.contains(&r))
+        };
+        listings.retain(is_own);
         for listing in listings {
             table.add(&used(tx, query, listing)?);
         }

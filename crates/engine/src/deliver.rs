@@ -5,9 +5,10 @@
 
 use siglum_domain::evidence::Judgement;
 use siglum_domain::intake::{Intake, Matter};
-use siglum_domain::{IdSource, LedgerId, RepositoryId, SessionId};
+use siglum_domain::{IdSource, LedgerId, SessionId};
 use siglum_ledger::{Durability, Ledger, LedgerError, Transaction, write};
 
+use crate::repositories::note_place;
 use crate::{landing, rewrites, scene, session};
 
 /// What a delivery led to.
@@ -56,23 +57,23 @@ fn write_down(
             session::record(tx, home, ids, intake.at, matter).map(Delivered::Session)
         }
         Matter::Intent(seen) => {
-            let repository = tx.note_place(&seen.place, RepositoryId::mint(ids), intake.at)?;
+            let repository = note_place(tx, ids, &seen.place, intake.at)?;
             tx.put_intent(repository, intake.at, seen)?;
             let case = scene::case(tx, seen, intake.at)?;
             Ok(Delivered::Intent(siglum_domain::evidence::judge(&case)))
         }
         Matter::Landed(landed) => {
-            let repository = tx.note_place(&landed.place, RepositoryId::mint(ids), intake.at)?;
+            let repository = note_place(tx, ids, &landed.place, intake.at)?;
             landing::land(tx, repository, intake.at, landed)?;
             Ok(Delivered::Noted)
         }
         Matter::Rewritten(rewritten) => {
-            let repository = tx.note_place(&rewritten.place, RepositoryId::mint(ids), intake.at)?;
+            let repository = note_place(tx, ids, &rewritten.place, intake.at)?;
             rewrites::rewrite(tx, repository, intake.at, rewritten)?;
             Ok(Delivered::Noted)
         }
         Matter::Head(head) => {
-            let repository = tx.note_place(&head.place, RepositoryId::mint(ids), intake.at)?;
+            let repository = note_place(tx, ids, &head.place, intake.at)?;
             landing::look_from_here(tx, repository, head)?;
             Ok(Delivered::Noted)
         }

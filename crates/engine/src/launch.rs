@@ -9,13 +9,14 @@ use siglum_domain::audit::Action;
 use siglum_domain::intake::{AgentMatter, Decline, LaunchClaim, Place, Scene};
 use siglum_domain::link::Stated;
 use siglum_domain::process::{Chain, ProcessIdentity};
-use siglum_domain::{AgentName, ConversationId, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{AgentName, ConversationId, SessionId, Timestamp};
 use siglum_ledger::{
     Binding, Claim, Durability, Launch, LaunchEnd, Ledger, LedgerError, Mode, OwnWorktree,
     Relation, SessionOrigin, SessionRecord, Statement, Transaction, read, write,
 };
 
 use crate::audit::{self, Entry};
+use crate::repositories::note_place;
 use crate::{Here, links, session, why};
 
 /// The agent of a session of which nobody said what runs in it.
@@ -114,7 +115,7 @@ pub fn register(
     let at = here.now();
     write(ledger, Durability::Disk, |tx| {
         let repository = match &new.place {
-            Some(place) => Some(tx.note_place(place, RepositoryId::mint(here.ids), at)?),
+            Some(place) => Some(note_place(tx, here.ids, place, at)?),
             None => None,
         };
         let parent = match &new.outer {

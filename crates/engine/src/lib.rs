@@ -44,6 +44,7 @@ pub mod prompts;
 mod pull_requests;
 pub mod remote;
 pub mod replica;
+pub mod repositories;
 pub mod restore;
 mod rewrites;
 mod rivals;

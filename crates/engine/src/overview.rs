@@ -16,7 +16,7 @@ use siglum_ledger::{
 use crate::origins::origins_of;
 use crate::verify::undamaged;
 use crate::why::{self, Claim};
-use crate::{EngineError, Here, World, replica};
+use crate::{EngineError, Here, World, replica, repositories};
 
 /// How many commits a list that leaves some out looks at, at most.
 const LOOK_AT: usize = 10_000;
@@ -378,7 +378,7 @@ pub fn overview(
     let last = match repository {
         Some(repository) => {
             let newest = SessionFilter {
-                repository: Some(repository.id),
+                repositories: read(ledger, |tx| repositories::clones(tx, repository.id))?,
                 limit: 1,
                 ..SessionFilter::default()
             };

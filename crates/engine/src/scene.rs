@@ -171,7 +171,7 @@ pub(crate) fn around(
     at: Timestamp,
 ) -> Result<Vec<SessionId>, LedgerError> {
     let mut open = tx.sessions(&SessionFilter {
-        repository: Some(repository),
+        repositories: vec![repository],
         since: Some(at.plus_millis(-AROUND_MS)),
         until: Some(at),
         limit: AROUND_MOST,

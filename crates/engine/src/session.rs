@@ -16,6 +16,7 @@ pub(crate) use crate::sighting_keys::before_key;
 pub use crate::sighting_keys::{file_key, keyed_path, side_key};
 
 use crate::launch::{self, Taken};
+use crate::repositories::note_place;
 use crate::world::salt;
 use crate::{calls, evidence, ingest, landing, late, links, moves};
 
@@ -89,7 +90,7 @@ fn resolve(
     origin: SessionOrigin,
 ) -> Result<SessionIdentity, LedgerError> {
     let repository = match &matter.place {
-        Some(place) => Some(tx.note_place(place, RepositoryId::mint(ids), at)?),
+        Some(place) => Some(note_place(tx, ids, place, at)?),
         None => None,
     };
     let named = match matter.explicit {
@@ -541,10 +542,7 @@ pub(crate) fn edit(
         return Ok(());
     };
     let (repository, place) = match (own, identity.repository, &matter.place) {
-        (Some(own), ..) => {
-            let id = RepositoryId::mint(ids);
-            (tx.note_place(own, id, observation.at)?, own)
-        }
+        (Some(own), ..) => (note_place(tx, ids, own, observation.at)?, own),
         (None, Some(repository), Some(place)) => (repository, place),
         _ => return Ok(()),
     };

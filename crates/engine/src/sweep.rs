@@ -15,7 +15,7 @@ use siglum_ledger::{
 };
 
 use crate::scene::Unseen;
-use crate::{EngineError, World, landing, rivals, scene, worker};
+use crate::{EngineError, World, authors, landing, rivals, scene, worker};
 
 /// How many commits one look at a checkout goes back at most.
 const LOOK_BACK: usize = 1000;
@@ -35,7 +35,7 @@ pub fn sweep(
 ) -> Result<(), EngineError> {
     let mut open = dead_intents(world, ledger, repository.id)?;
     for (worktree, swept) in &repository.worktrees {
-        if !Path::new(worktree).is_dir() {
+        if !authors::leads_to(worktree, repository) {
             continue;
         }
         if let Err(error) = checkout(

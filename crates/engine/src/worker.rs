@@ -20,8 +20,8 @@ use crate::contents::hash_added_lines;
 use crate::verify::{self, undamaged};
 use crate::world::salt;
 use crate::{
-    EngineError, Here, World, authors, deliver, ingest, overview, pull_requests, session, sweep,
-    transcript, turn,
+    EngineError, Here, World, authors, deliver, ingest, overview, pull_requests, repositories,
+    session, sweep, transcript, turn,
 };
 
 /// How many items one slice takes.
@@ -110,6 +110,9 @@ pub fn slice(
             continue;
         }
         let is_first = run.swept.insert(repository.id);
+        if is_first && !repositories::look(world, ledger, &repository)? {
+            continue;
+        }
         if is_first || !open.is_empty() {
             sweep::sweep(world, ledger, &repository)?;
         }

@@ -47,6 +47,35 @@ pub(crate) fn addresses(text: &str) -> Vec<String> {
     found
 }
 
+/// The address that a repository with this text as its settings is fetched from: that of its remote `origin`, else of the
+/// only one that has any. Of several addresses git fetches from the first.
+pub(crate) fn fetched_from(text: &str) -> Option<String> {
+    let mut remote = None;
+    let mut found: Vec<(String, String)> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix('[') {
+            remote = remote_of(rest);
+        } else if let (Some(remote), Some((name, raw))) = (&remote, line.split_once('='))
+            && name.trim().eq_ignore_ascii_case("url")
+            && !found.iter().any(|(known, _)| known == remote)
+        {
+            found.push((remote.clone(), plain(raw.trim())));
+        }
+    }
+    let origin = found.iter().position(|(remote, _)| remote == "origin");
+    let only = (found.len() == 1).then_some(0);
+    let (_, address) = found.swap_remove(origin.or(only)?);
+    Some(address)
+}
+
+/// The name in the header of a remote, as it stands behind the bracket.
+fn remote_of(header: &str) -> Option<String> {
+    let (kind, name) = header.split_once([' ', '\t'])?;
+    let name = name.trim().strip_prefix('"')?;
+    let is_remote = kind.eq_ignore_ascii_case("remote");
+    is_remote.then(|| name.split('"').next().unwrap_or(name).to_owned())
+}
+
 /// Takes quotes, escapes and a trailing comment off a value.
 fn plain(raw: &str) -> String {
     let mut out = String::new();
@@ -98,6 +127,24 @@ mod tests {
         let expected = ["git@host:me/r.git", "https://host/o/r", "ssh://host/o/r"];
         assert_eq!(addresses(text), expected);
         assert!(addresses("[remote]").is_empty());
+    }
+
+    #[test]
+    fn a_repository_is_fetched_from_its_origin_or_its_only_remote() {
+        let remote = |name: &str, url: &str| format!("[Remote \"{name}\"]\n\tURL = {url}\n");
+        let (origin, other) = (remote("origin", "a"), remote("up", "b"));
+        let pushed = "[remote \"origin\"]\n\tpushurl = c\n\turl = d\n\turl = e\n";
+        for (text, address) in [
+            (String::new(), None),
+            (origin.clone(), Some("a")),
+            (other.clone() + &origin, Some("a")),
+            (other.clone(), Some("b")),
+            (other + &remote("third", "c"), None),
+            (pushed.to_owned(), Some("d")),
+            ("[branch \"origin\"]\n\turl = x\n".to_owned(), None),
+        ] {
+            assert_eq!(fetched_from(&text).as_deref(), address, "{text}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use siglum_domain::{CheckpointId, Oid, trailer};
 
@@ -98,6 +98,22 @@ impl Git {
         Ok(tips)
     }
 
+    /// The commits without parents that HEAD goes back to, in order; none before the first commit. In a shallow clone they
+    /// are those at which it ends ([`Repo::shallow_edge`]).
+    ///
+    /// # Errors
+    /// Git fails, or does not end in time.
+    pub fn roots(&self) -> Result<Vec<Oid>, GitError> {
+        let Some(head) = self.head()? else {
+            return Ok(Vec::new());
+        };
+        let args = ["rev-list", "--max-parents=0", head.as_str(), "--"];
+        let output = self.bytes(&args, b"")?;
+        let mut roots: Vec<Oid> = ids(&String::from_utf8_lossy(&output)).collect();
+        roots.sort_unstable();
+        Ok(roots)
+    }
+
     /// The name of the branch that this one follows, if it follows one that is there.
     ///
     /// # Errors
@@ -108,6 +124,12 @@ impl Git {
         let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         Ok((output.code == Some(0) && !name.is_empty()).then_some(name))
     }
+}
+
+/// Tells whether the repository with this common directory lacks commits that others go back to.
+#[must_use]
+pub fn is_shallow(common_dir: &Path) -> bool {
+    common_dir.join("shallow").exists()
 }
 
 impl Repo {

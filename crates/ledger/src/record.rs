@@ -246,8 +246,8 @@ pub enum Order {
 pub struct SessionFilter {
     /// Only this one.
     pub id: Option<SessionId>,
-    /// Only those that work in this repository: their own, one that was stated, or one that they edit or commit in.
-    pub repository: Option<RepositoryId>,
+    /// Only those that work in one of these repositories: their own, one that was stated, or one that they edit or commit in.
+    pub repositories: Vec<RepositoryId>,
     /// Only of this agent.
     pub agent: Option<AgentName>,
     /// Only with something heard at or after this.
@@ -551,6 +551,20 @@ pub struct RepositoryRecord {
     pub common_dir: String,
     /// The checkouts, each with the HEAD up to which commits were looked for.
     pub worktrees: Vec<(String, Option<Oid>)>,
+    /// What tells its clones from others.
+    pub identity: RepositoryIdentity,
+}
+
+/// What tells clones of one repository from others, wherever they are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RepositoryIdentity {
+    /// The commits without parents that it goes back to, in order. None before anybody looked, and in a shallow clone.
+    pub roots: Vec<Oid>,
+    /// Where it is fetched from, by one name for all forms of an address.
+    pub remote: Option<String>,
+    /// The repository of this ledger that it is a clone of, where more than roots and remotes says so; itself, where a
+    /// person said that it is of none.
+    pub clone_of: Option<RepositoryId>,
 }
 
 impl RepositoryRecord {
@@ -558,6 +572,16 @@ impl RepositoryRecord {
     #[must_use]
     pub fn is_here(&self) -> bool {
         std::path::Path::new(&self.common_dir).is_absolute()
+    }
+
+    /// The checkout that people know it by: the one around its git directory, else the first.
+    #[must_use]
+    pub fn checkout(&self) -> &str {
+        let around = self.common_dir.strip_suffix("/.git");
+        let mut worktrees = self.worktrees.iter().map(|(worktree, _)| worktree.as_str());
+        let main = worktrees.clone().find(|worktree| Some(*worktree) == around);
+        main.or_else(|| worktrees.next())
+            .unwrap_or(&self.common_dir)
     }
 
     /// The place of one of its checkouts.

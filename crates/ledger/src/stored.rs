@@ -56,6 +56,28 @@ impl EntryRow {
     }
 }
 
+/// The roots of a repository as a column has them: their ids with blanks between them.
+pub(crate) fn stored_roots(identity: &RepositoryIdentity) -> String {
+    let roots: Vec<&str> = identity.roots.iter().map(Oid::as_str).collect();
+    roots.join(" ")
+}
+
+/// The identity of a repository from its columns. What is no id of a commit is left out.
+pub(crate) fn read_identity(
+    roots: &str,
+    remote: Option<String>,
+    clone_of: Option<RepositoryId>,
+) -> RepositoryIdentity {
+    RepositoryIdentity {
+        roots: roots
+            .split(' ')
+            .filter_map(|id| Oid::new(id).ok())
+            .collect(),
+        remote,
+        clone_of,
+    }
+}
+
 /// A process that a session was bound to.
 pub(crate) struct BindingRow {
     pub(crate) session: SessionId,

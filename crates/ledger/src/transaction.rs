@@ -233,6 +233,20 @@ pub trait Sessions {
         fresh: RepositoryId,
         at: Timestamp,
     ) -> Result<RepositoryId>;
+    /// Stores what tells clones of a repository from others.
+    fn set_identity(
+        &mut self,
+        repository: RepositoryId,
+        identity: &RepositoryIdentity,
+    ) -> Result<()>;
+    /// Notes that a repository is in another place, which no other one may have. Checkouts are renamed from their old path
+    /// to their new one; one whose new path is known already stays as it is.
+    fn move_repository(
+        &mut self,
+        repository: RepositoryId,
+        common_dir: &str,
+        renamed: &[(String, String)],
+    ) -> Result<()>;
     /// Notes up to which HEAD a checkout was looked through for commits.
     fn set_swept(&mut self, repository: RepositoryId, worktree: &str, head: &Oid) -> Result<()>;
 

@@ -71,10 +71,13 @@ fn a_long_answer_at_a_terminal_goes_through_the_users_pager() {
     agent.sh("git commit -q --allow-empty -m 'Add it'").ok();
     let program = World::program();
     let program = program.display();
-    let mark = world.root.join("mark");
+    let (mark, settings) = (world.root.join("mark"), world.root.join("settings"));
     let mut terminal = Terminal::open(&repo);
     let mut log = |before: &str, flags: &str| {
-        let shown = terminal.run(&format!("TERM=xterm {before} '{program}' log {flags}"));
+        let shown = terminal.run(&format!(
+            "GIT_CONFIG_GLOBAL='{}' TERM=xterm {before} '{program}' log {flags}",
+            settings.display()
+        ));
         assert!(shown.contains("Add it"), "{before} {flags}: {shown}");
         shown.contains("paged")
     };
@@ -84,7 +87,7 @@ fn a_long_answer_at_a_terminal_goes_through_the_users_pager() {
         &format!("touch '{}'; cat", mark.display()),
     ]);
     assert!(!log("PAGER=cat", ""));
-    repo.git(&["config", "--global", "core.pager", "sed s/^/paged/"]);
+    fs::write(&settings, "[core]\npager = sed s/^/paged/\n").unwrap();
     assert!(log("", ""), "the user's setting");
     assert!(log("GIT_PAGER='sed s/^/paged/' PAGER=cat", ""));
     for (before, flags) in [("GIT_PAGER=", ""), ("", "--no-pager"), ("", "--json")] {

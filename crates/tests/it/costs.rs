@@ -86,6 +86,12 @@ pub(crate) fn spend(repo: &Repo<'_>, agent: &mut Agent) {
     stop(repo, agent);
 }
 
+/// How many tokens all sessions of a repository wrote.
+pub(crate) fn written(repo: &Repo<'_>) -> u64 {
+    let rows = rows(&cost(repo, &["--by", "session"]));
+    rows.iter().map(|(_, written, _)| written).sum()
+}
+
 /// The turn stops, and its transcript is read.
 fn stop(repo: &Repo<'_>, agent: &mut Agent) {
     agent.stop();

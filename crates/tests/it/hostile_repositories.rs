@@ -104,6 +104,7 @@ const COMMANDS: &[&[&str]] = &[
     &["config", "list"],
     &["import", "--all", "--dry-run"],
     &["init", "--dry-run"],
+    &["init", "--dry-run", "--same-as", "."],
     &["doctor"],
     &["doctor", "--secrets"],
     &["verify"],
@@ -135,6 +136,7 @@ fn no_command_runs_a_program_that_a_repository_names() {
         ask(command, "before init");
     }
     ask(&["init", "--yes"], "init");
+    ask(&["init", "--yes", "--same-as", "."], "init");
     for command in COMMANDS {
         ask(command, "after init");
     }

@@ -343,7 +343,7 @@ fn a_row_that_is_gone_is_missed_by_verify_and_by_doctor() {
             "{doctor:?}"
         );
         assert!(doctor.stdout.contains("siglum restore"), "{doctor:?}");
-        repo.siglum(&["restore", backup]).ok();
+        repo.siglum(&["restore", "--yes", backup]).ok();
     }
     let (code, told) = verify(&repo, &[]);
     assert_eq!(code, Some(0), "{told}");

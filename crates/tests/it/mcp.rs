@@ -44,7 +44,7 @@ pub(crate) fn ask(
 
 /// The answer of a tool as data.
 #[track_caller]
-fn data(answer: &Value) -> &Value {
+pub(crate) fn data(answer: &Value) -> &Value {
     assert_eq!(answer["result"]["isError"], json!(false), "{answer}");
     let told = answer["result"]["content"][0]["text"].as_str();
     let told: Value = serde_json::from_str(told.expect("a text")).expect("JSON as a text, too");
@@ -57,7 +57,7 @@ fn data(answer: &Value) -> &Value {
 
 /// Why a tool has no answer.
 #[track_caller]
-fn refusal(answer: &Value) -> &str {
+pub(crate) fn refusal(answer: &Value) -> &str {
     assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
     let about = answer["result"]["content"][1]["text"].as_str();
     assert!(

@@ -121,6 +121,32 @@ fn a_list_of_moves_that_was_cut_loses_no_commit() {
     assert_eq!(notes(&repo), [] as [bool; 0]);
 }
 
+/// The repository is moved before anybody came by.
+#[test]
+fn a_landing_finds_its_repository_where_that_is_now() {
+    let world = World::new();
+    let repo = world.repo();
+    let lock = world.hold_worker();
+    let mut agent = Agent::start(&repo, "worker");
+    repo.siglum(&["status"]).ok();
+    agent
+        .bare_sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
+        .ok();
+    let (certain, known) = (
+        agent.certain(),
+        world.count("SELECT count(*) FROM repositories"),
+    );
+    agent.quit();
+    let moved = world.root.join("moved");
+    fs::rename(&repo.dir, &moved).unwrap();
+    let repo = world.at(&moved);
+    // This hook is the first that speaks in the new place.
+    repo.sh("git checkout -q -b side").ok();
+    assert_eq!(repo.committer("HEAD"), certain);
+    assert_eq!(world.count("SELECT count(*) FROM repositories"), known);
+    drop(lock);
+}
+
 /// Another home of the same user does not take what was announced to this one.
 #[test]
 fn a_landing_goes_to_the_home_that_it_was_announced_to() {

@@ -123,14 +123,14 @@ fn find(args: &Args, cx: &Cx) -> Result<Found, CommandError> {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
     };
-    let repository = match session {
-        Some(_) => None,
-        None => args.place.one(cx, &mut ledger, here)?,
+    let repositories = match session {
+        Some(_) => Vec::new(),
+        None => args.place.listed(cx, &mut ledger, here)?,
     };
     let query = CostQuery {
         by: args.by,
         session,
-        repository,
+        repositories,
         agent: args.agent.clone(),
         model: args.model.clone(),
         since: args.period.since,
@@ -299,10 +299,7 @@ fn record<'r>(row: &CostRow, repositories: &'r [RepositoryRecord]) -> Option<&'r
 
 /// The name of a repository as people know it: that of its first checkout.
 fn name(record: &RepositoryRecord) -> String {
-    let path = record
-        .worktrees
-        .first()
-        .map_or(&record.common_dir, |w| &w.0);
+    let path = record.checkout();
     let last = path.rsplit('/').find(|part| !part.is_empty());
     last.unwrap_or(path).to_owned()
 }

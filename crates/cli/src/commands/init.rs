@@ -1,5 +1,6 @@
 //! `siglum init`: switches Siglum on for a repository.
 
+mod clone;
 mod summary;
 
 use std::io::Write as _;
@@ -11,9 +12,10 @@ use siglum_agents::{AGENTS, AgentSpec, SettingsError, SettingsFile};
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_egress::Plain;
 use siglum_engine::import;
+use siglum_engine::repositories::{self, Recognised};
 use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_gitstore::{Repo, create_directories, give_to_owner};
-use siglum_ledger::{Aside, Durability, read, write};
+use siglum_ledger::{Aside, Durability, RepositoryRecord, SqliteLedger, read, write};
 
 use self::summary::Summary;
 use crate::clock::{self, Ids};
@@ -23,6 +25,7 @@ use crate::env;
 use crate::error::CommandError;
 use crate::install_record::{InstallRecord, link_target, missing_directories};
 use crate::platform::{self, regular_file};
+use crate::scope;
 use crate::telemetry::settings::{Asked, Setup, without};
 use crate::ui::{self, Style};
 
@@ -45,6 +48,9 @@ pub struct Args {
     /// Record sessions everywhere, also outside of repositories that are switched on
     #[arg(long)]
     global: bool,
+    /// This repository is a clone of that one, and no fork: a path inside it, or its id. Itself takes that back
+    #[arg(long, value_name = "PATH|ID", conflicts_with = "global")]
+    same_as: Option<String>,
     /// Leave the messages of agents' commits as they are: sets `trailer` to false
     #[arg(long)]
     no_trailer: bool,
@@ -154,6 +160,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let agents = agents();
     let mut settings = settings_changes(cx, &agents)?;
     let telemetry = telemetry(args, cx, &mut settings)?;
+    let known = known(cx, repo.as_ref(), args.same_as.as_deref())?;
     let plan = match &repo {
         Some(repo) => hooks::plan_install(&cx.writable_hook_site(repo)?, &cx.home.shim())?,
         None => Plan::default(),
@@ -167,7 +174,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         global: args.global,
         trailer: cx.config.trailers() && !args.no_trailer,
         telemetry: telemetry.as_ref().map(Setup::gateway),
-        destinations: destinations(cx, repo.as_ref())?,
+        destinations: known.destinations.clone(),
     };
     if changes > 0 {
         summary.show(cx)?;
@@ -182,13 +189,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         cx.ui.status("Nothing was changed.");
         return Ok(());
     }
-    if cx.home.demo().exists() {
-        let home = cx.home.dir().display();
-        return Err(CommandError::failed(format!(
-            "{home} is what `siglum demo` kept, and your agents would report there"
-        ))
-        .hint("Take SIGLUM_HOME out of the environment (`unset SIGLUM_HOME`), and run `siglum init` again."));
-    }
+    refuse_demo(cx)?;
     let answer = match changes > 0 && !args.yes {
         true => ask(changes, show_diff)?,
         false => Answer::Yes,
@@ -223,22 +224,67 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         fs::write(&everywhere, "").map_err(CommandError::at(&everywhere))?;
     }
     if let Some(repo) = &repo {
-        switch_on(cx, repo)?;
+        switch_on(cx, repo, &known, args)?;
     }
     finish(cx, repo.as_ref(), changes, &plan)
 }
 
-/// The names of what a repository's sessions leave for, if it was on before.
-fn destinations(cx: &Cx, repo: Option<&Repo>) -> Result<Vec<String>, CommandError> {
+/// Agents are not to report into what a demo left.
+fn refuse_demo(cx: &Cx) -> Result<(), CommandError> {
+    if !cx.home.demo().exists() {
+        return Ok(());
+    }
+    let home = cx.home.dir().display();
+    Err(CommandError::failed(format!(
+        "{home} is what `siglum demo` kept, and your agents would report there"
+    ))
+    .hint("Take SIGLUM_HOME out of the environment (`unset SIGLUM_HOME`), and run `siglum init` again."))
+}
+
+/// What the ledger knows of a repository before Siglum is switched on in it.
+#[derive(Debug, Default)]
+struct Known {
+    /// The names of what its sessions leave for, if it was on before.
+    destinations: Vec<String>,
+    /// The repositories that it may be a clone of.
+    unclear: Vec<RepositoryRecord>,
+    /// The repository that it is said to be a clone of.
+    same_as: Option<RepositoryId>,
+}
+
+fn known(cx: &Cx, repo: Option<&Repo>, same_as: Option<&str>) -> Result<Known, CommandError> {
     let Some(repo) = repo.filter(|_| cx.has_ledger()) else {
-        return Ok(Vec::new());
+        return match same_as {
+            None => Ok(Known::default()),
+            Some(_) => Err(CommandError::not_found(
+                "there is no ledger yet, and so no repository that this one is a clone of",
+            )),
+        };
     };
     let mut ledger = match cx.open_ledger() {
         // What to do about it is said where the ledger is begun.
-        Err(error) if error.is_lost_ledger() => return Ok(Vec::new()),
+        Err(error) if error.is_lost_ledger() && same_as.is_none() => return Ok(Known::default()),
         opened => opened?,
     };
-    let names = read(&mut ledger, |tx| {
+    let unclear = match cx.recognise(&mut ledger, repo)? {
+        Recognised::Unknown(unclear) => unclear,
+        Recognised::Known(_) => Vec::new(),
+    };
+    let same_as = match same_as {
+        Some(text) => scope::named(cx, &mut ledger, &[text.to_owned()])
+            .map(|ids: Vec<_>| ids.first().copied())?,
+        None => None,
+    };
+    let destinations = destinations(&mut ledger, repo)?;
+    Ok(Known {
+        destinations,
+        unclear,
+        same_as,
+    })
+}
+
+fn destinations(ledger: &mut SqliteLedger, repo: &Repo) -> Result<Vec<String>, CommandError> {
+    let names = read(ledger, |tx| {
         let Some(known) = tx.repository(&repo.place.common_dir)? else {
             return Ok(Vec::new());
         };
@@ -410,7 +456,7 @@ pub fn install_shim(cx: &Cx) -> Result<(), CommandError> {
     link.map_err(CommandError::at(&shim))
 }
 
-fn switch_on(cx: &Cx, repo: &Repo) -> Result<(), CommandError> {
+fn switch_on(cx: &Cx, repo: &Repo, known: &Known, args: &Args) -> Result<(), CommandError> {
     let dir = repo.siglum_dir();
     let was_on = dir.is_dir();
     create_directories(&dir, PRIVATE_MODE).map_err(CommandError::at(&dir))?;
@@ -422,13 +468,26 @@ fn switch_on(cx: &Cx, repo: &Repo) -> Result<(), CommandError> {
     let head = git.head()?;
     let now: Timestamp = clock::now();
     let mut ledger = cx.open_ledger()?;
-    write(&mut ledger, Durability::Process, |tx| {
-        let id = tx.note_place(&repo.place, RepositoryId::mint(&Ids), now)?;
-        match &head {
-            Some(head) => tx.set_swept(id, &repo.place.worktree, head),
-            None => Ok(()),
+    let id = write(&mut ledger, Durability::Process, |tx| {
+        let id = repositories::note_place(tx, &Ids, &repo.place, now)?;
+        if let Some(head) = &head {
+            tx.set_swept(id, &repo.place.worktree, head)?;
         }
+        Ok(id)
     })?;
+    repositories::mark(&mut ledger, repo.common_dir(), id)?;
+    let of = match known.same_as {
+        None if was_on => None,
+        None if args.yes => {
+            clone::advise(cx, &known.unclear);
+            None
+        }
+        None => clone::ask(cx, &known.unclear)?,
+        said => said,
+    };
+    if let Some(of) = of {
+        repositories::set_clone_of(&mut ledger, id, of)?;
+    }
     Ok(())
 }
 

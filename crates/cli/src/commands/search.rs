@@ -100,11 +100,11 @@ fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), Comma
     let words = Words::of(args.words.iter().map(String::as_str))
         .ok_or_else(|| CommandError::usage("there is no word to look for"))?;
     let (mut ledger, here) = cx.settled()?;
-    let repository = args.place.one(cx, &mut ledger, here)?;
+    let repositories = args.place.listed(cx, &mut ledger, here)?;
     let query = Query {
         words,
         sessions: SessionFilter {
-            repository,
+            repositories,
             agent: args.agent.clone(),
             since: args.period.since,
             until: args.period.until,

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use siglum_domain::intake::{Intake, Landed, LandedBy, Matter, Rewritten, VERSION};
+use siglum_domain::intake::{Intake, Landed, LandedBy, Matter, Place, Rewritten, VERSION};
 use siglum_domain::process::Chain;
-use siglum_gitstore::Repo;
+use siglum_gitstore::{Repo, discover};
 
 use super::commit_note::{self, LandedNote};
 use super::delivery::Delivery;
@@ -68,14 +68,14 @@ fn take_up(path: &Path, git_dir: &Path, home: &Path, hand_on: impl FnMut(&Intake
 }
 
 /// What the hook after the commit would have said: that it landed, and what it amended. Nothing where git's list of the
-/// moves of HEAD was cut; the sweep finds the commit by its trailer then.
+/// moves of HEAD was cut, or the checkout cannot be found; the sweep finds the commit by its trailer then.
 fn intakes(git_dir: &Path, note: &LandedNote) -> Vec<Intake> {
     let announced = &note.announced;
-    let (scene, place) = (&announced.scene, &announced.scene.place);
-    let repo = Repo {
-        place: place.clone(),
-        git_dir: git_dir.to_owned(),
+    let scene = &announced.scene;
+    let Some(repo) = place_now(git_dir, &scene.place) else {
+        return Vec::new();
     };
+    let place = &repo.place;
     let moves = repo.head_moves_since(announced.log);
     let Some(landed) = moves.into_iter().find(|m| m.makes && m.from == scene.head) else {
         return Vec::new();
@@ -100,6 +100,17 @@ fn intakes(git_dir: &Path, note: &LandedNote) -> Vec<Intake> {
         told.extend(rewriting(rewritten).map(intake));
     }
     told
+}
+
+/// The checkout of a note, also where it was moved meanwhile.
+fn place_now(git_dir: &Path, then: &Place) -> Option<Repo> {
+    if git_dir == Path::new(&then.common_dir) {
+        return Some(Repo {
+            place: then.clone(),
+            git_dir: git_dir.to_owned(),
+        });
+    }
+    discover(git_dir.parent()?, None, None).filter(|repo| repo.git_dir == git_dir)
 }
 
 /// A landing, by the key that makes it one however often it is told.

@@ -25,8 +25,8 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use delivery::Delivery;
-use siglum_gitstore::BEGUN;
 use siglum_gitstore::hooks::{AMENDS, COMMITS};
+use siglum_gitstore::{BEGUN, is_mark};
 
 use crate::clock;
 use crate::home::Home;
@@ -77,8 +77,8 @@ fn leave_in_time(edge: &str) {
     });
 }
 
-/// Removes what is in a repository beside the spool: what there was when Siglum was switched on, notes of commits under
-/// way and of amends, locks of messages, and whether hooks were taken over.
+/// Removes what is in a repository beside the spool: its marks, what there was when Siglum was switched on, notes of commits
+/// under way and of amends, locks of messages, and whether hooks were taken over.
 pub fn remove_state(siglum_dir: &Path) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(siglum_dir) else {
         return Ok(());
@@ -88,7 +88,11 @@ pub fn remove_state(siglum_dir: &Path) -> io::Result<()> {
         let name = name.to_string_lossy();
         if name == COMMITS || name == AMENDS {
             fs::remove_dir_all(entry.path())?;
-        } else if name == BEGUN || name == takeover::STATE || message_lock::is_lock(&name) {
+        } else if name == BEGUN
+            || name == takeover::STATE
+            || is_mark(&name)
+            || message_lock::is_lock(&name)
+        {
             fs::remove_file(entry.path())?;
         }
     }

@@ -2,7 +2,9 @@
 
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict};
 use siglum_domain::{Oid, RepositoryId, SessionId};
-use siglum_ledger::{CommitRecord, Ledger, LedgerError, RepositoryRecord, Transaction, read};
+use siglum_ledger::{
+    CommitRecord, Ledger, LedgerError, RepositoryIdentity, RepositoryRecord, Transaction, read,
+};
 
 /// What is known of a commit, here or elsewhere, and in which repository: what says most. Elsewhere is another ledger,
 /// or another clone on this machine: a commit's id is a digest of all that is in it, so it is the same commit. Where
@@ -49,9 +51,7 @@ pub fn judgement_for(
     }
     let repositories = tx.repositories()?;
     let clone = repositories.iter().find(|r| r.id == record.repository);
-    let place = clone.and_then(|r| r.worktrees.first().map(|(worktree, _)| worktree.as_str()));
-    let place = place.or_else(|| clone.map(|r| r.common_dir.as_str()));
-    if let Some(place) = place {
+    if let Some(place) = clone.map(RepositoryRecord::checkout) {
         judgement.evidence.push(Evidence {
             session: None,
             basis: Basis::Derived,
@@ -99,6 +99,7 @@ pub fn elsewhere(
                 id: replica.id,
                 common_dir: replica.common_dir,
                 worktrees: Vec::new(),
+                identity: RepositoryIdentity::default(),
             }));
         }
         let mut repositories = tx.repositories()?;

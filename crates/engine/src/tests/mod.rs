@@ -11,6 +11,7 @@ mod order;
 mod properties;
 mod pull_requests;
 mod remote;
+mod repositories;
 mod resolve;
 mod restore;
 mod rewrites;

@@ -56,7 +56,7 @@ pub(crate) async fn sum_up(
             let Some(known) = known else {
                 return Ok(CostTold::nothing(asked.by));
             };
-            asked.repository = Some(known.id);
+            asked.repositories = vec![known.id];
         }
         let prices = Prices::built_in();
         let mut costs = cost::cost(ledger, &asked, prices, &day)?;

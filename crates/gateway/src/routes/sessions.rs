@@ -75,7 +75,7 @@ pub(crate) async fn list(
                 let Some(known) = known else {
                     return Ok(Vec::new());
                 };
-                filter.repository = Some(known.id);
+                filter.repositories = vec![known.id];
             }
             let found = tx.sessions(&filter)?;
             told::sessions(tx, &found)

@@ -93,7 +93,10 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
         let on = |bit: u32| mask & (1 << bit) != 0;
         let filter = SessionFilter {
             id: on(9).then(|| session_id(17)),
-            repository: on(0).then(|| repository_id(2)),
+            repositories: match on(0) {
+                true => vec![repository_id(2), repository_id(8)],
+                false => Vec::new(),
+            },
             agent: on(1).then(|| agent("codex")),
             since: on(2).then(|| at(280)),
             until: on(3).then(|| at(220)),
@@ -106,7 +109,9 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
         };
         let fits = |s: &&SessionRecord| {
             filter.id.is_none_or(|id| s.id == id)
-                && filter.repository.is_none_or(|r| s.repository == Some(r))
+                && (filter.repositories.is_empty()
+                    || s.repository
+                        .is_some_and(|r| filter.repositories.contains(&r)))
                 && filter.agent.as_ref().is_none_or(|a| s.agent == *a)
                 && filter.since.is_none_or(|t| s.last_at >= t)
                 && filter.until.is_none_or(|t| s.created_at < t)
@@ -201,7 +206,7 @@ fn works_there(shelf: &dyn Shelf) -> Outcome {
     })?;
     for repository in [edited, moved_to, stated, committed] {
         let filter = SessionFilter {
-            repository: Some(repository),
+            repositories: vec![repository],
             ..SessionFilter::default()
         };
         let found = desk.read(|tx| tx.sessions(&filter))?;

@@ -2,7 +2,7 @@
 
 use super::check::{Check, Desk, Outcome, Shelf, same};
 use super::sample::*;
-use crate::record::RepositoryRecord;
+use crate::record::{RepositoryIdentity, RepositoryRecord};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
@@ -10,6 +10,8 @@ pub(super) const CHECKS: &[Check] = &[
         noted,
     ),
     Check::new("repositories come by their directory", by_directory),
+    Check::new("what tells clones from others is stored", identities),
+    Check::new("a repository that moved is the same", moved),
     Check::new("a checkout remembers up to where it was swept", swept),
     Check::new(
         "a session is bound to a process once, at its latest time",
@@ -45,6 +47,7 @@ fn noted(shelf: &dyn Shelf) -> Outcome {
             ("/home/dev/linked".to_owned(), None),
             (place(1).worktree, None),
         ],
+        identity: RepositoryIdentity::default(),
     };
     let found = desk.read(|tx| tx.repository(&place(1).common_dir))?;
     same!(found, Some(wanted), "the repository");
@@ -78,6 +81,67 @@ fn swept(shelf: &dyn Shelf) -> Outcome {
         let other = vec![(place(2).worktree, None)];
         same!(heads, [swept, other], "heads of checkouts");
     }
+    Ok(())
+}
+
+fn identities(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let (one, two) = (repository_id(1), repository_id(2));
+    let all = RepositoryIdentity {
+        roots: vec![oid(1), long_oid(2)],
+        remote: Some("host/o/r".to_owned()),
+        clone_of: None,
+    };
+    let clone = RepositoryIdentity {
+        clone_of: Some(one),
+        ..RepositoryIdentity::default()
+    };
+    desk.write(|tx| {
+        tx.set_identity(one, &all)?;
+        tx.set_identity(two, &clone)
+    })?;
+    let found = desk.read(|tx| tx.repositories())?;
+    let found: Vec<_> = found.into_iter().map(|r| r.identity).collect();
+    same!(found, [all, clone], "identities");
+    Ok(())
+}
+
+fn moved(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let (one, new) = (repository_id(1), place(7));
+    let linked = |path: &str| siglum_domain::intake::Place {
+        worktree: path.to_owned(),
+        ..place(1)
+    };
+    let renamed = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    desk.write(|tx| {
+        tx.set_swept(one, &place(1).worktree, &oid(1))?;
+        tx.note_place(&linked("/linked"), repository_id(8), at(2))?;
+        tx.note_place(&linked("/known"), repository_id(8), at(2))?;
+        let all = [
+            renamed(&place(1).worktree, &new.worktree),
+            renamed("/linked", "/known"),
+            renamed("/nowhere", "/there"),
+        ];
+        tx.move_repository(one, "/on/the/way/.git", &[])?;
+        tx.move_repository(one, &new.common_dir, &all)
+    })?;
+    let old = desk.read(|tx| tx.repository(&place(1).common_dir))?;
+    same!(old, None, "the place that was left");
+    let found = desk.read(|tx| tx.repository(&new.common_dir))?;
+    let found = found.map(|r| (r.id, r.worktrees));
+    let wanted = vec![
+        (new.worktree.clone(), Some(oid(1))),
+        ("/known".to_owned(), None),
+        ("/linked".to_owned(), None),
+    ];
+    same!(found, Some((one, wanted)), "the repository that moved");
+    let noted = desk.write(|tx| tx.note_place(&new, repository_id(8), at(9)))?;
+    same!(noted, one, "the place that is new");
+    let other = desk.read(|tx| tx.repository(&place(2).common_dir))?;
+    same!(other.map(|r| r.id), Some(repository_id(2)), "another one");
     Ok(())
 }
 

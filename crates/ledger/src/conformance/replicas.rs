@@ -154,6 +154,11 @@ const CHANGES: &[Change] = &[
         || format!("repository {}", hex(repository_id(3).uuid())),
     ),
     (
+        "its move",
+        |tx| tx.move_repository(repository_id(3), "/moved/.git", &[]),
+        || format!("repository {}", hex(repository_id(3).uuid())),
+    ),
+    (
         "a name",
         |tx| tx.add_alias(&agent("codex"), &native("n"), session_id(1), at(1)),
         || of_session(1),

@@ -24,6 +24,12 @@ pub(super) fn fill(desk: &mut Desk) -> Outcome {
 
 fn sessions(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
     let one = session_id(1);
+    let identity = RepositoryIdentity {
+        roots: vec![oid(1)],
+        remote: Some("host/o/r".to_owned()),
+        clone_of: Some(repository_id(1)),
+    };
+    tx.set_identity(repository_id(2), &identity)?;
     tx.set_swept(repository_id(1), &place(1).worktree, &oid(1))?;
     tx.add_alias(&agent("claude-code"), &native("native-1"), one, at(1))?;
     tx.add_caller_name(&agent("claude-code"), &native("named-1"), one, at(1))?;

@@ -134,7 +134,8 @@ impl Tx<'_> {
     }
 
     pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
-        let (id, repository) = (filter.id.map(Col), filter.repository.map(Col));
+        let id = filter.id.map(Col);
+        let repositories: Vec<_> = filter.repositories.iter().map(|id| Col(*id)).collect();
         let agent = filter.agent.as_ref().map(ToString::to_string);
         let (since, until) = (filter.since.map(Col), filter.until.map(Col));
         let parent = filter.parent.map(Col);
@@ -153,10 +154,10 @@ impl Tx<'_> {
             values: Vec::new(),
         };
         of.add_if("s.id = ?", id.as_ref().map(|v| v as _));
-        if let Some(repository) = &repository {
-            let works_there = "s.id IN (SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ? \
-                 UNION ALL SELECT c.session FROM commits c WHERE c.tenant = $1 AND c.repository = ? AND c.session IS NOT NULL)";
-            of.add(works_there, &[repository, repository]);
+        if !repositories.is_empty() {
+            let works_there = "s.id IN (SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) \
+                 UNION ALL SELECT c.session FROM commits c WHERE c.tenant = $1 AND c.repository = ANY(?) AND c.session IS NOT NULL)";
+            of.add(works_there, &[&repositories, &repositories]);
         }
         of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));
         of.add_if("s.last_at >= ?", since.as_ref().map(|v| v as _));

@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0015_sums.sql"),
     include_str!("../../migrations/postgres/0016_unfinished.sql"),
     include_str!("../../migrations/postgres/0017_tallies.sql"),
+    include_str!("../../migrations/postgres/0018_identity.sql"),
 ];
 
 /// The schema that this program writes.

@@ -11,7 +11,7 @@ use super::columns::{Col, count, get, int, opt, raw};
 use super::tx::{Tx, Value};
 use crate::record::*;
 use crate::row::{json, word};
-use crate::stored::BindingRow;
+use crate::stored::{BindingRow, read_identity, stored_roots};
 use crate::{LedgerError, Sessions};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -63,7 +63,7 @@ impl Tx<'_> {
         of: &[Value<'_>],
     ) -> Result<Vec<RepositoryRecord>> {
         let sql = format!(
-            "SELECT r.id, r.common_dir, w.path, w.swept_head FROM repositories r \
+            "SELECT r.id, r.common_dir, w.path, w.swept_head, r.roots, r.remote, r.clone_of FROM repositories r \
              LEFT JOIN worktrees w ON w.tenant = $1 AND w.repository = r.id \
              WHERE r.tenant = $1 {condition} ORDER BY r.common_dir, w.path"
         );
@@ -71,10 +71,12 @@ impl Tx<'_> {
         self.each(&sql, of, |row| {
             let id = get(row, 0)?;
             if records.last().is_none_or(|r| r.id != id) {
+                let roots: String = raw(row, 4)?;
                 records.push(RepositoryRecord {
                     id,
                     common_dir: raw(row, 1)?,
                     worktrees: Vec::new(),
+                    identity: read_identity(&roots, raw(row, 5)?, opt(row, 6)?),
                 });
             }
             let tree: Option<String> = raw(row, 2)?;
@@ -183,6 +185,37 @@ impl Sessions for Tx<'_> {
         let sql = "INSERT INTO worktrees (tenant, repository, path) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
         self.run(sql, &[&Col(id), &place.worktree])?;
         Ok(id)
+    }
+
+    fn set_identity(
+        &mut self,
+        repository: RepositoryId,
+        identity: &RepositoryIdentity,
+    ) -> Result<()> {
+        let sql = "UPDATE repositories SET roots = $3, remote = $4, clone_of = $5 WHERE tenant = $1 AND id = $2";
+        let (roots, clone_of) = (stored_roots(identity), identity.clone_of.map(Col));
+        self.run(
+            sql,
+            &[&Col(repository), &roots, &identity.remote, &clone_of],
+        )?;
+        Ok(())
+    }
+
+    fn move_repository(
+        &mut self,
+        repository: RepositoryId,
+        common_dir: &str,
+        renamed: &[(String, String)],
+    ) -> Result<()> {
+        let sql = "UPDATE repositories SET common_dir = $3 WHERE tenant = $1 AND id = $2";
+        self.run(sql, &[&Col(repository), &common_dir])?;
+        self.changed("repository", &repository.uuid().simple().to_string())?;
+        for (from, to) in renamed {
+            let sql = "UPDATE worktrees SET path = $4 WHERE tenant = $1 AND repository = $2 AND path = $3 AND NOT EXISTS \
+                 (SELECT 1 FROM worktrees w WHERE w.tenant = $1 AND w.repository = $2 AND w.path = $4)";
+            self.run(sql, &[&Col(repository), from, to])?;
+        }
+        Ok(())
     }
 
     fn set_swept(&mut self, repository: RepositoryId, worktree: &str, head: &Oid) -> Result<()> {

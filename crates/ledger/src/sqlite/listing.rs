@@ -106,9 +106,20 @@ fn summary_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Summary> {
     })
 }
 
+/// The condition that a session works in one of so many repositories, whose ids are given twice. It is asked of each
+/// session on the way: the newest are found without a look at all of a repository.
+fn works_in_one_of(repositories: usize) -> String {
+    let ids = vec!["?"; repositories].join(", ");
+    format!(
+        "(EXISTS (SELECT 1 FROM session_repositories r WHERE r.repository IN ({ids}) AND r.session = s.id) \
+         OR EXISTS (SELECT 1 FROM commits c WHERE c.repository IN ({ids}) AND c.session = s.id))"
+    )
+}
+
 impl Tx<'_> {
     pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
         // Each condition is written out, so that each combination can use its index.
+        let works_there = works_in_one_of(filter.repositories.len());
         let mut conditions = vec!["1 = 1"];
         let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
         let mut when = |condition: &'static str, value: Option<Box<dyn rusqlite::ToSql>>| {
@@ -139,13 +150,12 @@ impl Tx<'_> {
             filter.seen.then(|| Box::new(1) as _),
         );
         when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
-        if let Some(repository) = filter.repository {
-            // Asked of each session on the way: the newest are found without a look at all of a repository.
-            conditions.push(
-                "(EXISTS (SELECT 1 FROM session_repositories r WHERE r.repository = ? AND r.session = s.id) \
-                 OR EXISTS (SELECT 1 FROM commits c WHERE c.repository = ? AND c.session = s.id))",
-            );
-            values.extend([0, 1].map(|_| Box::new(Col(repository)) as Box<dyn rusqlite::ToSql>));
+        if !filter.repositories.is_empty() {
+            conditions.push(&works_there);
+            for _ in 0..2 {
+                let ids = filter.repositories.iter();
+                values.extend(ids.map(|id| Box::new(Col(*id)) as Box<dyn rusqlite::ToSql>));
+            }
         }
         for link in &filter.links {
             conditions.push("s.id IN (SELECT session FROM links WHERE field = ? AND value = ?)");

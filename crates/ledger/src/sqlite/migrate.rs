@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0015_sums.sql"),
     include_str!("../../migrations/sqlite/0016_unfinished.sql"),
     include_str!("../../migrations/sqlite/0017_tallies.sql"),
+    include_str!("../../migrations/sqlite/0018_identity.sql"),
 ];
 
 /// The schema that this program writes.

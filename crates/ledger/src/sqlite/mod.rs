@@ -23,6 +23,7 @@ mod pipelines;
 mod projections;
 mod queue;
 mod replicas;
+mod repositories;
 mod requests;
 mod runs;
 mod scope;

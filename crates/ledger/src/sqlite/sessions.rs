@@ -8,7 +8,7 @@ use siglum_domain::{
     AgentName, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp, TurnId,
 };
 
-use super::columns::{Col, count, get, int, opt};
+use super::columns::{Col, count, get, int};
 use super::listing::{SESSION, readable_session};
 use super::open::Tx;
 use crate::record::*;
@@ -65,34 +65,6 @@ impl Tx<'_> {
     fn sum_alias(&self, agent: &AgentName, native: &NativeId) -> Result<()> {
         let key = (agent.as_str(), native.as_str());
         self.sum("aliases", "agent = ?1 AND native = ?2", key)
-    }
-
-    fn repository_rows(
-        &mut self,
-        filter: &str,
-        of: impl rusqlite::Params,
-    ) -> Result<Vec<RepositoryRecord>> {
-        let mut query = self
-            .db
-            .prepare_cached(&format!("SELECT id, common_dir FROM repositories {filter}"))?;
-        let rows = query
-            .query_map(of, |row| Ok((get(row, 0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<Vec<(RepositoryId, String)>>>()?;
-        let mut trees = self.db.prepare_cached(
-            "SELECT path, swept_head FROM worktrees WHERE repository = ?1 ORDER BY path",
-        )?;
-        let mut records = Vec::with_capacity(rows.len());
-        for (id, common_dir) in rows {
-            let worktrees = trees
-                .query_map([Col(id)], |row| Ok((row.get(0)?, opt(row, 1)?)))?
-                .collect::<rusqlite::Result<_>>()?;
-            records.push(RepositoryRecord {
-                id,
-                common_dir,
-                worktrees,
-            });
-        }
-        Ok(records)
     }
 
     /// Adds a session; `otherwise` says what is done where it is there.
@@ -186,32 +158,24 @@ impl Sessions for Tx<'_> {
         fresh: RepositoryId,
         at: Timestamp,
     ) -> Result<RepositoryId> {
-        let known = "SELECT r.id, w.path IS NOT NULL FROM repositories r \
-             LEFT JOIN worktrees w ON w.repository = r.id AND w.path = ?2 WHERE r.common_dir = ?1";
-        let mut query = self.db.prepare_cached(known)?;
-        let found = query
-            .query_row([&place.common_dir, &place.worktree], |row| {
-                Ok((get(row, 0)?, row.get(1)?))
-            })
-            .optional()?;
-        let id = match found {
-            Some((id, true)) => return Ok(id),
-            Some((id, false)) => id,
-            None => {
-                let sql = "INSERT INTO repositories (id, common_dir, first_at) VALUES (?1, ?2, ?3)";
-                self.db
-                    .execute(sql, (Col(fresh), &place.common_dir, Col(at)))?;
-                self.sum("repositories", "id = ?1", [Col(fresh)])?;
-                fresh
-            }
-        };
-        self.db.execute(
-            "INSERT INTO worktrees (repository, path) VALUES (?1, ?2)",
-            (Col(id), &place.worktree),
-        )?;
-        let key = (Col(id), &place.worktree);
-        self.sum("worktrees", "repository = ?1 AND path = ?2", key)?;
-        Ok(id)
+        self.noted_place(place, fresh, at)
+    }
+
+    fn set_identity(
+        &mut self,
+        repository: RepositoryId,
+        identity: &RepositoryIdentity,
+    ) -> Result<()> {
+        self.store_identity(repository, identity)
+    }
+
+    fn move_repository(
+        &mut self,
+        repository: RepositoryId,
+        common_dir: &str,
+        renamed: &[(String, String)],
+    ) -> Result<()> {
+        self.store_move(repository, common_dir, renamed)
     }
 
     fn set_swept(&mut self, repository: RepositoryId, worktree: &str, head: &Oid) -> Result<()> {

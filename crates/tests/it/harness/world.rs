@@ -95,7 +95,8 @@ impl World {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.home())
             .env("SIGLUM_HOME", self.siglum_home())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            // Nobody has one; a device in its place would be replaced by whoever writes one.
+            .env("GIT_CONFIG_GLOBAL", self.root.join("gitconfig"))
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             .env("GIT_AUTHOR_NAME", "Ada")
             .env("GIT_AUTHOR_EMAIL", "ada@example.com")

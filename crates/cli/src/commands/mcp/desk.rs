@@ -131,7 +131,7 @@ impl Tools {
             limit: within("limit", args.limit, 100)?,
             within: 1000,
             agent: None,
-            place: Where::default(),
+            place: Where::here_alone(),
         };
         enveloped(search::SCHEMA, search::answer(&asked, &cx)?)
     }
@@ -163,7 +163,7 @@ impl Tools {
             agent: None,
             model: None,
             link: links(&args.links)?,
-            place: Where::default(),
+            place: Where::here_alone(),
             explain: false,
         };
         enveloped(cost::SCHEMA, cost::answer(&asked, &cx)?)
@@ -206,7 +206,7 @@ impl Tools {
             };
             let found = tx.sessions(&SessionFilter {
                 id: Some(session),
-                repository: Some(here.id),
+                repositories: vec![here.id],
                 ..SessionFilter::default()
             })?;
             Ok(!found.is_empty())

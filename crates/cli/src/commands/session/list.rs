@@ -42,10 +42,10 @@ pub struct Args {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, here) = cx.settled()?;
-    let repository = args.place.one(cx, &mut ledger, here)?;
+    let asked = args.place.listed(cx, &mut ledger, here)?;
     let filter = SessionFilter {
         id: None,
-        repository,
+        repositories: asked.clone(),
         agent: args.agent.clone(),
         since: args.period.since,
         until: args.period.until,
@@ -72,7 +72,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, Json { sessions, more });
     }
     if sessions.is_empty() {
-        return nothing(cx, &mut ledger, repository);
+        return nothing(cx, &mut ledger, asked);
     }
     cx.ui
         .table(&table(&sessions, &repositories, args.place.all))?;
@@ -85,10 +85,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 fn nothing(
     cx: &Cx,
     ledger: &mut SqliteLedger,
-    repository: Option<RepositoryId>,
+    repositories: Vec<RepositoryId>,
 ) -> Result<(), CommandError> {
     let any = SessionFilter {
-        repository,
+        repositories,
         limit: 1,
         ..SessionFilter::default()
     };

@@ -117,7 +117,7 @@ impl BrokenTx<'_> {
         let mut filter = filter.clone();
         match self.state.fault {
             Fault::Ignores("sessions", "id") => filter.id = None,
-            Fault::Ignores("sessions", "repository") => filter.repository = None,
+            Fault::Ignores("sessions", "repository") => filter.repositories.clear(),
             Fault::Ignores("sessions", "agent") => filter.agent = None,
             Fault::Ignores("sessions", "since") => filter.since = None,
             Fault::Ignores("sessions", "until") => filter.until = None,

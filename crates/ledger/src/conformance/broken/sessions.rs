@@ -15,6 +15,8 @@ broken! { Sessions, SESSIONS, LIMITED;
     Find repository(common_dir: &str) -> Option<RepositoryRecord>;
     List repositories() -> Vec<RepositoryRecord>;
     Own note_place(place: &Place, fresh: RepositoryId, at: Timestamp) -> RepositoryId;
+    Write set_identity(repository: RepositoryId, identity: &RepositoryIdentity) -> ();
+    Write move_repository(repository: RepositoryId, common_dir: &str, renamed: &[(String, String)]) -> ();
     Write set_swept(repository: RepositoryId, worktree: &str, head: &Oid) -> ();
     Find session(id: SessionId) -> Option<SessionRecord>;
     Find session_by_alias(agent: &AgentName, native: &NativeId) -> Option<SessionId>;

@@ -57,6 +57,7 @@ const WITHOUT: &[&str] = &[
 /// Columns that change with each look, or are verified in another way.
 const LEFT_OUT: &[(&str, &[&str])] = &[
     ("worktrees", &["swept_head"]),
+    ("repositories", &["roots", "remote", "clone_of"]),
     (
         "sessions",
         &[

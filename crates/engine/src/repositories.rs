@@ -1,0 +1,17 @@
+//! Which repository lies in a place. A repository is known by the mark that it has where Siglum is on, and by its commits;
+//! a place is only where it was seen last.
+//!
+//! A mark that turned up elsewhere says that a repository was moved, and it stays itself, with all that was recorded in it and
+//! with the scope of what may leave. A clone has no mark: it is a repository of its own, with a scope of its own, and the
+//! commits and sessions of its clones are shown in it, too.
+
+mod clones;
+mod identity;
+mod recognition;
+mod relocation;
+
+pub use clones::clones;
+pub(crate) use identity::look;
+pub use identity::mark;
+pub use recognition::{Recognised, recognise, set_clone_of};
+pub use relocation::note_place;

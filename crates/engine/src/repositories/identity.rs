@@ -1,0 +1,170 @@
+//! What tells a repository and its clones from others, as far as its place shows it.
+
+use std::path::Path;
+
+use siglum_domain::{Oid, RepositoryId};
+use siglum_gitstore::{Git, GitError, discover, is_shallow, marks, remote, set_marks};
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, RepositoryIdentity, RepositoryRecord, read, write,
+};
+
+use super::clones::share_root;
+use super::relocation::set_apart;
+use crate::{EngineError, World, authors, worker};
+
+/// Looks at a repository once in each run of a worker, and marks it. Git is asked for the commits that it goes back to, which
+/// stay the same, so once in its life. Returns false where another repository lies in its place.
+///
+/// # Errors
+/// Those of the ledger. A repository that git cannot read stays as it is known.
+pub(crate) fn look(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    repository: &RepositoryRecord,
+) -> Result<bool, EngineError> {
+    let Some(git) = authors::usable_git(world, repository) else {
+        return Ok(true);
+    };
+    match look_with(ledger, &git, repository) {
+        Err(EngineError::Git(error)) => {
+            tracing::warn!("left {} out: {error}", repository.common_dir);
+            worker::set_aside(world, ledger, repository, &error)?;
+            Ok(true)
+        }
+        other => other,
+    }
+}
+
+fn look_with(
+    ledger: &mut dyn Ledger,
+    git: &Git,
+    repository: &RepositoryRecord,
+) -> Result<bool, EngineError> {
+    let dir = Path::new(&repository.common_dir);
+    if is_another(git, dir, repository)? {
+        // One without a commit may be the same that is just being cloned again.
+        let is_made = git.head()?.is_some();
+        if is_made {
+            give_way(ledger, repository)?;
+        }
+        return Ok(!is_made);
+    }
+    let mut found = RepositoryIdentity {
+        roots: roots(git, dir, repository)?,
+        remote: remote(dir),
+        clone_of: None,
+    };
+    let mut others = read(ledger, |tx| tx.repositories())?;
+    others.retain(|r| r.id != repository.id && share_root(&r.identity, &found));
+    found.clone_of = origin(&found, &marks(dir), &others);
+    store(ledger, repository, &found)?;
+    mark(ledger, dir, repository.id)?;
+    Ok(true)
+}
+
+/// Stores what was found in a place, if the repository is still there. What a person said meanwhile stays.
+fn store(
+    ledger: &mut dyn Ledger,
+    repository: &RepositoryRecord,
+    found: &RepositoryIdentity,
+) -> Result<(), LedgerError> {
+    let is_known = |now: &RepositoryIdentity| {
+        let is_origin_known = now.clone_of.is_some() || found.clone_of.is_none();
+        (&now.roots, &now.remote) == (&found.roots, &found.remote) && is_origin_known
+    };
+    if is_known(&repository.identity) {
+        return Ok(());
+    }
+    write(ledger, Durability::Process, |tx| {
+        let now = tx.repository(&repository.common_dir)?;
+        let Some(now) = now.filter(|now| now.id == repository.id) else {
+            return Ok(());
+        };
+        let clone_of = now.identity.clone_of.or(found.clone_of);
+        let found = found.clone();
+        tx.set_identity(repository.id, &RepositoryIdentity { clone_of, ..found })
+    })
+}
+
+/// Notes that another repository lies in the place of this one, unless it was moved meanwhile.
+pub(super) fn give_way(
+    ledger: &mut dyn Ledger,
+    repository: &RepositoryRecord,
+) -> Result<(), LedgerError> {
+    write(ledger, Durability::Process, |tx| {
+        match tx.repository(&repository.common_dir)? {
+            Some(now) if now.id == repository.id => set_apart(tx, &now),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Whether another repository lies where this one was seen last: it has neither the mark of this one, nor any of the commits
+/// that this one goes back to.
+pub(super) fn is_another(
+    git: &Git,
+    dir: &Path,
+    repository: &RepositoryRecord,
+) -> Result<bool, GitError> {
+    let known = &repository.identity;
+    if known.roots.is_empty() || marks(dir).contains(&repository.id) {
+        return Ok(false);
+    }
+    if is_shallow(dir) {
+        // The commits that it goes back to were left out.
+        let now = remote(dir);
+        return Ok(known.remote.is_some() && now.is_some() && known.remote != now);
+    }
+    Ok(roots_here(git, &known.roots)?.is_empty())
+}
+
+/// Those of some commits that a repository has.
+pub(super) fn roots_here(git: &Git, roots: &[Oid]) -> Result<Vec<Oid>, GitError> {
+    let ids: Vec<&str> = roots.iter().map(Oid::as_str).collect();
+    let found = git.resolve_ids(&ids)?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+fn roots(git: &Git, dir: &Path, repository: &RepositoryRecord) -> Result<Vec<Oid>, GitError> {
+    let known = &repository.identity.roots;
+    match known.is_empty() && !is_shallow(dir) {
+        true => git.roots(),
+        false => Ok(known.clone()),
+    }
+}
+
+/// The one of these that a repository was copied from, with its mark, or that it is fetched from by its path.
+pub(super) fn origin(
+    identity: &RepositoryIdentity,
+    marks: &[RepositoryId],
+    others: &[RepositoryRecord],
+) -> Option<RepositoryId> {
+    let copied = others.iter().find(|r| marks.contains(&r.id));
+    let path = identity.remote.as_deref().filter(|r| r.starts_with('/'));
+    let found = copied.or_else(|| {
+        let path = Path::new(path?).canonicalize().ok()?;
+        let checkout = discover(&path, None, None).filter(|repo| repo.worktree() == path);
+        let dir = checkout.map_or(path, |repo| repo.common_dir().to_owned());
+        others.iter().find(|r| Path::new(&r.common_dir) == dir)
+    });
+    found.map(|r| r.id)
+}
+
+/// Marks a repository where Siglum is on, in place of others of this ledger that it may be a copy of. What cannot be written
+/// is tried again at the next look.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn mark(ledger: &mut dyn Ledger, dir: &Path, id: RepositoryId) -> Result<(), LedgerError> {
+    let mut all = marks(dir);
+    if all.contains(&id) {
+        return Ok(());
+    }
+    let known = read(ledger, |tx| tx.repositories())?;
+    all.retain(|mark| known.iter().all(|r| r.id != *mark));
+    all.push(id);
+    if let Err(error) = set_marks(dir, &all) {
+        tracing::debug!("{} cannot be marked: {error}", dir.display());
+    }
+    Ok(())
+}
