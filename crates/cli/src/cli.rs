@@ -92,6 +92,7 @@ enum Command {
     Config(commands::config::Command),
     Remove(commands::remove::Args),
     Completions(commands::completions::Args),
+    Man(commands::man::Args),
     Version(commands::version::Args),
     #[command(hide = true)]
     Worker(commands::worker::Args),
@@ -201,6 +202,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Config(command) => commands::config::run(&command, cx),
         Command::Remove(args) => commands::remove::run(&args, cx),
         Command::Completions(args) => commands::completions::run(&args, cx),
+        Command::Man(args) => commands::man::run(&args, cx),
         Command::Version(args) => commands::version::run(&args, cx),
         Command::Worker(args) => commands::worker::run(&args, cx),
     };

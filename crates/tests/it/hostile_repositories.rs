@@ -228,6 +228,7 @@ const OTHERS: &[&[&str]] = &[
     &["config", "unset", "record"],
     &["config", "path"],
     &["completions", "bash"],
+    &["man"],
     &["version"],
     // Input ends at once.
     &["mcp"],

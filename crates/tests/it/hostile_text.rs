@@ -270,6 +270,7 @@ const COMMANDS: &[&[&str]] = &[
     &["sync"],
     &["mcp"],
     &["completions", "bash"],
+    &["man"],
     &["version"],
     &["run", "--label", HOSTILE, "--", "sh", "-c", "true"],
     &["run", "--", HOSTILE],

@@ -17,6 +17,7 @@ pub mod import;
 pub mod init;
 pub mod link;
 pub mod log;
+pub mod man;
 #[cfg(feature = "gateway")]
 pub mod mcp;
 pub mod otel;
