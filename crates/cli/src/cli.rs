@@ -94,6 +94,7 @@ enum Command {
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     Version(commands::version::Args),
+    Upgrade(commands::upgrade::Args),
     #[command(hide = true)]
     Worker(commands::worker::Args),
 }
@@ -204,6 +205,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Completions(args) => commands::completions::run(&args, cx),
         Command::Man(args) => commands::man::run(&args, cx),
         Command::Version(args) => commands::version::run(&args, cx),
+        Command::Upgrade(args) => commands::upgrade::run(&args, cx),
         Command::Worker(args) => commands::worker::run(&args, cx),
     };
     done.map(|()| ExitCode::SUCCESS)

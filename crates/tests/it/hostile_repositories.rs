@@ -230,6 +230,8 @@ const OTHERS: &[&[&str]] = &[
     &["completions", "bash"],
     &["man"],
     &["version"],
+    &["upgrade", "--check", "--release", "file"],
+    &["upgrade", "--check"],
     // Input ends at once.
     &["mcp"],
     // An address of documentation, where nobody can listen: it has opened the ledger by then.

@@ -272,6 +272,8 @@ const COMMANDS: &[&[&str]] = &[
     &["completions", "bash"],
     &["man"],
     &["version"],
+    &["upgrade", "--check", "--release", HOSTILE],
+    &["upgrade", "--check"],
     &["run", "--label", HOSTILE, "--", "sh", "-c", "true"],
     &["run", "--", HOSTILE],
     &["-v", "status"],

@@ -29,6 +29,7 @@ const COMMANDS: &[&str] = &[
     "context list",
     "pipeline list",
     "import --dry-run",
+    "upgrade --check",
 ];
 
 #[test]

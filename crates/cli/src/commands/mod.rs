@@ -36,6 +36,7 @@ pub mod status;
 pub mod sync;
 pub mod time;
 pub mod token;
+pub mod upgrade;
 pub mod verify;
 pub mod version;
 pub mod why;

@@ -22,18 +22,18 @@ pub(super) fn write(built: &Built) -> Result<(), Failure> {
         .arg(&manifest)
         .env("SOURCE_DATE_EPOCH", facts::epoch());
     programs::run(&mut tool)?;
-    let name = format!("siglum-{}-{triple}.cdx.json", built.facts.get("version"));
-    let mut written = Vec::new();
+    let name = format!("siglum-sbom-{triple}.cdx.json");
+    let own = manifest.with_file_name("siglum-sbom.json");
+    // Where the sources lay when they were built is nobody's business.
+    let root = format!("{}/", workspace::root().display());
+    let text = workspace::read(&own)?.replace(&root, "/");
+    files::write(&built.out.join(name), text)?;
+    // It writes one for each crate of the workspace.
     for folder in workspace::crate_dirs(&workspace::root())? {
         let path = folder.join("siglum-sbom.json");
         if path.is_file() {
-            written.push(path);
+            std::fs::remove_file(&path).map_err(files::at(&path))?;
         }
-    }
-    let own = manifest.with_file_name("siglum-sbom.json");
-    files::copy(&own, &built.out.join(name))?;
-    for path in written {
-        std::fs::remove_file(&path).map_err(files::at(&path))?;
     }
     Ok(())
 }

@@ -7,6 +7,8 @@ use crate::dist::Facts;
 /// One package. In its commands `{{site}}` is the server and `{{version}}` the version.
 pub(super) struct Case {
     pub(super) name: &'static str,
+    /// How the program says that it was installed.
+    by: &'static str,
     /// What is done before the files are listed.
     prepare: &'static str,
     install: &'static str,
@@ -24,8 +26,9 @@ const NOBODY: &str = "^$";
 pub(super) const CASES: &[Case] = &[
     Case {
         name: "deb",
+        by: "deb",
         prepare: "",
-        install: "curl -fsSLo /tmp/siglum.deb {{site}}/releases/download/v{{version}}/siglum_{{version}}_$(dpkg --print-architecture).deb && apt-get install -qqy /tmp/siglum.deb",
+        install: "curl -fsSLo /tmp/siglum.deb {{site}}/releases/latest/download/siglum_$(dpkg --print-architecture).deb && apt-get install -qqy /tmp/siglum.deb",
         check: include_str!("../../../../packaging/try/check_deb.sh"),
         remove: "apt-get purge -qqy siglum && rm /tmp/siglum.deb",
         // Copies of the lists of users and groups from before their last change belong to who changes them.
@@ -33,6 +36,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         name: "script",
+        by: "install script",
         prepare: "export SIGLUM_INSTALL_FROM={{site}}/releases/download/v{{version}}",
         install: "curl -fsSL {{site}}/releases/latest/download/install.sh | sh",
         check: include_str!("../../../../packaging/try/check_script.sh"),
@@ -41,6 +45,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         name: "script-wget",
+        by: "install script",
         prepare: "rm $(command -v curl); export SIGLUM_INSTALL_FROM={{site}}/releases/download/v{{version}}",
         install: "wget -qO- {{site}}/releases/latest/download/install.sh | sh -s -- --prefix /usr/local",
         check: "test -x /usr/local/bin/siglum",
@@ -49,6 +54,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         name: "npm",
+        by: "npm",
         prepare: "export npm_config_registry={{site}}/npm npm_config_update_notifier=false",
         install: "npm install --global siglum",
         check: "siglum nonsense 2>/dev/null || [ $? = 2 ]",
@@ -58,6 +64,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         name: "npx",
+        by: "npx",
         prepare: "export npm_config_registry={{site}}/npm npm_config_update_notifier=false; siglum() { npx --yes siglum \"$@\"; }",
         install: "npx --yes siglum --version",
         check: "",
@@ -66,6 +73,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         name: "pipx",
+        by: "pipx",
         prepare: "export PIP_INDEX_URL={{site}}/pypi",
         install: "pipx install siglum",
         check: "",
@@ -74,6 +82,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         name: "pip",
+        by: "pip",
         prepare: "export PIP_INDEX_URL={{site}}/pypi; python3 -m venv /opt/venv; PATH=/opt/venv/bin:$PATH",
         install: "pip install siglum",
         check: "",
@@ -87,6 +96,7 @@ impl Case {
     pub(super) fn variables(&self) -> Result<Vec<(&'static str, String)>, Failure> {
         let facts = Facts::load()?.with("site", format!("http://127.0.0.1:{PORT}"));
         let rows = [
+            ("BY", self.by),
             ("PREPARE", self.prepare),
             ("INSTALL", self.install),
             ("CHECK", self.check),

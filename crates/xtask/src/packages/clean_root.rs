@@ -105,7 +105,7 @@ pub(super) fn run(
     programs::run(&mut unshare)
 }
 
-/// The release of Debian that runs what is built here: this machine's, or the newest one.
+/// The release of Debian that runs what is built here: this machine's, or the one whose keys older systems know, too.
 fn suite() -> String {
     let text = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let value = |name: &str| {
@@ -114,6 +114,6 @@ fn suite() -> String {
     };
     match (value("ID="), value("VERSION_CODENAME=")) {
         (Some(id), Some(suite)) if id == "debian" => suite,
-        _ => "trixie".to_owned(),
+        _ => "bookworm".to_owned(),
     }
 }
