@@ -56,6 +56,8 @@ Commands
   compat managers [MANAGER]...
                       install husky, lefthook, simple-git-hooks (npm) and pre-commit (pip), and show that
                       their hooks run beside Siglum's as they do alone
+  compat programs     build three older programs from the history, and show each beside this one on one
+                      ledger, as while an upgrade is under way
   dist [--target TRIPLE] [--program PATH] [--out DIR] [--finish]
                       build the program as packages have it, or take one that is built, and make all
                       that is released: tarball, Debian package, npm packages, wheel, formula, install
