@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Lets an older program and this one work beside each other on one ledger, as while an upgrade is under way.
 
-    old_and_new.py FOLDER OLD...    FOLDER is emptied; OLD are older programs, each of another schema
+    old_and_new.py FOLDER [--at-once] OLD...    FOLDER is emptied; OLD are older programs, each of another schema
+
+Between an upgrade and the next hook the worker of the program before has left, which it does after two seconds. With
+--at-once it is still there.
 
 Environment: SIGLUM_BIN (this program). Exit code 1 if a commit has another answer than the session that made it, if an
 older program harms a newer ledger, or if something is left in a spool.
@@ -12,6 +15,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 NEW = os.environ["SIGLUM_BIN"]
@@ -27,7 +32,8 @@ def show(what, true, seen=""):
 class Place:
     """A repository with a ledger of its own, and agents that commit in it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, at_once):
+        self.at_once = at_once
         shutil.rmtree(folder, ignore_errors=True)
         self.home, self.dir, self.made = folder / "ledger", folder / "repo", {}
         self.dir.mkdir(parents=True)
@@ -55,9 +61,22 @@ class Place:
 
     def hooks_call(self, program):
         """As an upgrade does it, or one that is taken back."""
+        while not self.at_once and self.works_on():
+            time.sleep(0.1)
         shim = self.home / "bin/siglum"
         shim.unlink()
         shim.symlink_to(program)
+
+    def works_on(self):
+        """Whether a process has this ledger open."""
+        ledger = str(self.home / "ledger.db")
+        for link in Path("/proc").glob("[0-9]*/fd/*"):
+            try:
+                if os.readlink(link) == ledger:
+                    return True
+            except OSError:
+                pass
+        return False
 
     def hook(self, session, event, **more):
         payload = {"session_id": session, "transcript_path": "/none", "cwd": str(self.dir), "hook_event_name": event} | more
@@ -79,7 +98,7 @@ class Place:
         self.made[self.sh("git rev-parse HEAD")] = session
 
     def schema(self):
-        with sqlite3.connect(f"file:{self.home}/ledger.db?mode=ro", uri=True) as db:
+        with closing(sqlite3.connect(f"file:{self.home}/ledger.db?mode=ro", uri=True)) as db:
             return db.execute("PRAGMA user_version").fetchone()[0]
 
     def waiting(self):
@@ -93,8 +112,8 @@ class Place:
         show(f"{what}: {len(self.made)} commits, each its session's", not wrong, wrong or "")
 
 
-def beside(folder, old):
-    place = Place(folder)
+def beside(folder, old, at_once):
+    place = Place(folder, at_once)
     place.ask(old, "init", "--yes")
     place.works("old-alone")
     place.answers(old, "the older program")
@@ -122,11 +141,10 @@ def beside(folder, old):
 
 
 def main():
-    folder, olds = Path(sys.argv[1]).absolute(), sys.argv[2:]
+    folder, olds = Path(sys.argv[1]).absolute(), [arg for arg in sys.argv[2:] if arg != "--at-once"]
     for old in olds:
-        schema = subprocess.run([old, "--version"], capture_output=True, text=True).stdout.strip()
-        print(f"{old}: {schema}", flush=True)
-        beside(folder, old)
+        print(old, flush=True)
+        beside(folder, old, "--at-once" in sys.argv)
     print(f"{len(olds)} older programs, {len(_failed)} failed")
     return bool(_failed)
 

@@ -11,7 +11,9 @@ mount -t tmpfs tmpfs "$scratch"
 mkdir "$scratch/up" "$scratch/work" "$scratch/root"
 mount -t overlay overlay -o "lowerdir=$root,upperdir=$scratch/up,workdir=$scratch/work" "$scratch/root"
 mount -t proc proc "$scratch/root/proc"
-mount --rbind /dev "$scratch/root/dev"
+# Terminals of its own. The devices are the root's: whoever removes one there removes none of this machine.
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$scratch/root/dev/pts"
+ln -sf pts/ptmx "$scratch/root/dev/ptmx"
 # Of other file systems, so that lists of files leave them out: /run as in every system, and room for the script.
 mount -t tmpfs tmpfs "$scratch/root/run"
 mount -t tmpfs tmpfs "$scratch/root/mnt"

@@ -30,10 +30,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         Some("openclaw") => openclaw(rest),
         Some("record") => record(rest),
         Some("git") => beside_git("git_suite.py", "git-suite", GIT_NEEDS, rest),
-        Some("programs") if rest.is_empty() => old_programs(),
+        Some("programs") => old_programs(rest),
         Some("managers") => beside_git("hook_managers.py", "hook-managers", MANAGERS_NEEDS, rest),
         _ => Err(Failure::Usage(
-            "compat openclaw [PART]…, compat record [PLAN]…, compat git [TEST]…, compat managers [MANAGER]… or compat programs".to_owned(),
+            "compat openclaw [PART]…, compat record [PLAN]…, compat git [TEST]…, compat managers [MANAGER]… or compat programs [--at-once]".to_owned(),
         )),
     }
 }
@@ -102,7 +102,7 @@ fn beside_git(
 }
 
 /// Builds older programs from the history, and shows each beside this one on one ledger.
-fn old_programs() -> Result<(), Failure> {
+fn old_programs(flags: &[String]) -> Result<(), Failure> {
     debian::ensure(OLD_NEEDS)?;
     let folder = workspace::target_dir()?.join("old-programs");
     let mut olds = Vec::new();
@@ -114,6 +114,7 @@ fn old_programs() -> Result<(), Failure> {
     shown
         .arg(workspace::root().join("lab/old_and_new.py"))
         .arg(folder.join("beside"))
+        .args(flags)
         .args(olds)
         .env("SIGLUM_BIN", workspace::target_dir()?.join("debug/siglum"));
     programs::run(&mut shown)

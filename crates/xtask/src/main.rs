@@ -56,8 +56,10 @@ Commands
   compat managers [MANAGER]...
                       install husky, lefthook, simple-git-hooks (npm) and pre-commit (pip), and show that
                       their hooks run beside Siglum's as they do alone
-  compat programs     build three older programs from the history, and show each beside this one on one
-                      ledger, as while an upgrade is under way
+  compat programs [--at-once]
+                      build three older programs from the history, and show each beside this one on one
+                      ledger, as after an upgrade; with --at-once while workers of both are alive, where
+                      evidence can still be lost
   dist [--target TRIPLE] [--program PATH] [--out DIR] [--finish]
                       build the program as packages have it, or take one that is built, and make all
                       that is released: tarball, Debian package, npm packages, wheel, formula, install

@@ -41,10 +41,8 @@ pub(super) fn make(built: &Built, prefix: &Path, architecture: &str) -> Result<(
         files::write(&path, facts.fill_file(&format!("debian/{script}"))?)?;
         files::executable(&path)?;
     }
-    let version = facts.get("version");
-    let package = built
-        .out
-        .join(format!("siglum_{version}_{architecture}.deb"));
+    // Without a version in its name, one address leads to that of the newest release.
+    let package = built.out.join(format!("siglum_{architecture}.deb"));
     let mut pack = programs::program("dpkg-deb");
     // Without a name, `dpkg-deb` takes what the builder of this machine likes best, which older systems cannot read.
     pack.args(["--root-owner-group", "-Zxz", "--build"])

@@ -78,7 +78,7 @@ pub(super) const CASES: &[Case] = &[
         install: "pipx install siglum",
         check: "",
         remove: "pipx uninstall siglum",
-        manager: "^/root/\\.(cache|local/(bin|pipx|share/pipx))(/| )",
+        manager: "^/root/\\.(cache|local/(bin|pipx|share/pipx))(/| )|^/root/\\.local(/share)? d$",
     },
     Case {
         name: "pip",
