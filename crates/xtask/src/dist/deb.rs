@@ -12,12 +12,18 @@ const NEEDS: &[debian::Need] = &[("dpkg-deb", "dpkg"), ("gzip", "gzip")];
 const SCRIPTS: &[&str] = &["postinst", "prerm", "postrm"];
 
 /// What lies elsewhere in Debian than below other prefixes.
-const MOVED: &[(&str, &str)] = &[(
-    "share/zsh/site-functions/_siglum",
-    "usr/share/zsh/vendor-completions/_siglum",
-)];
+const MOVED: &[(&str, &str)] = &[
+    (
+        "share/zsh/site-functions/_siglum",
+        "usr/share/zsh/vendor-completions/_siglum",
+    ),
+    (
+        "share/doc/siglum/CHANGELOG.md",
+        "usr/share/doc/siglum/changelog",
+    ),
+];
 
-/// What `copyright` says once more, and what Debian names otherwise.
+/// What `copyright` says once more.
 const LEFT_OUT: &[&str] = &[
     "share/doc/siglum/LICENSE-MIT",
     "share/doc/siglum/LICENSE-APACHE",
@@ -95,7 +101,7 @@ fn compress(root: &Path) -> Result<(), Failure> {
     let mut gzip = programs::program("gzip");
     gzip.args(["-9", "--no-name", "--recursive"])
         .arg(root.join("usr/share/man"))
-        .arg(root.join("usr/share/doc/siglum/CHANGELOG.md"));
+        .arg(root.join("usr/share/doc/siglum/changelog"));
     programs::run(&mut gzip)
 }
 

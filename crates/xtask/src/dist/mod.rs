@@ -54,6 +54,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         Some(out) => out,
         None => workspace::target_dir()?.join("packages"),
     };
+    // Programs that pack work in folders of their own.
+    files::make_dir(&out)?;
+    let out = out.canonicalize().map_err(files::at(&out))?;
     if !options.finish {
         let platform = platform::find(options.target.as_deref())?;
         let program = match options.program {
@@ -109,10 +112,7 @@ impl Built {
     fn new(program: &Path, platform: &'static Platform, out: &Path) -> Result<Self, Failure> {
         let work = workspace::target_dir()?.join(format!("{PROFILE}-work/{}", platform.triple));
         files::clean(&work)?;
-        files::make_dir(out)?;
-        let program = program
-            .canonicalize()
-            .map_err(|e| Failure::new(format!("{}: {e}", program.display())))?;
+        let program = program.canonicalize().map_err(files::at(program))?;
         let facts = Facts::load()?;
         let facts = release::describe(&facts, &program, out)?;
         Ok(Self {
