@@ -96,7 +96,9 @@ enum Command {
     Config(commands::config::Command),
     Remove(commands::remove::Args),
     Completions(commands::completions::Args),
+    Man(commands::man::Args),
     Version(commands::version::Args),
+    Upgrade(commands::upgrade::Args),
     #[command(hide = true)]
     Worker(commands::worker::Args),
 }
@@ -242,7 +244,9 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Config(command) => commands::config::run(&command, cx),
         Command::Remove(args) => commands::remove::run(&args, cx),
         Command::Completions(args) => commands::completions::run(&args, cx),
+        Command::Man(args) => commands::man::run(&args, cx),
         Command::Version(args) => commands::version::run(&args, cx),
+        Command::Upgrade(args) => commands::upgrade::run(&args, cx),
         Command::Worker(args) => commands::worker::run(&args, cx),
     };
     done.map(|()| ExitCode::SUCCESS)

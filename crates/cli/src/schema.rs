@@ -89,6 +89,7 @@ const SCHEMAS: &[Row] = &[
     (token::list::SCHEMA, of::<token::list::Json>),
     (token::revoke::SCHEMA, of::<token::revoke::Json>),
     (token::rotate::SCHEMA, of::<token::rotate::Json>),
+    (upgrade::SCHEMA, of::<upgrade::Json>),
     (verify::SCHEMA, of::<verify::Json>),
     (version::SCHEMA, of::<version::Json>),
     (ui::ERROR_SCHEMA, of::<ui::ErrorJson>),

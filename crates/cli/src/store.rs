@@ -2,11 +2,13 @@
 
 use siglum_domain::Tenant;
 use siglum_domain::access::DEFAULT_TENANT;
-use siglum_ledger::Ledger;
+use siglum_ledger::sqlite::Open;
+use siglum_ledger::{Ledger, LedgerError, SqliteLedger};
 
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
+use crate::known_ledger;
 
 /// The variable with the address of a PostgreSQL store. It may hold a password, so it is no flag.
 const STORE: &str = "SIGLUM_STORE";
@@ -47,7 +49,6 @@ pub fn open(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
 #[cfg(feature = "postgres")]
 fn server(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
     use siglum_domain::LedgerId;
-    use siglum_ledger::sqlite::Open;
     use siglum_ledger::{PostgresLedger, PostgresSettings};
 
     use crate::clock::{self, Ids};
@@ -62,7 +63,57 @@ fn server(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandErr
 
 #[cfg(not(feature = "postgres"))]
 fn server(_: String, _: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
-    Err(CommandError::failed(
-        "this program was built without PostgreSQL",
-    ))
+    Err(without_server())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn without_server() -> CommandError {
+    CommandError::failed("this program was built without PostgreSQL")
+}
+
+/// A store that is there, and this program.
+#[derive(Debug, Clone, Copy)]
+pub struct StoreSchema {
+    /// The schema that it has, or that a program must know to work with it.
+    pub found: u32,
+    /// The schema that this program writes.
+    pub known: u32,
+}
+
+/// Whether the store is a server's.
+pub fn is_server() -> bool {
+    env::text(STORE).is_some()
+}
+
+/// The schema of the store, which stays as it is: looking begins nothing and migrates nothing.
+pub fn schema(cx: &Cx) -> Result<Option<StoreSchema>, CommandError> {
+    let (known, opened) = match address()? {
+        Some(address) => look_at_server(address)?,
+        None if !known_ledger::has_bytes(&cx.home) => return Ok(None),
+        None => {
+            let opened = SqliteLedger::open(&cx.home.ledger(), Open::Hook).map(drop);
+            (siglum_ledger::sqlite::SCHEMA, opened)
+        }
+    };
+    let found = match opened {
+        Ok(()) => known,
+        Err(LedgerError::Outdated { found, .. }) => found,
+        Err(LedgerError::TooNew { needed, .. }) => needed,
+        Err(other) => return Err(other.into()),
+    };
+    Ok(Some(StoreSchema { found, known }))
+}
+
+#[cfg(feature = "postgres")]
+fn look_at_server(address: String) -> Result<(u32, Result<(), LedgerError>), CommandError> {
+    use siglum_ledger::{PostgresLedger, PostgresSettings};
+
+    let settings = PostgresSettings::new(address, tenant()?);
+    let opened = PostgresLedger::open(&settings, Open::Hook).map(drop);
+    Ok((siglum_ledger::postgres::SCHEMA, opened))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn look_at_server(_: String) -> Result<(u32, Result<(), LedgerError>), CommandError> {
+    Err(without_server())
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::harness::{Agent, Repo, World};
+use crate::harness::{Agent, Container, Repo, World};
 
 /// Everything in a directory: names, modes, contents.
 fn snapshot(dir: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
@@ -453,4 +453,15 @@ fn a_demo_that_was_kept_changes_no_settings() {
     );
     assert!(!repo.dir.join(".git/hooks/post-commit").exists());
     assert!(!world.home().join(".claude/settings.json").exists());
+}
+
+/// A container hides what it takes to know a person: that is no wrong answer.
+#[test]
+fn the_demo_in_a_container_ends_well() {
+    let world = World::new();
+    let repo = plain(&world);
+    if let Some(mut container) = Container::start(&repo, "") {
+        let ran = container.run(&format!("'{}' demo", World::program().display()));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
 }

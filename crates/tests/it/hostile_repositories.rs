@@ -231,7 +231,10 @@ const OTHERS: &[&[&str]] = &[
     &["config", "unset", "record"],
     &["config", "path"],
     &["completions", "bash"],
+    &["man"],
     &["version"],
+    &["upgrade", "--check", "--release", "file"],
+    &["upgrade", "--check"],
     // Input ends at once.
     &["mcp"],
     // An address of documentation, where nobody can listen: it has opened the ledger by then.

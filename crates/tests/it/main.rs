@@ -65,4 +65,5 @@ mod telemetry;
 mod telemetry_setup;
 mod text_files;
 mod traps;
+mod upgrades;
 mod verdicts;

@@ -30,6 +30,7 @@ const COMMANDS: &[&str] = &[
     "context list",
     "pipeline list",
     "import --dry-run",
+    "upgrade --check",
 ];
 
 #[test]

@@ -1,8 +1,9 @@
-//! `cargo xtask compat`: our plug-ins in the live programs that they are for, and our hooks beside git's own tests and
-//! real hook managers. Not part of any lane: it installs much.
+//! `cargo xtask compat`: our plug-ins in the live programs that they are for, our hooks beside git's own tests and real hook
+//! managers, and this program beside older ones. Not part of any lane: it installs much.
 
 use std::path::{Path, PathBuf};
 
+use crate::dist::files;
 use crate::{Failure, debian, lab, programs, workspace};
 
 /// What builds git, and what its tests start.
@@ -12,7 +13,15 @@ const GIT_NEEDS: &[debian::Need] = &[
     ("cc", "gcc"),
     ("perl", "perl"),
 ];
+const OLD_NEEDS: &[debian::Need] = &[("python3", "python3"), ("git", "git"), ("tar", "tar")];
 const MANAGERS_NEEDS: &[debian::Need] = &[("python3", "python3"), ("npm", "npm"), ("git", "git")];
+
+/// Older programs: the last ones with schemas 12, 13 and 15 whose migrations were shipped as they were then.
+const OLD_PROGRAMS: &[&str] = &[
+    "781b5166e8458cc7d26acb1f43303009affa151a",
+    "dc6bcf471baf293b129c624425826cf90ae6bf26",
+    "60ed2bc30e49e55a97aa5c941f0c0252e93f31b6",
+];
 
 /// Runs a `cargo xtask compat` command.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
@@ -21,9 +30,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         Some("openclaw") => openclaw(rest),
         Some("record") => record(rest),
         Some("git") => beside_git("git_suite.py", "git-suite", GIT_NEEDS, rest),
+        Some("programs") => old_programs(rest),
         Some("managers") => beside_git("hook_managers.py", "hook-managers", MANAGERS_NEEDS, rest),
         _ => Err(Failure::Usage(
-            "compat openclaw [PART]…, compat record [PLAN]…, compat git [TEST]… or compat managers [MANAGER]…".to_owned(),
+            "compat openclaw [PART]…, compat record [PLAN]…, compat git [TEST]…, compat managers [MANAGER]… or compat programs [--at-once]".to_owned(),
         )),
     }
 }
@@ -89,4 +99,52 @@ fn beside_git(
         .args(args)
         .env("SIGLUM_BIN", target.join("release/siglum"));
     programs::run(&mut compared)
+}
+
+/// Builds older programs from the history, and shows each beside this one on one ledger.
+fn old_programs(flags: &[String]) -> Result<(), Failure> {
+    debian::ensure(OLD_NEEDS)?;
+    let folder = workspace::target_dir()?.join("old-programs");
+    let mut olds = Vec::new();
+    for commit in OLD_PROGRAMS {
+        olds.push(old_program(commit, &folder)?);
+    }
+    programs::run(&mut programs::cargo(&["build", "-p", "siglum"]))?;
+    let mut shown = programs::program("python3");
+    shown
+        .arg(workspace::root().join("lab/old_and_new.py"))
+        .arg(folder.join("beside"))
+        .args(flags)
+        .args(olds)
+        .env("SIGLUM_BIN", workspace::target_dir()?.join("debug/siglum"));
+    programs::run(&mut shown)
+}
+
+/// The program of a commit, without what hooks and ledgers do not need.
+fn old_program(commit: &str, folder: &Path) -> Result<PathBuf, Failure> {
+    let place = folder.join(commit);
+    let program = place.join("siglum");
+    if program.is_file() {
+        return Ok(program);
+    }
+    let source = place.join("source");
+    files::clean(&source)?;
+    let archive = place.join("source.tar");
+    let mut git = programs::program("git");
+    programs::run(git.args(["archive", "--output"]).arg(&archive).arg(commit))?;
+    let mut tar = programs::program("tar");
+    programs::run(
+        tar.arg("--extract")
+            .arg("--file")
+            .arg(&archive)
+            .arg("--directory")
+            .arg(&source),
+    )?;
+    // What they have in common is built once.
+    let built = folder.join("build");
+    let mut cargo = programs::cargo(&["build", "--quiet", "-p", "siglum", "--no-default-features"]);
+    programs::run(cargo.current_dir(&source).arg("--target-dir").arg(&built))?;
+    files::copy(&built.join("debug/siglum"), &program)?;
+    files::executable(&program)?;
+    Ok(program)
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Failure, layering, programs, size, summary, tests_lane, truth, workspace};
+use crate::{Failure, layering, packages, programs, size, summary, tests_lane, truth, workspace};
 
 /// One group of checks.
 struct Lane {
@@ -65,6 +65,12 @@ const LANES: &[Lane] = &[
         name: "front-end",
         run: tests_lane::front_end,
         has_tests: HasTests::Yes,
+    },
+    Lane {
+        name: "packages",
+        run: packages::lane,
+        // It installs and removes, and is no test runner.
+        has_tests: HasTests::No,
     },
     Lane {
         name: "agents",
@@ -249,6 +255,7 @@ mod tests {
                 "truth",
                 "sinks",
                 "front-end",
+                "packages",
             ],
         );
     }

@@ -82,6 +82,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
     ("tonic", &["siglum-gateway", "siglum-egress"], &[]),
     ("clap", &["siglum"], &[]),
     ("clap_complete", &["siglum"], &[]),
+    ("clap_mangen", &["siglum"], &[]),
     ("anyhow", &["siglum"], &[]),
     (
         "rusqlite",

@@ -11,11 +11,13 @@
 mod bench;
 mod compat;
 mod debian;
+mod dist;
 mod front_end;
 mod fuzz;
 mod lab;
 mod lanes;
 mod layering;
+mod packages;
 mod postgres;
 mod programs;
 mod python;
@@ -34,7 +36,7 @@ cargo xtask COMMAND
 Commands
   test [--only LANE]... [--skip LANE]...
                       run every check, or some: fmt, layering, clippy, docs, unit, blackbox, truth,
-                      sinks, front-end, agents. Missing programs are installed by apt-get (as root), agents
+                      sinks, front-end, packages, agents. Missing programs are installed by apt-get (as root), agents
                       and the parts of the page by npm, Schemathesis, Phoenix and MLflow by pip
   bench [ARGS]        build the program as packages have it and run siglum-bench with ARGS
   truth [--release] [ARGS]
@@ -54,11 +56,24 @@ Commands
   compat managers [MANAGER]...
                       install husky, lefthook, simple-git-hooks (npm) and pre-commit (pip), and show that
                       their hooks run beside Siglum's as they do alone
+  compat programs [--at-once]
+                      build three older programs from the history, and show each beside this one on one
+                      ledger, as after an upgrade; with --at-once while workers of both are alive, where
+                      evidence can still be lost
+  dist [--target TRIPLE] [--program PATH] [--out DIR] [--finish]
+                      build the program as packages have it, or take one that is built, and make all
+                      that is released: tarball, Debian package, npm packages, wheel, formula, install
+                      script, SBOM, checksums; with --finish only what is made of the packages in DIR.
+                      By default they go to <target directory>/packages
   lab install         install the agents of the black-box tests, pinned, by npm, into a cache
   lab path            print where they are, as environment variables
   lab run AGENT STEP...
                       run an agent by hand against the fake model, e.g. claude new:write_commit
   lab record DIR      record the fixtures of the transcript reader again
+  packages [--program PATH] [PACKAGE]...
+                      install each package, or some (deb, script, script-wget, npm, npx, pipx, pip), on a
+                      clean root by its one line, run the demo, and remove it: nothing may be left. As
+                      root; makes the root by mmdebstrap (600 MB)
   postgres            start a PostgreSQL server for tests by hand, and print how to use it
   schemathesis        install Schemathesis by pip, and print where it is: for tests by hand
   front-end           install what the page of the front-end tests is made of and a browser, and print
@@ -86,8 +101,10 @@ fn main() -> ExitCode {
         Some("truth") => truth::run(rest),
         Some("fuzz") => fuzz::run(rest),
         Some("compat") => compat::run(rest),
+        Some("dist") => dist::run(rest),
         Some("lab") => lab::run(rest),
         Some("layering") => lanes::run(&["--only".to_owned(), "layering".to_owned()]),
+        Some("packages") => packages::run(rest),
         Some("postgres") => postgres::run(rest),
         Some("schemathesis") => {
             python::install(&python::SCHEMATHESIS).map(|program| println!("{}", program.display()))

@@ -1,4 +1,4 @@
-//! Programs in Python that tests and benchmarks start, pinned, each installed by pip into an environment of its own.
+//! Programs in Python that tests, benchmarks and packages need, pinned, each installed by pip into an environment of its own.
 
 use std::path::PathBuf;
 
@@ -21,6 +21,13 @@ pub(crate) const SCHEMATHESIS: Package = Package {
     name: "schemathesis",
     version: "4.32.5",
     program: "schemathesis",
+};
+
+/// What packs wheels.
+pub(crate) const WHEEL: Package = Package {
+    name: "wheel",
+    version: "0.48.0",
+    program: "wheel",
 };
 
 /// A tool that shows traces: about 900 MB.

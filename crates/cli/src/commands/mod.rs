@@ -17,6 +17,7 @@ pub mod import;
 pub mod init;
 pub mod link;
 pub mod log;
+pub mod man;
 #[cfg(feature = "gateway")]
 pub mod mcp;
 pub mod otel;
@@ -35,6 +36,7 @@ pub mod status;
 pub mod sync;
 pub mod time;
 pub mod token;
+pub mod upgrade;
 pub mod verify;
 pub mod version;
 pub mod why;

@@ -96,6 +96,9 @@ fn obstacle() -> Option<String> {
     if chain.ancestors.is_empty() {
         return Some("this system does not show which process started which".to_owned());
     }
+    if chain.is_cut() {
+        return Some("what is outside of this container is not seen in it".to_owned());
+    }
     let agent = paths.iter().find_map(|p| {
         recognise(
             p.executable.as_deref(),

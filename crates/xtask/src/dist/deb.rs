@@ -1,0 +1,119 @@
+//! The Debian package, by `dpkg-deb`.
+
+use std::path::Path;
+
+use super::platform::glibc;
+use super::{Built, facts, files};
+use crate::{Failure, debian, programs, workspace};
+
+const NEEDS: &[debian::Need] = &[("dpkg-deb", "dpkg"), ("gzip", "gzip")];
+
+/// What `dpkg` runs.
+const SCRIPTS: &[&str] = &["postinst", "prerm", "postrm"];
+
+/// What lies elsewhere in Debian than below other prefixes.
+const MOVED: &[(&str, &str)] = &[
+    (
+        "share/zsh/site-functions/_siglum",
+        "usr/share/zsh/vendor-completions/_siglum",
+    ),
+    (
+        "share/doc/siglum/CHANGELOG.md",
+        "usr/share/doc/siglum/changelog",
+    ),
+];
+
+/// What `copyright` says once more.
+const LEFT_OUT: &[&str] = &[
+    "share/doc/siglum/LICENSE-MIT",
+    "share/doc/siglum/LICENSE-APACHE",
+];
+
+pub(super) fn make(built: &Built, prefix: &Path, architecture: &str) -> Result<(), Failure> {
+    debian::ensure(NEEDS)?;
+    let root = built.folder("deb")?;
+    lay_out(built, prefix, &root)?;
+    let files = files::below(&root)?;
+    let size: u64 = files.iter().map(|path| kilobytes(path)).sum();
+    let facts = built
+        .facts
+        .with("architecture", architecture)
+        .with("size", size.to_string())
+        .with("libraries", libraries(&built.program)?);
+    let control = root.join("DEBIAN");
+    files::write(&control.join("control"), facts.fill_file("debian/control")?)?;
+    for script in SCRIPTS {
+        let path = control.join(script);
+        files::write(&path, facts.fill_file(&format!("debian/{script}"))?)?;
+        files::executable(&path)?;
+    }
+    // Without a version in its name, one address leads to that of the newest release.
+    let package = built.out.join(format!("siglum_{architecture}.deb"));
+    let mut pack = programs::program("dpkg-deb");
+    // Without a name, `dpkg-deb` takes what the builder of this machine likes best, which older systems cannot read.
+    pack.args(["--root-owner-group", "-Zxz", "--build"])
+        .arg(&root)
+        .arg(package)
+        .env("SOURCE_DATE_EPOCH", facts::epoch());
+    programs::run(&mut pack)
+}
+
+fn lay_out(built: &Built, prefix: &Path, root: &Path) -> Result<(), Failure> {
+    for file in files::below(prefix)? {
+        let path = file.strip_prefix(prefix).unwrap_or(&file);
+        if LEFT_OUT.iter().any(|left_out| path == Path::new(left_out)) {
+            continue;
+        }
+        let moved = MOVED.iter().find(|(from, _)| path == Path::new(from));
+        let to = match moved {
+            Some((_, to)) => root.join(to),
+            None => root.join("usr").join(path),
+        };
+        files::copy(&file, &to)?;
+    }
+    files::executable(&root.join("usr/bin/siglum"))?;
+    let facts = built.facts.with("mit", mit()?);
+    let put = |from: &str, to: &str| {
+        let text = facts.fill_file(from)?;
+        files::write(&root.join("usr").join(to), text)
+    };
+    put(
+        "systemd/siglum-gateway.service",
+        "lib/systemd/system/siglum-gateway.service",
+    )?;
+    put("debian/copyright", "share/doc/siglum/copyright")?;
+    put("systemd/siglum.conf", "lib/sysusers.d/siglum.conf")?;
+    compress(root)
+}
+
+/// The licence as a paragraph of `copyright`.
+fn mit() -> Result<String, Failure> {
+    let text = workspace::read(&workspace::root().join("LICENSE-MIT"))?;
+    let lines = text.trim_end().lines().map(|line| match line {
+        "" => " .".to_owned(),
+        line => format!(" {line}"),
+    });
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Debian has manual pages and changelogs compressed.
+fn compress(root: &Path) -> Result<(), Failure> {
+    let mut gzip = programs::program("gzip");
+    gzip.args(["-9", "--no-name", "--recursive"])
+        .arg(root.join("usr/share/man"))
+        .arg(root.join("usr/share/doc/siglum/changelog"));
+    programs::run(&mut gzip)
+}
+
+/// The libraries that the program is linked to. A static one needs none.
+fn libraries(program: &Path) -> Result<String, Failure> {
+    let bytes = std::fs::read(program).map_err(files::at(program))?;
+    Ok(match glibc(&bytes) {
+        Some((major, minor)) => format!("libc6 (>= {major}.{minor}), libgcc-s1, "),
+        None => String::new(),
+    })
+}
+
+fn kilobytes(path: &Path) -> u64 {
+    path.metadata().map_or(0, |meta| meta.len().div_ceil(1024))
+}

@@ -1,0 +1,76 @@
+//! `cargo xtask packages`: each package installed on a clean root by its one line, run, and removed, with nothing left.
+
+mod cases;
+mod clean_root;
+mod site;
+
+use std::path::{Path, PathBuf};
+
+use crate::dist::{self, files};
+use crate::lanes::Ended;
+use crate::{Failure, debian, programs, workspace};
+
+use cases::{CASES, Case};
+
+const NEEDS: &[debian::Need] = &[("strip", "binutils"), ("git", "git")];
+
+/// Tries the named packages, or all: `[--program PATH] [PACKAGE]…`.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let (program, names) = match args {
+        [flag, path, names @ ..] if flag == "--program" => (Some(PathBuf::from(path)), names),
+        names => (None, names),
+    };
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !CASES.iter().any(|case| case.name == **name))
+    {
+        return Err(Failure::Usage(format!("there is no package {unknown}")));
+    }
+    let is_chosen = |case: &&Case| names.is_empty() || names.iter().any(|name| name == case.name);
+    try_all(program, CASES.iter().filter(is_chosen))
+}
+
+/// The lane: all packages, with the program that other lanes have built already.
+pub(crate) fn lane() -> Result<Ended, Failure> {
+    run(&[]).map(|()| Ended::default())
+}
+
+fn try_all<'a>(
+    program: Option<PathBuf>,
+    cases: impl Iterator<Item = &'a Case>,
+) -> Result<(), Failure> {
+    debian::ensure(NEEDS)?;
+    let root = clean_root::make()?;
+    let program = match program {
+        Some(program) => program,
+        None => dev_program()?,
+    };
+    let folder = workspace::target_dir()?.join("packages-tried");
+    let (packages, site) = (folder.join("packages"), folder.join("site"));
+    files::clean(&packages)?;
+    dist::make(&program, &packages)?;
+    site::lay_out(&packages, &site)?;
+    let script = workspace::root().join("packaging/try/in_clean_root.sh");
+    for case in cases {
+        println!("\n== {}", case.name);
+        let variables = case.variables()?;
+        clean_root::run(&root, &site, &script, &variables)
+            .map_err(|e| Failure::new(format!("{}: {e}", case.name)))?;
+    }
+    Ok(())
+}
+
+/// The dev program without what debuggers want: a third of its size.
+fn dev_program() -> Result<PathBuf, Failure> {
+    programs::run(&mut programs::cargo(&["build", "-p", "siglum"]))?;
+    let built = workspace::dev_dir()?.join("siglum");
+    let stripped = workspace::target_dir()?.join("packages-tried/siglum");
+    make_parent(&stripped)?;
+    let mut strip = programs::program("strip");
+    programs::run(strip.arg("-o").arg(&stripped).arg(built))?;
+    Ok(stripped)
+}
+
+fn make_parent(path: &Path) -> Result<(), Failure> {
+    path.parent().map_or(Ok(()), files::make_dir)
+}
