@@ -66,6 +66,15 @@ pub(super) fn admit(db: &Connection) -> Result<(), LedgerError> {
     found.admit(SCHEMA)
 }
 
+/// The same within a transaction: a newer program may have migrated the store since it was opened, and what is written
+/// by the rules of before would be damage to it.
+pub(super) fn still_admitted(db: &Connection) -> Result<(), LedgerError> {
+    match found(db)? == SCHEMA {
+        true => Ok(()),
+        false => admit(db),
+    }
+}
+
 /// Brings a store to the schema of this program. A new store gets its id and its key; where there are none to give it,
 /// nothing is begun.
 pub(super) fn migrate(

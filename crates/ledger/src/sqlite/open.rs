@@ -155,6 +155,7 @@ impl SqliteLedger {
         work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
         let tx = self.db.transaction_with_behavior(behavior)?;
+        migrate::still_admitted(&tx)?;
         let mut verbs = Tx {
             db: &tx,
             ledger: self.id,

@@ -175,6 +175,25 @@ fn a_newer_schema_that_we_may_write_is_no_reason_to_refuse() {
 }
 
 #[test]
+fn what_was_open_when_a_newer_program_migrated_writes_no_more() {
+    let home = Home::furnished();
+    for how in [Open::Hook, command(2)] {
+        let mut open = home.open(how).unwrap();
+        let version = |n: u32| home.raw().pragma_update(None, "user_version", n).unwrap();
+        version(SCHEMA + 1);
+        home.set_meta("min_writer", SCHEMA + 1);
+        let refused = decline(&mut open, "after");
+        assert!(
+            matches!(refused, Err(LedgerError::TooNew { .. })),
+            "{refused:?}"
+        );
+        version(SCHEMA);
+        home.set_meta("min_writer", SCHEMA);
+        assert_eq!(declined(&mut open), 0, "nothing was written");
+    }
+}
+
+#[test]
 fn a_hook_waits_for_a_lock_and_not_for_long() {
     let home = Home::furnished();
     let mut hook = home.open(Open::Hook).unwrap();
