@@ -12,8 +12,7 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::{CommandError, Kind};
 use crate::home::Home;
-use crate::platform::Pager;
-use crate::ui::{self, Color, Ui};
+use crate::ui::{self, Color, Pager, Ui};
 
 /// A session ledger for AI coding agents: which session made this commit, and how that is known
 #[derive(Parser)]

@@ -24,9 +24,8 @@ const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 /// Show how to upgrade this program, and whether the ledger is migrated by that
 ///
 /// Looks at where the program lies, and at the ledger, which stays as it is. Nothing is sent or asked for. Each release has
-/// a file that describes it; with `--release` it is compared with this program:
-///
-/// curl -fsSL https://github.com/siglum/siglum/releases/latest/download/release.json | siglum upgrade --check --release -
+/// a file that describes it, `release.json`; with `--release` it is compared with this program. The guide has the line that
+/// fetches the newest one.
 #[derive(clap::Args)]
 pub struct Args {
     /// Only look: who installed the program upgrades it

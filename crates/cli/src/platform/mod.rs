@@ -3,13 +3,11 @@
 
 pub mod child;
 mod lock;
-mod pager;
 mod pty;
 pub mod regular_file;
 mod spawn;
 
 pub use lock::Lock;
-pub use pager::Pager;
 pub use pty::{Pty, take_terminal};
 pub use siglum_platform::{
     alive, chain, chain_with_paths, command_line, holdings, nearest, started_with,

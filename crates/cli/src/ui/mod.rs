@@ -1,5 +1,6 @@
 //! Output: the answer on standard output, everything else on standard error.
 
+mod pager;
 mod screen;
 mod shown;
 mod style;
@@ -9,6 +10,7 @@ mod text;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
+pub use pager::Pager;
 pub use screen::Screen;
 pub use shown::{log_line, visible};
 pub use style::Style;

@@ -304,6 +304,31 @@ fn tails(shelf: &dyn Shelf) -> Outcome {
         }
         tx.create_session(&session(0xab_cdee, home))
     })?;
+    desk.write(|tx| {
+        for (n, name) in [(1, "5d0c-one"), (2, "5d0c-two"), (3, "5d"), (4, "x5d0c")] {
+            let id = session_id((n << 24) | 0xab_cdef);
+            tx.add_alias(&agent("claude-code"), &native(name), id, at(1))?;
+            tx.add_alias(&agent("codex"), &native(&format!("{name}-2")), id, at(1))?;
+        }
+        Ok(())
+    })?;
+    let called = |agent_name: &str, n: u128| (agent(agent_name), session_id((n << 24) | 0xab_cdef));
+    let wanted = [
+        called("claude-code", 1),
+        called("claude-code", 2),
+        called("codex", 1),
+        called("codex", 2),
+    ];
+    same!(
+        desk.read(|tx| tx.sessions_by_native_start("5d0c"))?,
+        wanted,
+        "sessions by how their native ids begin, by agent"
+    );
+    same!(
+        desk.read(|tx| tx.sessions_by_native_start("5d0c-%"))?,
+        [],
+        "sessions by a start with a sign of patterns"
+    );
     let find = |desk: &mut Desk, tail: &str| desk.read(|tx| tx.sessions_by_tail(tail));
     same!(
         find(&mut desk, "ffffff")?,

@@ -111,8 +111,11 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there() {
     let mut raw = home.raw();
     raw.batch_execute("DELETE FROM sessions WHERE id = '00000000-0000-0000-0000-000000000001'")
         .unwrap();
-    raw.batch_execute("DROP TABLE tallies; UPDATE meta SET value = 16 WHERE key = 'schema'")
-        .unwrap();
+    raw.batch_execute(
+        "DROP TABLE tallies; UPDATE meta SET value = 16 WHERE key = 'schema';
+         ALTER TABLE repositories DROP COLUMN roots, DROP COLUMN remote, DROP COLUMN clone_of",
+    )
+    .unwrap();
     assert_eq!(miscounts(&home), []);
     raw.batch_execute("DELETE FROM sessions").unwrap();
     let wanted = Miscount {

@@ -250,7 +250,13 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let behind = filled(&dir);
     behind
-        .execute_batch("DELETE FROM links; DROP TABLE tallies; PRAGMA user_version = 16")
+        .execute_batch(
+            "DELETE FROM links; DROP TABLE tallies; DROP TRIGGER repository_moved;
+             ALTER TABLE repositories RENAME COLUMN roots TO roots_before;
+             ALTER TABLE repositories RENAME COLUMN remote TO remote_before;
+             ALTER TABLE repositories RENAME COLUMN clone_of TO clone_of_before;
+             PRAGMA user_version = 16",
+        )
         .unwrap();
     let mut ledger = open(&dir);
     let told = read(&mut ledger, |tx| tx.miscounts()).unwrap();
