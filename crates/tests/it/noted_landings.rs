@@ -121,6 +121,23 @@ fn a_list_of_moves_that_was_cut_loses_no_commit() {
     assert_eq!(notes(&repo), [] as [bool; 0]);
 }
 
+/// An agent in a linked worktree is the first that comes by.
+#[test]
+fn a_landing_is_told_from_another_worktree() {
+    let world = World::new();
+    let repo = world.repo();
+    let lock = world.hold_worker();
+    repo.sh("git worktree add -q ../linked").ok();
+    let linked = world.at(&world.root.join("linked"));
+    let mut agent = Agent::start(&linked, "elsewhere");
+    let before = recorded(&world);
+    commit(&repo, "f");
+    assert_eq!((recorded(&world), notes(&repo)), (before, vec![true]));
+    agent.prompt("Go on.");
+    assert_eq!((recorded(&world), notes(&repo)), (before + 1, vec![]));
+    drop(lock);
+}
+
 /// The repository is moved before anybody came by.
 #[test]
 fn a_landing_finds_its_repository_where_that_is_now() {

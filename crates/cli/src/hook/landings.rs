@@ -39,7 +39,8 @@ pub fn send_own(delivery: &mut Delivery, repo: &Repo, chain: &Chain) {
 
 fn send_one(delivery: &mut Delivery, repo: &Repo, path: &Path) {
     let home = delivery.home.dir().to_owned();
-    take_up(path, &repo.git_dir, &home, |intake| {
+    // Notes are of the main checkout, wherever this hook is run.
+    take_up(path, repo.common_dir(), &home, |intake| {
         delivery.deliver(intake, Some(repo)).is_ok()
     });
 }

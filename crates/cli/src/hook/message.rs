@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use siglum_domain::{CheckpointId, commit_message, trailer};
 
@@ -52,6 +52,12 @@ impl Message {
     }
 }
 
+/// The time of change of a message that somebody else wrote into. It is none that a note ever has: with the same one, the
+/// message would pass for settled.
+fn unsettled() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1)
+}
+
 /// Gives the file of a message this time of change, if the message is still this one.
 pub fn set_time(path: &Path, text: &str, time: SystemTime) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
@@ -62,7 +68,7 @@ pub fn set_time(path: &Path, text: &str, time: SystemTime) -> io::Result<()> {
     Read::take(&mut file, MOST).read_to_string(&mut present)?;
     match present == text {
         true => Ok(()),
-        false => file.set_modified(SystemTime::UNIX_EPOCH),
+        false => file.set_modified(unsettled()),
     }
 }
 
