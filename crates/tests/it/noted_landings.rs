@@ -15,6 +15,7 @@ fn notes(repo: &Repo<'_>) -> Vec<bool> {
         .collect()
 }
 
+// Where the worker is at work on the ledger, an intent waits, and the program is started at the end of the commit, too.
 fn recorded(world: &World) -> i64 {
     world.count("SELECT count(*) FROM commits")
 }
@@ -81,6 +82,7 @@ fn many_that_wait_start_the_worker() {
 fn each_of_several_commits_keeps_its_own_answer() {
     let world = World::new();
     let repo = world.repo();
+    let _lock = world.hold_worker();
     let mut agent = Agent::start(&repo, "worker");
     repo.sh("git checkout -q -b side").ok();
     for name in ["a", "b", "c"] {
@@ -111,6 +113,7 @@ fn each_of_several_commits_keeps_its_own_answer() {
 fn a_list_of_moves_that_was_cut_loses_no_commit() {
     let world = World::new();
     let repo = world.repo();
+    let _lock = world.hold_worker();
     let mut agent = Agent::start(&repo, "worker");
     agent
         .bare_sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
@@ -169,6 +172,7 @@ fn a_landing_finds_its_repository_where_that_is_now() {
 fn a_landing_goes_to_the_home_that_it_was_announced_to() {
     let world = World::new();
     let repo = world.repo();
+    let _lock = world.hold_worker();
     let mut agent = Agent::start(&repo, "worker");
     agent
         .bare_sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
@@ -190,6 +194,7 @@ fn a_landing_goes_to_the_home_that_it_was_announced_to() {
 fn what_the_shell_cannot_tell_is_left_to_the_program() {
     let world = World::new();
     let repo = world.repo();
+    let _lock = world.hold_worker();
     let mut agent = Agent::start(&repo, "worker");
     let quiet = "git config core.logAllRefUpdates false && rm -f .git/logs/HEAD";
     repo.sh(quiet).ok();

@@ -70,7 +70,7 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
         file,
         log,
         at: delivery.now,
-        home: delivery.home.dir(),
+        home: delivered.is_some().then(|| delivery.home.dir()),
     };
     let result = if opens_editor(source, options.as_ref()) {
         wanted.then(|| prepared.await_editor(message.as_ref().ok()))
@@ -142,7 +142,8 @@ struct Prepared<'a> {
     /// How long git's list of the moves of HEAD was.
     log: Option<u64>,
     at: Timestamp,
-    home: &'a Path,
+    /// The home whose ledger has the intent; nothing where it waits, perhaps for another home.
+    home: Option<&'a Path>,
 }
 
 impl Prepared<'_> {
@@ -168,7 +169,7 @@ impl Prepared<'_> {
 
     fn announced(&self) -> Option<Announced> {
         Some(Announced {
-            home: self.home.to_owned(),
+            home: self.home?.to_owned(),
             at: self.at,
             scene: self.scene.clone(),
             log: self.log?,
@@ -214,9 +215,9 @@ impl Prepared<'_> {
                 comment: None,
                 announced: self.announced(),
             };
-            // Without git's list the shell cannot say which commit landed.
+            // Of a commit that is not announced the shell cannot say that it landed.
             time = match note.leave(self.repo, git) {
-                Ok(time) => time.filter(|_| self.log.is_some()),
+                Ok(time) => time.filter(|_| note.announced.is_some()),
                 Err(error) => return Some(Err(error)),
             };
             let lock = MessageLock::new(self.repo, git, self.log);
