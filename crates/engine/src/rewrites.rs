@@ -30,7 +30,9 @@ pub(crate) fn rewrite(
     }
     let mut rewriters = Vec::with_capacity(rewritten.runs.len());
     for run in &rewritten.runs {
-        if let Some(first) = run.commits.first() {
+        // One that git took back, and whose hook was killed before it said so, is recorded nowhere.
+        let is_left = |made: &&Oid| commits.iter().any(|(new, _)| new == made);
+        if let Some(first) = run.commits.iter().find(is_left) {
             tx.put_intent(repository, run.at, &run.scene)?;
             let landed = IntentState::Landed(first.clone());
             tx.close_intent(run.scene.checkpoint, &landed)?;

@@ -355,10 +355,11 @@ impl Going {
 fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     let spool = repository_spool(dir);
     landings::spool(&cx.home, dir);
-    if !spool.is_empty()
+    let spools = [cx.home.spool(), spool.clone()];
+    if spools.iter().any(|spool| !spool.is_empty())
         && let Ok(mut ledger) = cx.open_ledger()
     {
-        while worker::drain(&Ids, &mut ledger, std::slice::from_ref(&spool))? > 0 {}
+        while worker::drain(&Ids, &mut ledger, &spools)? > 0 {}
     }
     if let Ok(entries) = fs::read_dir(spool.dir()) {
         let home = cx.home.spool();

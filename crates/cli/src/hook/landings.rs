@@ -45,14 +45,14 @@ fn send_one(delivery: &mut Delivery, repo: &Repo, path: &Path) {
     });
 }
 
-/// From the worker or a command: has them wait in the spool of the repository, and removes the notes of commits that were
-/// not made.
+/// From the worker or a command: has them wait where all else waits, in the order of what was seen, and removes the notes
+/// of commits that were not made.
 pub fn spool(home: &Home, siglum_dir: &Path) {
-    let spool = repository_spool(siglum_dir);
+    let (spool, own) = (home.spool(), repository_spool(siglum_dir));
     let git_dir = siglum_dir.parent().unwrap_or(siglum_dir);
     for path in commit_note::landed(siglum_dir) {
         take_up(&path, git_dir, home.dir(), |intake| {
-            spool.put(intake).is_ok()
+            spool.put(intake).is_ok() || own.put(intake).is_ok()
         });
     }
     commit_note::drop_dead(siglum_dir);
