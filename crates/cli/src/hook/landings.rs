@@ -48,6 +48,10 @@ fn send_one(delivery: &mut Delivery, repo: &Repo, path: &Path) {
 /// From the worker or a command: has them wait where all else waits, in the order of what was seen, and removes the notes
 /// of commits that were not made.
 pub fn spool(home: &Home, siglum_dir: &Path) {
+    // Of a home that was moved away nobody makes another one.
+    if !home.dir().is_dir() {
+        return;
+    }
     let (spool, own) = (home.spool(), repository_spool(siglum_dir));
     let git_dir = siglum_dir.parent().unwrap_or(siglum_dir);
     for path in commit_note::landed(siglum_dir) {
