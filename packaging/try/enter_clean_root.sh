@@ -8,19 +8,19 @@ root=$1 scratch=$2 site=$3 port=$4 script=$5
 
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$scratch"
-mkdir "$scratch/up" "$scratch/work" "$scratch/root"
-mount -t overlay overlay -o "lowerdir=$root,upperdir=$scratch/up,workdir=$scratch/work" "$scratch/root"
-mount -t proc proc "$scratch/root/proc"
+mkdir "$scratch/up" "$scratch/work" "$scratch/tree"
+mount -t overlay overlay -o "lowerdir=$root,upperdir=$scratch/up,workdir=$scratch/work" "$scratch/tree"
+mount -t proc proc "$scratch/tree/proc"
 # Terminals of its own. The devices are the root's: whoever removes one there removes none of this machine.
-mount -t devpts -o newinstance,ptmxmode=0666 devpts "$scratch/root/dev/pts"
-ln -sf pts/ptmx "$scratch/root/dev/ptmx"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$scratch/tree/dev/pts"
+ln -sf pts/ptmx "$scratch/tree/dev/ptmx"
 # Of other file systems, so that lists of files leave them out: /run as in every system, and room for the script.
-mount -t tmpfs tmpfs "$scratch/root/run"
-mount -t tmpfs tmpfs "$scratch/root/mnt"
-cp "$script" "$scratch/root/mnt/script"
+mount -t tmpfs tmpfs "$scratch/tree/run"
+mount -t tmpfs tmpfs "$scratch/tree/mnt"
+cp "$script" "$scratch/tree/mnt/script"
 ip link set lo up
 python3 -m http.server --bind 127.0.0.1 --directory "$site" "$port" >"$scratch/server.log" 2>&1 &
 until python3 -c "import socket; socket.create_connection(('127.0.0.1', $port))" 2>/dev/null; do
     sleep 0.1
 done
-chroot "$scratch/root" /bin/sh /mnt/script
+chroot "$scratch/tree" /bin/sh /mnt/script

@@ -11,7 +11,7 @@ mod recognition;
 mod relocation;
 
 pub use clones::clones;
-pub(crate) use identity::look;
 pub use identity::mark;
+pub(crate) use identity::note_identity;
 pub use recognition::{Recognised, recognise, set_clone_of};
 pub use relocation::note_place;

@@ -110,7 +110,7 @@ pub fn slice(
             continue;
         }
         let is_first = run.swept.insert(repository.id);
-        if is_first && !repositories::look(world, ledger, &repository)? {
+        if is_first && !repositories::note_identity(world, ledger, &repository)? {
             continue;
         }
         if is_first || !open.is_empty() {

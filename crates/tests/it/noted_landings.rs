@@ -27,6 +27,13 @@ fn commit(repo: &Repo<'_>, name: &str) {
     .ok();
 }
 
+/// The agent commits, and none of its hooks tells of it.
+fn commit_by(agent: &mut Agent) {
+    agent
+        .bare_sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
+        .ok();
+}
+
 #[test]
 fn whoever_comes_next_tells_of_it() {
     let world = World::new();
@@ -115,9 +122,7 @@ fn a_list_of_moves_that_was_cut_loses_no_commit() {
     let repo = world.repo();
     let _lock = world.hold_worker();
     let mut agent = Agent::start(&repo, "worker");
-    agent
-        .bare_sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
-        .ok();
+    commit_by(&mut agent);
     assert_eq!(notes(&repo), [true]);
     fs::write(repo.dir.join(".git/logs/HEAD"), "").unwrap();
     assert_eq!(repo.committer("HEAD"), agent.certain());
@@ -149,9 +154,7 @@ fn a_landing_finds_its_repository_where_that_is_now() {
     let lock = world.hold_worker();
     let mut agent = Agent::start(&repo, "worker");
     repo.siglum(&["status"]).ok();
-    agent
-        .bare_sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
-        .ok();
+    commit_by(&mut agent);
     let (certain, known) = (
         agent.certain(),
         world.count("SELECT count(*) FROM repositories"),
@@ -174,9 +177,7 @@ fn a_landing_goes_to_the_home_that_it_was_announced_to() {
     let repo = world.repo();
     let _lock = world.hold_worker();
     let mut agent = Agent::start(&repo, "worker");
-    agent
-        .bare_sh("echo 1 >f && git add f && git commit -q -m 'Add f'")
-        .ok();
+    commit_by(&mut agent);
     let other = world.root.join("other-home");
     repo.sh(&format!(
         "SIGLUM_HOME='{}' '{}' status",

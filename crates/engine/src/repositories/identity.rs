@@ -17,7 +17,7 @@ use crate::{EngineError, World, authors, worker};
 ///
 /// # Errors
 /// Those of the ledger. A repository that git cannot read stays as it is known.
-pub(crate) fn look(
+pub(crate) fn note_identity(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     repository: &RepositoryRecord,
@@ -25,7 +25,7 @@ pub(crate) fn look(
     let Some(git) = authors::usable_git(world, repository) else {
         return Ok(true);
     };
-    match look_with(ledger, &git, repository) {
+    match identify(ledger, &git, repository) {
         Err(EngineError::Git(error)) => {
             tracing::warn!("left {} out: {error}", repository.common_dir);
             worker::set_aside(world, ledger, repository, &error)?;
@@ -35,7 +35,7 @@ pub(crate) fn look(
     }
 }
 
-fn look_with(
+fn identify(
     ledger: &mut dyn Ledger,
     git: &Git,
     repository: &RepositoryRecord,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::stage::*;
 use super::sweep::Repo;
 use crate::World;
-use crate::repositories::{clones, look, note_place, set_clone_of};
+use crate::repositories::{clones, note_identity, note_place, set_clone_of};
 
 fn id(n: u128) -> RepositoryId {
     RepositoryId::from_uuid(Uuid::from_u128(n))
@@ -39,7 +39,7 @@ fn starts(stage: &mut Stage, repository: &RepositoryRecord) -> usize {
             git,
             objects: ObjectStore::open(objects).unwrap(),
         };
-        look(&world, ledger, repository).unwrap();
+        note_identity(&world, ledger, repository).unwrap();
     });
     fs::read_to_string(log).unwrap_or_default().lines().count()
 }

@@ -110,7 +110,7 @@ impl Tx<'_> {
         let columns = summed(table).expect("a table whose rows have sums");
         let new = format!("row_sum({})", list(columns, ""));
         let stale = format!("{rows} AND sum IS NOT {new}");
-        let before = self.look(table, &stale, &new, of.clone())?;
+        let before = self.tally_of(table, &stale, &new, of.clone())?;
         if before.rows == 0 {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Tx<'_> {
         if !is_tallied(table) {
             return Ok(());
         }
-        let before = self.look(table, rows, "0", of)?;
+        let before = self.tally_of(table, rows, "0", of)?;
         self.tally(table, -before.rows, before.old.wrapping_neg())
     }
 
@@ -155,7 +155,7 @@ impl Tx<'_> {
         if let Some(columns) = columns {
             let all = list(columns, "").replace(&format!("\"{column}\""), "?2");
             let new = format!("row_sum({all})");
-            let before = self.look(table, &rows, &new, values.clone())?;
+            let before = self.tally_of(table, &rows, &new, values.clone())?;
             self.tally(table, 0, before.new.wrapping_sub(before.old))?;
             set = format!("{set}, sum = {new}");
         }
@@ -165,7 +165,7 @@ impl Tx<'_> {
     }
 
     /// Looks at rows that are about to change, and at what their sums will be.
-    fn look(
+    fn tally_of(
         &self,
         table: &str,
         rows: &str,

@@ -126,7 +126,7 @@ mod tests {
     fn each_place_has_who_brought_it() {
         let npm = "/usr/lib/node_modules/siglum/node_modules/@siglum/linux-x64/bin/siglum";
         check(npm, "", "npm", "npm install --global siglum@latest");
-        let npx = "/root/.npm/_npx/ab12/node_modules/@siglum/linux-x64/bin/siglum";
+        let npx = "/home/a/.npm/_npx/ab12/node_modules/@siglum/linux-x64/bin/siglum";
         check(npx, "", "npx", "npx siglum@latest");
         let pipx = "/home/a/.local/share/pipx/venvs/siglum";
         let (program, venv) = (format!("{pipx}/bin/siglum"), format!("{pipx}/pyvenv.cfg"));

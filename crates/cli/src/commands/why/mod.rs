@@ -40,8 +40,8 @@ pub struct Args {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let found = match find(args, cx)? {
-        Found::Commit(found) => found,
-        Found::Lines(target) => return lines::run(cx, &target),
+        Asked::Commit(found) => found,
+        Asked::Lines(target) => return lines::run(cx, &target),
     };
     if cx.ui.json {
         return cx.ui.json(SCHEMA, Json::of(&found));
@@ -67,8 +67,8 @@ struct Answer {
 #[cfg(feature = "gateway")]
 pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
     match find(args, cx)? {
-        Found::Commit(found) => Ok(Json::of(&found)),
-        Found::Lines(target) => Err(CommandError::not_found(format!(
+        Asked::Commit(found) => Ok(Json::of(&found)),
+        Asked::Lines(target) => Err(CommandError::not_found(format!(
             "{} names no commit, and no line of one",
             args.commit
         ))
@@ -80,13 +80,13 @@ pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
 }
 
 /// What was asked for.
-enum Found {
+enum Asked {
     Commit(Box<Answer>),
     Lines(Target),
 }
 
 /// One line that is committed is told with its commit. A name that is a commit's and a file's is the commit's.
-fn find(args: &Args, cx: &Cx) -> Result<Found, CommandError> {
+fn find(args: &Args, cx: &Cx) -> Result<Asked, CommandError> {
     let named = match lines::target(cx, &args.commit)? {
         Some(target) => Err(target),
         None => match cx.commit(&args.commit) {
@@ -103,10 +103,10 @@ fn find(args: &Args, cx: &Cx) -> Result<Found, CommandError> {
                     "`--explain` is for a commit, or one line of one",
                 ));
             }
-            None => return Ok(Found::Lines(target)),
+            None => return Ok(Asked::Lines(target)),
         },
     };
-    about(args, cx, &commit, line).map(|answer| Found::Commit(Box::new(answer)))
+    about(args, cx, &commit, line).map(|answer| Asked::Commit(Box::new(answer)))
 }
 
 fn about(
