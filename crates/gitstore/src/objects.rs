@@ -87,7 +87,7 @@ impl ObjectStore {
     /// Opens the store in a directory, which is created if it is missing.
     ///
     /// # Errors
-    /// The directory cannot be created.
+    /// The directory cannot be created, or the one above it is not there.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, GitError> {
         let dir = dir.into();
         let is_new = !dir.is_dir();
@@ -427,12 +427,12 @@ fn sync_all_around(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes a directory in one that is there: of a home that was moved away nobody makes another one.
 fn create_dir(dir: &Path) -> Result<(), GitError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(GitError::io(dir))
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(_) if dir.is_dir() => Ok(()),
+        made => made.map_err(GitError::io(dir)),
+    }
 }
 
 /// A file beside the place, under a name that nobody else uses: of two processes that come to the

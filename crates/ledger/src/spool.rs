@@ -86,7 +86,7 @@ impl Spool {
     /// Makes a delivery wait; the same one twice is one file. It survives the loss of power.
     ///
     /// # Errors
-    /// The directory cannot be written to.
+    /// The directory cannot be written to, or the one above it is not there.
     pub fn put(&self, intake: &Intake) -> Result<(), SpoolError> {
         self.write(intake).map_err(|source| SpoolError {
             dir: self.dir.clone(),
@@ -96,10 +96,11 @@ impl Spool {
 
     fn write(&self, intake: &Intake) -> io::Result<()> {
         if !self.dir.is_dir() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(&self.dir)?;
+            // In a directory that is there: of a home that was moved away nobody makes another one.
+            match DirBuilder::new().mode(0o700).create(&self.dir) {
+                Err(_) if self.dir.is_dir() => {}
+                made => made?,
+            }
             self.dir.parent().map_or(Ok(()), sync)?;
         }
         let name = format!(

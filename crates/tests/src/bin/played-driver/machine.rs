@@ -32,6 +32,7 @@ pub(crate) fn moment() -> u64 {
 }
 
 pub(crate) fn world(home: &str) -> World<'static> {
+    std::fs::create_dir_all(home).unwrap();
     World {
         here: Here {
             ids: &Ids,
