@@ -43,5 +43,5 @@ pub use telemetry::{
     environment as telemetry_environment,
 };
 pub use transcript::{
-    CommitMention, ReadLine, Sighting, TranscriptEdit, TranscriptFile, TranscriptReader,
+    CommitMention, Committed, ReadLine, Sighting, TranscriptEdit, TranscriptFile, TranscriptReader,
 };

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use siglum_domain::observation::Observation;
 use siglum_domain::redact::Redactor;
@@ -126,10 +127,20 @@ pub struct TranscriptFile {
     pub bytes: u64,
 }
 
+/// What a repository had committed: for agents that tell a change of a file as a patch alone.
+pub trait Committed: fmt::Debug + Send + Sync {
+    /// The contents that a file may have had at a moment, the likeliest first: as of the last commit before it, and of
+    /// the commit that the session began at, where the transcript names one. None is certain; a patch fits or does not.
+    fn contents(&self, path: &Path, at: Timestamp, began_at: Option<&str>) -> Vec<Vec<u8>>;
+}
+
 /// Reads the lines of one transcript in order, and keeps what it must know between them.
 pub trait TranscriptReader: fmt::Debug + Send {
     /// Names the checkout that paths are made relative to; without it, no paths are told.
     fn set_worktree(&mut self, worktree: PathBuf);
+
+    /// Lets the reader ask what was committed. One whose agent tells both sides of each change asks nothing.
+    fn set_committed(&mut self, _: Arc<dyn Committed>) {}
 
     /// Goes on where another reader of the same transcript stopped: with its [`turn`](Self::turn)
     /// and its [`is_own`](Self::is_own), at its [`held_from`](Self::held_from) or else at the end of

@@ -109,6 +109,17 @@ impl Git {
         ])
     }
 
+    /// The newest commit that HEAD has now and that was made before `at`.
+    ///
+    /// # Errors
+    /// Git fails, as it does where HEAD has no commit.
+    pub fn head_before(&self, at: Timestamp) -> Result<Option<Oid>, GitError> {
+        let seconds = at.nanos().div_euclid(1_000_000_000).max(0);
+        let args = ["rev-list", "--first-parent", "--max-count=1"].map(str::to_owned);
+        let before = [format!("--min-age={seconds}"), "HEAD".to_owned()];
+        Ok(self.oids(&[&args[..], &before].concat())?.pop())
+    }
+
     fn oids(&self, args: &[String]) -> Result<Vec<Oid>, GitError> {
         let text = self.text(args)?;
         let oids: Result<_, _> = text.lines().map(Oid::new).collect();

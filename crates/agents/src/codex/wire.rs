@@ -70,7 +70,7 @@ fields! {
 
 fields! {
     /// What of the repository a transcript names.
-    Git { branch: "branch" }
+    Git { branch: "branch", commit: "commit_hash" }
 }
 
 fields! {

@@ -4,11 +4,15 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use siglum_agents::{AgentSpec, CommitMention, TranscriptReader, open_regular};
+use siglum_agents::{AgentSpec, CommitMention, ReadLine, TranscriptReader, open_regular};
 use siglum_domain::intake::{AgentMatter, Place};
-use siglum_ledger::{Durability, Ledger, LedgerError, TranscriptRecord, read, write};
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, SessionOrigin, TranscriptRecord, read, write,
+};
 
+use super::committed::InGit;
 use super::store::Store;
 use crate::{EngineError, World};
 
@@ -77,12 +81,23 @@ pub fn read_on(
         read_to: past,
         ..if same { record.clone() } else { afresh(record) }
     };
+    let (matter, is_import) = matter(ledger, record)?;
+    let reader = reader.filter(|_| same);
+    let mut reader = reader.unwrap_or_else(|| begin(world, agent, &now, &matter, is_import));
+    // Before the transaction: nobody waits for the ledger meanwhile.
+    let read = |(offset, raw)| Line {
+        offset,
+        raw,
+        seen: reader.line(offset, raw, world.redactor),
+        is_own: reader.is_own(),
+    };
+    let lines = lines_of(&bytes, from).into_iter().map(read).collect();
     let slice = Slice {
         from,
         more,
-        lines: lines_of(&bytes, from),
-        matter: matter(ledger, record)?,
-        reader: reader.filter(|_| same),
+        lines,
+        matter,
+        reader,
     };
     let mut stored = None;
     write(ledger, Durability::Process, |tx| {
@@ -111,18 +126,51 @@ fn afresh(record: &TranscriptRecord) -> TranscriptRecord {
     }
 }
 
-/// Lines that are read in one transaction.
+/// A reader that goes on where the record says, with what it may ask: of a session that no hook saw, what was
+/// committed.
+fn begin(
+    world: &World<'_>,
+    agent: &AgentSpec,
+    record: &TranscriptRecord,
+    matter: &AgentMatter,
+    is_import: bool,
+) -> Box<dyn TranscriptReader> {
+    let (stream, native) = (record.stream.clone(), record.native.clone());
+    let mut reader = (agent.transcript)(stream, record.subagent.clone(), native);
+    reader.resume(record.turn.clone(), record.own);
+    if let Some(place) = &matter.place {
+        reader.set_worktree(PathBuf::from(&place.worktree));
+        if is_import {
+            reader.set_committed(Arc::new(InGit::at(world, place)));
+        }
+    }
+    reader
+}
+
+/// A line and what it says.
+pub(super) struct Line<'a> {
+    /// Where it begins in the file.
+    pub(super) offset: u64,
+    /// Its text.
+    pub(super) raw: &'a str,
+    /// What it says.
+    pub(super) seen: ReadLine<'a>,
+    /// Whether copied history, if there was any, is over.
+    pub(super) is_own: bool,
+}
+
+/// Lines that are stored in one transaction.
 pub(super) struct Slice<'a> {
     /// Where they begin in the file.
     pub(super) from: u64,
     /// Whether the file goes on behind them.
     pub(super) more: bool,
-    /// The lines with their offsets.
-    pub(super) lines: Vec<(u64, &'a str)>,
+    /// The lines.
+    pub(super) lines: Vec<Line<'a>>,
     /// The session of the transcript, as a matter without observations.
     pub(super) matter: AgentMatter,
-    /// The reader of the slice before.
-    pub(super) reader: Option<Box<dyn TranscriptReader>>,
+    /// The reader behind the last of them.
+    pub(super) reader: Box<dyn TranscriptReader>,
 }
 
 fn tail(file: &mut File, at: u64) -> std::io::Result<String> {
@@ -168,21 +216,28 @@ fn lines_of(bytes: &[u8], from: u64) -> Vec<(u64, &str)> {
     lines
 }
 
-/// The transcript's session as a matter without observations.
-fn matter(ledger: &mut dyn Ledger, record: &TranscriptRecord) -> Result<AgentMatter, EngineError> {
-    let place = read(ledger, |tx| {
+/// The transcript's session as a matter without observations, and whether it was imported.
+fn matter(
+    ledger: &mut dyn Ledger,
+    record: &TranscriptRecord,
+) -> Result<(AgentMatter, bool), EngineError> {
+    let (place, is_import) = read(ledger, |tx| {
         let session = tx.session(record.session)?;
+        let is_import = session
+            .as_ref()
+            .is_some_and(|s| s.origin == SessionOrigin::Import);
         let Some((repository, worktree)) = session.and_then(|s| s.repository.zip(s.worktree))
         else {
-            return Ok(None);
+            return Ok((None, is_import));
         };
         let known = tx.repositories()?.into_iter().find(|r| r.id == repository);
-        Ok(known.map(|r| Place {
+        let place = known.map(|r| Place {
             common_dir: r.common_dir,
             worktree,
-        }))
+        });
+        Ok((place, is_import))
     })?;
-    Ok(AgentMatter {
+    let matter = AgentMatter {
         agent: record.agent.clone(),
         native: record.native.clone(),
         parent: None,
@@ -198,5 +253,6 @@ fn matter(ledger: &mut dyn Ledger, record: &TranscriptRecord) -> Result<AgentMat
         transcript: None,
         transcript_of: None,
         observations: Vec::new(),
-    })
+    };
+    Ok((matter, is_import))
 }

@@ -4,6 +4,7 @@
 //! before the last offset, never by reading it again.
 
 mod branch;
+mod committed;
 mod file;
 mod proof;
 mod store;

@@ -1,6 +1,6 @@
 //! Writing down what a slice of a transcript says.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use siglum_agents::{AgentSpec, CommitMention, ReadLine, Sighting, TranscriptReader};
 use siglum_domain::intake::AgentMatter;
@@ -42,16 +42,6 @@ impl<'a> Store<'a> {
         record: &'a TranscriptRecord,
         slice: &'a Slice<'a>,
     ) -> Self {
-        let fresh = || {
-            let (stream, native) = (record.stream.clone(), record.native.clone());
-            let mut reader = (agent.transcript)(stream, record.subagent.clone(), native);
-            reader.resume(record.turn.clone(), record.own);
-            if let Some(place) = &slice.matter.place {
-                reader.set_worktree(PathBuf::from(&place.worktree));
-            }
-            reader
-        };
-        let reader = slice.reader.as_ref().map_or_else(fresh, |r| r.copy());
         let owners = Owners {
             world,
             matter: &slice.matter,
@@ -63,7 +53,7 @@ impl<'a> Store<'a> {
             record,
             slice,
             owners,
-            reader,
+            reader: slice.reader.copy(),
             lines: Vec::new(),
             size: 0,
             mentions: Vec::new(),
@@ -81,23 +71,23 @@ impl<'a> Store<'a> {
         // Read here, not before: somebody may forget while this waits for the ledger.
         let record = tx.session(self.record.session)?;
         let forgotten = record.and_then(|s| s.forgotten).map(Forgotten::at);
-        for (offset, raw) in &self.slice.lines {
-            let mut seen = self.reader.line(*offset, raw, self.owners.world.redactor);
+        for line in &self.slice.lines {
+            let (offset, mut seen) = (line.offset, line.seen.clone());
             self.owners.append(tx, &seen.sightings)?;
             self.owners.edits(tx, &seen)?;
             self.owners.name(tx, &mut seen.commits)?;
             self.mentions.append(&mut seen.commits);
             self.forked(tx, seen.forked_from.as_ref())?;
             let copied = !seen.sightings.is_empty() && seen.sightings.iter().all(|s| s.copied);
-            if !copied && self.reader.is_own() {
-                self.branch(tx, *offset, &seen)?;
+            if !copied && line.is_own {
+                self.branch(tx, offset, &seen)?;
             }
             if copied && let Some(last) = seen.sightings.last() {
-                self.copied = Some((last.owner.clone(), *offset));
+                self.copied = Some((last.owner.clone(), offset));
             }
             let is_forgotten = seen.at.is_some_and(|at| Some(at) <= forgotten);
             if seen.at.is_some() && !copied && !is_forgotten {
-                self.keep(tx, *offset, raw)?;
+                self.keep(tx, offset, line.raw)?;
             }
         }
         self.put_segment(tx)?;

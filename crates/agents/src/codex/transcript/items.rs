@@ -144,10 +144,13 @@ impl Reader {
         path: PathBuf,
         change: FileChange<'_>,
     ) -> Option<TranscriptEdit> {
-        let before = self.contents.take(&path);
-        let after = match change.kind.text()?.as_ref() {
-            "add" => change.content.exact()?.into_owned(),
-            "update" => contents::patched(before.as_deref()?, &change.diff.exact()?)?,
+        let known = self.contents.take(&path);
+        let (before, after) = match change.kind.text()?.as_ref() {
+            "add" => (known, change.content.exact()?.into_owned()),
+            "update" => {
+                let (before, after) = self.patched(&path, known, &change.diff.exact()?)?;
+                (Some(before), after)
+            }
             _ => return None,
         };
         let to = change
@@ -168,6 +171,20 @@ impl Reader {
             at: self.last_at,
             turn: self.turn_of(&line.payload),
             subagent: self.subagent.clone(),
+        })
+    }
+
+    /// A file before and after a patch: as the session left it, else as it was committed, if the patch fits.
+    fn patched(&self, path: &Path, known: Option<String>, diff: &str) -> Option<(String, String)> {
+        let fits = |before: String| {
+            let after = contents::patched(&before, diff)?;
+            Some((before, after))
+        };
+        known.and_then(fits).or_else(|| {
+            let began_at = self.began_at.as_deref();
+            let committed = self.committed.as_ref()?;
+            let mut asked = committed.contents(path, self.last_at, began_at).into_iter();
+            asked.find_map(|bytes| fits(String::from_utf8(bytes).ok()?))
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use siglum_domain::observation::{Body, Fact, Observation, Source};
 use siglum_domain::redact::Redactor;
@@ -12,7 +13,7 @@ use super::contents::Contents;
 use crate::codex::meta::{Meta, native};
 use crate::codex::wire::{Git, Line, Payload};
 use crate::json::Field;
-use crate::transcript::{ReadLine, Sighting, TranscriptReader};
+use crate::transcript::{Committed, ReadLine, Sighting, TranscriptReader};
 
 /// What marks lines, near their start, that say nothing and may be long.
 const IRRELEVANT: &[&[u8]] = &[b"\"type\":\"world_state\"", b"\"type\":\"reasoning\""];
@@ -30,6 +31,9 @@ pub(in crate::codex) struct Reader {
     pub(super) model: Option<String>,
     pub(super) calls: Calls,
     pub(super) contents: Contents,
+    pub(super) committed: Option<Arc<dyn Committed>>,
+    /// The commit that the session began at.
+    pub(super) began_at: Option<String>,
     /// The last prompt, by the kind of its line: some versions tell it in two.
     pub(super) prompted: Option<(String, blake3::Hash)>,
     pub(super) last_at: Timestamp,
@@ -66,6 +70,8 @@ impl Reader {
             model: None,
             calls: Calls::default(),
             contents: Contents::default(),
+            committed: None,
+            began_at: None,
             prompted: None,
             last_at: Timestamp::default(),
             turn: None,
@@ -120,7 +126,9 @@ impl Reader {
         }
         line.out.forked_from = native(payload.forked_from).filter(|from| *from != self.session);
         line.out.cwd = place(payload.cwd);
-        line.out.git_branch = place(payload.git.object::<Git<'_>>().branch);
+        let git: Git<'_> = payload.git.object();
+        line.out.git_branch = place(git.branch);
+        self.began_at = word(git.commit);
         line.out.version = place(payload.version);
         self.cwd = meta.cwd;
     }
@@ -206,6 +214,10 @@ impl Reader {
 impl TranscriptReader for Reader {
     fn set_worktree(&mut self, worktree: PathBuf) {
         self.worktree = Some(worktree);
+    }
+
+    fn set_committed(&mut self, committed: Arc<dyn Committed>) {
+        self.committed = Some(committed);
     }
 
     fn resume(&mut self, turn: Option<String>, _own: bool) {
