@@ -5,9 +5,9 @@
 
 mod commits;
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,14 @@ use siglum_domain::intake::{AgentMatter, Decline, Intake, Matter, Place, VERSION
 use siglum_domain::{AgentName, NativeId, SessionId, Timestamp};
 use siglum_gitstore::discover;
 use siglum_ledger::{
-    Durability, Ledger, LedgerError, SessionOrigin, Transaction, TranscriptRecord, read, write,
+    Durability, Ledger, LedgerError, SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
+    read, write,
 };
 
 use crate::deliver::{Delivered, deliver};
 use crate::{EngineError, World, session, transcript};
 
-pub use commits::{Linked, commits_with, link_commits};
+pub use commits::{Linked, commits_with, is_owed, link_commits};
 
 /// How much of a transcript tells where and when it was written, in bytes: most need little.
 const HEADS: [u64; 3] = [8 << 10, 64 << 10, 256 << 10];
@@ -32,7 +33,7 @@ const HEADS: [u64; 3] = [8 << 10, 64 << 10, 256 << 10];
 pub struct Found {
     /// The agent.
     pub agent: &'static AgentSpec,
-    /// The file.
+    /// The file; where only transcripts of its sub-agents are left, the first of these.
     pub file: TranscriptFile,
     /// The files of its sub-agents.
     pub subagents: Vec<TranscriptFile>,
@@ -63,28 +64,21 @@ impl Found {
 /// What is on this machine.
 #[derive(Debug, Clone, Default)]
 pub struct OnDisk {
-    /// The transcripts, oldest first.
+    /// The transcripts, newest first.
     pub found: Vec<Found>,
     /// Those that cannot be read, with the reason.
     pub refused: Vec<(TranscriptFile, String)>,
 }
 
-/// The transcripts on this machine that were written in a repository, oldest first, so that what a
-/// fork copied belongs to the session it was copied from. Those of sub-agents come with their
-/// session.
+/// The transcripts on this machine that were written in a repository, newest first. Those of sub-agents come with their
+/// session, and are what is left of it where its own is gone.
 #[must_use]
 pub fn look(dir_of: &dyn Fn(&AgentSpec) -> PathBuf, common_dir: Option<&str>) -> OnDisk {
     let mut on_disk = OnDisk::default();
     let mut places: BTreeMap<String, Option<Place>> = BTreeMap::new();
     for agent in siglum_agents::AGENTS {
-        let files = (agent.discover)(&dir_of(agent));
-        let (subagents, sessions): (Vec<_>, Vec<_>) =
-            files.into_iter().partition(|f| f.subagent.is_some());
-        let mut inner: BTreeMap<NativeId, Vec<TranscriptFile>> = BTreeMap::new();
-        for file in subagents {
-            inner.entry(file.session.clone()).or_default().push(file);
-        }
-        for file in sessions {
+        for mut files in by_session((agent.discover)(&dir_of(agent))) {
+            let file = files.remove(0);
             let cwd = match &file.cwd {
                 Some(cwd) => Ok(Some(cwd.clone())),
                 None => head_says(&file.path, agent.first_cwd),
@@ -106,7 +100,7 @@ pub fn look(dir_of: &dyn Fn(&AgentSpec) -> PathBuf, common_dir: Option<&str>) ->
             if common_dir.is_none_or(here) {
                 on_disk.found.push(Found {
                     agent,
-                    subagents: inner.remove(&file.session).unwrap_or_default(),
+                    subagents: files,
                     file,
                     cwd,
                     place,
@@ -114,13 +108,64 @@ pub fn look(dir_of: &dyn Fn(&AgentSpec) -> PathBuf, common_dir: Option<&str>) ->
             }
         }
     }
-    let key = |f: &Found| (f.file.modified, f.file.stream.clone());
+    let key = |f: &Found| std::cmp::Reverse((f.modified(), f.file.stream.clone()));
     on_disk.found.sort_by_key(key);
     on_disk
 }
 
+/// The files of each session, its own before those of its sub-agents. One with several of its own stands several times.
+fn by_session(files: Vec<TranscriptFile>) -> Vec<Vec<TranscriptFile>> {
+    let (subagents, sessions): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|f| f.subagent.is_some());
+    let mut inner: BTreeMap<NativeId, Vec<TranscriptFile>> = BTreeMap::new();
+    for file in subagents {
+        inner.entry(file.session.clone()).or_default().push(file);
+    }
+    let mut all = Vec::new();
+    for file in sessions {
+        let subagents = inner.remove(&file.session).unwrap_or_default();
+        all.push(std::iter::once(file).chain(subagents).collect());
+    }
+    all.extend(inner.into_values());
+    all
+}
+
+/// The same transcripts in the order to import them: as they are given, but each behind those that it was forked from, so
+/// that what it copied belongs to the session it was copied from.
+#[must_use]
+pub fn forks_last<'a>(world: &World<'_>, found: &'a [Found]) -> Vec<&'a Found> {
+    let name = |f: &'a Found, native: &NativeId| (f.agent.name, native.clone());
+    let places: BTreeMap<_, usize> = found
+        .iter()
+        .enumerate()
+        .map(|(place, f)| (name(f, &f.file.session), place))
+        .collect();
+    let mut order = Vec::with_capacity(found.len());
+    let mut seen = BTreeSet::new();
+    for first in 0..found.len() {
+        let mut line = Vec::new();
+        let mut next = vec![first];
+        while let Some(place) = next.pop() {
+            if seen.insert(place) {
+                line.push(&found[place]);
+                let origins = head(world, &found[place]).origins;
+                next.extend(
+                    origins
+                        .iter()
+                        .filter_map(|o| places.get(&name(&found[place], o))),
+                );
+            }
+        }
+        order.extend(line.into_iter().rev());
+    }
+    order
+}
+
 /// Asks the head of a file, more of it if little does not tell.
-fn head_says<T>(path: &Path, ask: impl Fn(&[u8]) -> Option<T>) -> std::io::Result<Option<T>> {
+fn head_says<T>(
+    path: &Path,
+    mut ask: impl FnMut(&[u8]) -> Option<T>,
+) -> std::io::Result<Option<T>> {
     let mut file = open_regular(path)?;
     let mut head = Vec::new();
     for most in HEADS {
@@ -134,7 +179,8 @@ fn head_says<T>(path: &Path, ask: impl Fn(&[u8]) -> Option<T>) -> std::io::Resul
     Ok(None)
 }
 
-/// How many bytes of a transcript and its sub-agents were not read yet.
+/// How many bytes of a transcript and its sub-agents were not read yet. A line without an end does not count: it was cut,
+/// or is still written.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -142,13 +188,37 @@ pub fn unread(ledger: &mut dyn Ledger, found: &Found) -> Result<u64, LedgerError
     read(ledger, |tx| {
         let mut bytes = 0;
         for file in found.files() {
-            bytes += match tx.transcript(&file.stream)? {
-                Some(known) if is_same(&known, file) => file.bytes.saturating_sub(known.read_to),
-                _ => file.bytes,
+            let read_to = match tx.transcript(&file.stream)? {
+                Some(known) if is_same(&known, file) => known.read_to,
+                _ => 0,
             };
+            bytes += whole_lines(file, read_to).saturating_sub(read_to);
         }
         Ok(bytes)
     })
+}
+
+/// Where the last line with an end ends, behind `from`, which is the end of one. A file that cannot be read counts whole:
+/// who reads it tells why it cannot be.
+fn whole_lines(file: &TranscriptFile, from: u64) -> u64 {
+    const PIECE: u64 = 4 << 10;
+    let last_end = |mut open: File| -> std::io::Result<u64> {
+        let mut past = file.bytes;
+        while past > from {
+            let start = past.saturating_sub(PIECE).max(from);
+            let mut piece = Vec::new();
+            open.seek(SeekFrom::Start(start))?;
+            open.by_ref().take(past - start).read_to_end(&mut piece)?;
+            if let Some(at) = piece.iter().rposition(|b| *b == b'\n') {
+                return Ok(start + at as u64 + 1);
+            }
+            past = start;
+        }
+        Ok(from)
+    };
+    open_regular(&file.path)
+        .and_then(last_end)
+        .unwrap_or(file.bytes)
 }
 
 fn is_same(known: &TranscriptRecord, file: &TranscriptFile) -> bool {
@@ -168,8 +238,7 @@ pub fn import(
     found: &Found,
     progress: &mut dyn FnMut(u64),
 ) -> Result<SessionId, EngineError> {
-    let agent =
-        AgentName::new(found.agent.name).expect("because the names of agents keep to the grammar");
+    let agent = name(found);
     let session = session_of(world, ledger, &agent, found)?;
     if unread(ledger, found)? == 0 {
         return Ok(session);
@@ -196,7 +265,8 @@ pub fn import(
             own: false,
         };
         let known = read(ledger, |tx| tx.transcript(&file.stream))?;
-        if known.is_some_and(|known| is_same(&known, file) && known.read_to == file.bytes) {
+        let is_read = |known: &TranscriptRecord| whole_lines(file, known.read_to) == known.read_to;
+        if known.is_some_and(|known| is_same(&known, file) && is_read(&known)) {
             continue;
         }
         write(ledger, Durability::Process, |tx| {
@@ -217,16 +287,52 @@ pub fn close(
     ledger: &mut dyn Ledger,
     session: SessionId,
 ) -> Result<(), LedgerError> {
+    let is_open = read(ledger, |tx| Ok(left_open(tx, session)?.is_some()))?;
+    if !is_open {
+        return Ok(());
+    }
     write(ledger, Durability::Process, |tx| {
-        let Some(record) = tx.session(session)? else {
-            return Ok(());
-        };
-        let seen = record.origin != SessionOrigin::Import || !tx.bindings(session)?.is_empty();
-        if seen || record.ended_at == Some(record.last_at) {
-            return Ok(());
+        match left_open(tx, session)? {
+            Some(record) => session::end(tx, world.ids, session, record.repository, record.last_at),
+            None => Ok(()),
         }
-        session::end(tx, world.ids, session, record.repository, record.last_at)
     })
+}
+
+/// The session's record, if it was never seen running and has no end where it was heard of last.
+fn left_open(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<Option<SessionRecord>, LedgerError> {
+    let Some(record) = tx.session(session)? else {
+        return Ok(None);
+    };
+    let seen = record.origin != SessionOrigin::Import || !tx.bindings(session)?.is_empty();
+    Ok((!seen && record.ended_at != Some(record.last_at)).then_some(record))
+}
+
+/// Ends the sessions of these transcripts, also those that an import that was killed left without an end.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn close_all(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    found: &[Found],
+) -> Result<(), LedgerError> {
+    for found in found {
+        let session = read(ledger, |tx| {
+            tx.session_by_alias(&name(found), &found.file.session)
+        })?;
+        if let Some(session) = session {
+            close(world, ledger, session)?;
+        }
+    }
+    Ok(())
+}
+
+fn name(found: &Found) -> AgentName {
+    AgentName::new(found.agent.name).expect("because the names of agents keep to the grammar")
 }
 
 /// Records that a transcript was not imported; the same refusal twice is one.
@@ -280,7 +386,7 @@ fn session_of(
     let intake = Intake {
         version: VERSION,
         key: format!("import:{}", found.file.stream),
-        at: began(world, found),
+        at: head(world, found).began.unwrap_or(found.file.modified),
         matter: Matter::Agent(matter),
     };
     match deliver(ledger, world.ids, &intake)? {
@@ -291,30 +397,44 @@ fn session_of(
     }
 }
 
-/// When the session began: the time of the first thing in its transcript that is its own and no
-/// copied history, else when the file was written.
-fn began(world: &World<'_>, found: &Found) -> Timestamp {
+/// What the head of a transcript tells.
+#[derive(Debug, Default)]
+struct Head {
+    /// The time of the first thing that is its own and no copied history.
+    began: Option<Timestamp>,
+    /// The sessions that it was forked from, or that it copied history of.
+    origins: BTreeSet<NativeId>,
+}
+
+fn head(world: &World<'_>, found: &Found) -> Head {
     let file = &found.file;
+    let mut told = Head::default();
     let first = |head: &[u8]| {
-        let mut reader = (found.agent.transcript)(file.stream.clone(), None, file.session.clone());
+        let mut reader = (found.agent.transcript)(
+            file.stream.clone(),
+            file.subagent.clone(),
+            file.session.clone(),
+        );
         let mut offset = 0;
         for line in head.split_inclusive(|b| *b == b'\n') {
             let text = std::str::from_utf8(line)
                 .ok()
                 .filter(|l| l.ends_with('\n'))?;
             let seen = reader.line(offset, text.trim_end(), world.redactor);
-            let own = |s: &&siglum_agents::Sighting| !s.copied && s.owner == file.session;
-            if let Some(sighting) = seen.sightings.iter().find(own) {
-                return Some(sighting.observation.at);
+            told.origins.extend(seen.forked_from);
+            for sighting in seen.sightings {
+                if sighting.owner == file.session && !sighting.copied {
+                    return Some(sighting.observation.at);
+                }
+                told.origins.insert(sighting.owner);
             }
             offset += line.len() as u64;
         }
         None
     };
-    head_says(&file.path, first)
-        .ok()
-        .flatten()
-        .unwrap_or(file.modified)
+    told.began = head_says(&file.path, first).ok().flatten();
+    told.origins.remove(&file.session);
+    told
 }
 
 /// Reads one file to its end. Commits that its commands name are looked up slice by slice, so that

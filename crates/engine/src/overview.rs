@@ -16,7 +16,7 @@ use siglum_ledger::{
 use crate::origins::origins_of;
 use crate::verify::undamaged;
 use crate::why::{self, Claim};
-use crate::{EngineError, Here, World, replica, repositories};
+use crate::{EngineError, Here, World, import, replica, repositories};
 
 /// How many commits a list that leaves some out looks at, at most.
 const LOOK_AT: usize = 10_000;
@@ -112,6 +112,8 @@ pub struct CommitLog {
     pub sessions: BTreeMap<SessionId, SessionRecord>,
     /// Whether there are more.
     pub more: bool,
+    /// Whether an import of the repository runs, or did not come to its end.
+    pub importing: bool,
 }
 
 /// Lists commits with who made them. One git process, one transaction.
@@ -146,7 +148,10 @@ fn join(
     filter: &LogFilter,
     listed: &mut Vec<ListedCommit>,
 ) -> Result<CommitLog, LedgerError> {
-    let mut log = CommitLog::default();
+    let mut log = CommitLog {
+        importing: import::is_owed(tx, repository)?,
+        ..CommitLog::default()
+    };
     for git in std::mem::take(listed) {
         let commit = logged(tx, repository, git)?;
         let named = named(&commit);
@@ -351,6 +356,8 @@ pub struct Overview {
     pub unsealed: usize,
     /// Commits under way in this repository.
     pub intents: usize,
+    /// Whether an import of this repository runs, or did not come to its end.
+    pub importing: bool,
     /// What was set aside: queue, item, when, why.
     pub parked: Vec<(String, String, Timestamp, String)>,
     /// What was declined in the last day, newest first, [`COUNT_MOST`] at most.
@@ -397,6 +404,10 @@ pub fn overview(
             intents: match repository {
                 Some(repository) => tx.open_intents(Some(repository.id))?.len(),
                 None => 0,
+            },
+            importing: match repository {
+                Some(repository) => import::is_owed(tx, repository.id)?,
+                None => false,
             },
             parked: tx.parked()?,
             declines: tx.declines(now.plus_millis(-DECLINES_MS), COUNT_MOST)?,

@@ -38,6 +38,7 @@ mod histories;
 mod history_forms;
 mod hostile_repositories;
 mod hostile_text;
+mod importing;
 mod integrity;
 mod kills;
 mod launching;

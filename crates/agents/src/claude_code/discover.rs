@@ -1,14 +1,21 @@
 //! Finding transcripts. Links are not followed, and the walk is bounded.
 
 use std::fs::{self, DirEntry};
+use std::io::Read as _;
 use std::path::Path;
 
 use siglum_domain::NativeId;
 
 use super::path::projects;
-use super::wire::Cwd;
+use super::wire::{Cwd, SessionLine};
 use crate::listing::{FILE_LIMIT, directories, files, stem, transcript};
+use crate::open_regular;
 use crate::transcript::TranscriptFile;
+
+/// How much of a sub-agent's transcript is read to learn which session it belongs to, in bytes.
+const HEAD: u64 = 256 << 10;
+/// How the names of sub-agents' transcripts begin.
+const SUBAGENT: &str = "agent-";
 
 /// Lists the transcripts in the agent's own directory, by path.
 pub(super) fn discover(agent_dir: &Path) -> Vec<TranscriptFile> {
@@ -42,13 +49,33 @@ pub(super) fn discover(agent_dir: &Path) -> Vec<TranscriptFile> {
 
 fn session_file(entry: &DirEntry) -> Option<TranscriptFile> {
     let stem = stem(entry, ".jsonl")?;
+    if stem.starts_with(SUBAGENT) {
+        // Older versions write them beside their session's.
+        let session = session_of(&entry.path())?;
+        return subagent_file(entry, &session);
+    }
     let session = NativeId::new(stem.as_str()).ok()?;
     transcript(entry, stem, session, None)
 }
 
+/// The session that the first complete line with one names.
+fn session_of(path: &Path) -> Option<NativeId> {
+    let mut head = Vec::new();
+    open_regular(path)
+        .ok()?
+        .take(HEAD)
+        .read_to_end(&mut head)
+        .ok()?;
+    let complete = &head[..=memchr::memrchr(b'\n', &head)?];
+    complete.split(|byte| *byte == b'\n').find_map(|line| {
+        let line: SessionLine<'_> = serde_json::from_slice(line).ok()?;
+        NativeId::new(line.session.text()?).ok()
+    })
+}
+
 fn subagent_file(entry: &DirEntry, session: &NativeId) -> Option<TranscriptFile> {
     let stem = stem(entry, ".jsonl")?;
-    let subagent = NativeId::new(stem.strip_prefix("agent-")?).ok()?;
+    let subagent = NativeId::new(stem.strip_prefix(SUBAGENT)?).ok()?;
     transcript(
         entry,
         stem,
@@ -83,6 +110,11 @@ mod tests {
             (inner.join("agent-a1.jsonl"), ""),
             (inner.join("agent-a1.meta.json"), ""),
             (inner.join("other.jsonl"), ""),
+            (
+                project.join("agent-a0.jsonl"),
+                "{}\n{\"sessionId\":\"s0\",\"isSidechain\":true}\n",
+            ),
+            (project.join("agent-no-session.jsonl"), "{}\n"),
         ] {
             fs::write(path, text).expect("a file");
         }
@@ -100,7 +132,11 @@ mod tests {
             .collect();
         assert_eq!(
             shown,
-            [("agent-a1", "s1", Some("a1"), 0), ("s1", "s1", None, 3)]
+            [
+                ("agent-a0", "s0", Some("a0"), 41),
+                ("agent-a1", "s1", Some("a1"), 0),
+                ("s1", "s1", None, 3)
+            ]
         );
         assert!(
             found

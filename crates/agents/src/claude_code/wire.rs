@@ -144,6 +144,11 @@ fields! {
 }
 
 fields! {
+    /// The session that a line is of.
+    SessionLine { session: "sessionId" }
+}
+
+fields! {
     /// The working directory of a line.
     Cwd { cwd: "cwd" }
 }

@@ -19,10 +19,15 @@ use show::{json, preview, rows, table, total};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.import/1";
 
+/// What to do where an import did not come to its end.
+pub const GO_ON_IMPORTING: &str =
+    "An import runs, or was interrupted: `siglum import` brings what is not here yet.";
+
 /// Import the sessions that agents left on disk
 ///
-/// Reads the transcripts of this repository and looks for the commits that hold their work. A second
-/// import reads only what is new, and one that was interrupted goes on where it stopped.
+/// Reads the transcripts of this repository, the newest first, and looks for the commits that hold their work. A second
+/// import reads only what is new, and one that was interrupted goes on where it stopped: `siglum status` and `siglum log`
+/// say so until it is done.
 #[derive(clap::Args)]
 pub struct Args {
     /// Show what would be read, and read nothing
@@ -175,7 +180,7 @@ fn bring_in(
 ) -> Result<(), CommandError> {
     let world = cx.world()?;
     let mut todo = Vec::new();
-    for found in found {
+    for found in import::forks_last(&world, found) {
         let unread = import::unread(ledger, found)?;
         match &found.place {
             _ if unread == 0 => {}
@@ -188,7 +193,10 @@ fn bring_in(
     let bar = cx.ui.progress(todo.iter().map(|(_, unread)| unread).sum());
     for (found, unread) in todo {
         match import::import(&world, ledger, found, &mut |bytes| bar.inc(bytes)) {
-            Ok(session) => outcome.sessions.push((session, found.clone(), unread)),
+            Ok(session) => {
+                import::close(&world, ledger, session)?;
+                outcome.sessions.push((session, found.clone(), unread));
+            }
             Err(EngineError::Read { path, source }) => {
                 refuse(
                     ledger,
@@ -206,9 +214,8 @@ fn bring_in(
     }
     bar.finish_and_clear();
     outcome.linked = link(cx, &world, ledger, found)?;
-    for (session, _, _) in &outcome.sessions {
-        import::close(&world, ledger, *session)?;
-    }
+    // What was found in the history may be newer than the end of a session.
+    import::close_all(&world, ledger, found)?;
     while worker::fold_sessions(&world, ledger, 256)? > 0 {}
     ledger.maintain()?;
     platform::start_worker(&cx.home);

@@ -10,6 +10,7 @@ use siglum_engine::overview::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_gitstore::GitError;
 use siglum_ledger::SessionRecord;
 
+use super::import::GO_ON_IMPORTING;
 use super::time::Period;
 use crate::clock;
 use crate::cx::Cx;
@@ -59,13 +60,22 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         } else {
             "No commit of this branch fits; `siglum log` without options lists all."
         });
+        go_on(cx, &log);
         return Ok(());
     }
     cx.ui.table(&table(&log))?;
     if log.more {
         cx.ui.hint("There are more; `--limit 0` lists all of them.");
     }
+    go_on(cx, &log);
     Ok(())
+}
+
+/// Says that sessions may lack here.
+fn go_on(cx: &Cx, log: &CommitLog) {
+    if log.importing {
+        cx.ui.hint(GO_ON_IMPORTING);
+    }
 }
 
 /// Prints the last commits, as a first answer.
@@ -234,6 +244,8 @@ pub struct Json {
     commits: Vec<Commit>,
     /// Whether there are more than were asked for.
     more: bool,
+    /// Whether an import of the repository runs, or did not come to its end.
+    importing: bool,
 }
 
 /// One commit, and who made it.
@@ -297,6 +309,7 @@ impl Json {
         Self {
             commits: commits.map(|c| Commit::of(c, &log.sessions)).collect(),
             more: log.more,
+            importing: log.importing,
         }
     }
 }

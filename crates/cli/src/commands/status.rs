@@ -9,6 +9,7 @@ use siglum_ledger::{RepositoryRecord, Spool, read};
 
 use self::installed::Installed;
 pub use self::json::{Json, SCHEMA};
+use super::import::GO_ON_IMPORTING;
 use super::projection::standing::{self, Health, Standing};
 use super::session::list::{place, style};
 use super::session::recover::{OpenJson, open_turns};
@@ -261,6 +262,9 @@ fn waits(status: &Status) -> Vec<String> {
     );
     say(overview.unsealed, "session to seal", "sessions to seal");
     say(overview.intents, "commit under way", "commits under way");
+    if overview.importing {
+        waits.push("the rest of an import".to_owned());
+    }
     waits
 }
 
@@ -301,6 +305,8 @@ fn advice(cx: &Cx, status: &Status) {
     } else if status.turns.iter().any(OpenJson::is_held) {
         cx.ui
             .hint("`siglum session recover` shows the ways out of a held turn.");
+    } else if overview.importing {
+        cx.ui.hint(GO_ON_IMPORTING);
     } else if overview.last.is_none() && overview.running.is_empty() {
         cx.ui.hint("Start an agent here and let it commit, then run `siglum why`; `siglum import` brings earlier sessions.");
     } else if !overview.parked.is_empty() || !overview.declines.is_empty() {

@@ -53,6 +53,14 @@ pub(super) fn owe(
     Ok(())
 }
 
+/// Whether an import of this repository runs, or did not come to its end.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn is_owed(tx: &mut dyn Transaction, repository: RepositoryId) -> Result<bool, LedgerError> {
+    Ok(tx.cursor(&debt(repository))? != 0)
+}
+
 fn debt(repository: RepositoryId) -> String {
     format!("import:{repository}")
 }

@@ -65,6 +65,8 @@ struct Waiting {
     transcripts: usize,
     unsealed_sessions: usize,
     commits_under_way: usize,
+    /// Whether an import of this repository runs, or did not come to its end.
+    importing: bool,
 }
 
 /// Something that was set aside because it failed too often.
@@ -126,6 +128,7 @@ impl Json {
                 transcripts: overview.transcripts,
                 unsealed_sessions: overview.unsealed,
                 commits_under_way: overview.intents,
+                importing: overview.importing,
             },
             worker: match status.worker {
                 Worker::Running => "running",

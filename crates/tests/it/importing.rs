@@ -1,0 +1,232 @@
+//! Sessions that agents left on disk before anybody watched, as they lie there: sub-agents beside their session, files
+//! that were cut, imports that were killed, and what Codex tells as a patch alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use super::harness::{Repo, World, until};
+
+/// Where Claude Code keeps the transcripts of a repository.
+fn project(world: &World) -> PathBuf {
+    let dir = world.home().join(".claude/projects/-repo");
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn now(repo: &Repo<'_>) -> String {
+    repo.sh("date -u +%Y-%m-%dT%H:%M:%S.%3NZ").ok()
+}
+
+/// A prompt and its answer, as Claude Code 2.1 writes them.
+fn lines(repo: &Repo<'_>, native: &str, sidechain: Option<&str>) -> String {
+    let at = now(repo);
+    let line = |kind: &str, message: Value| {
+        let mut line = json!({
+            "type": kind, "uuid": format!("{kind}-{native}-{sidechain:?}"), "timestamp": at, "sessionId": native,
+            "promptId": format!("{native}-turn-1"), "cwd": repo.dir, "gitBranch": "main",
+            "isSidechain": sidechain.is_some(), "version": "2.1.329", "message": message,
+        });
+        if let Some(agent) = sidechain {
+            line["agentId"] = json!(agent);
+        }
+        line
+    };
+    let asked = json!({ "role": "user", "content": format!("Please do the work of {native}.") });
+    let said = json!({
+        "id": format!("msg_{native}_{}", sidechain.unwrap_or("own")), "role": "assistant", "model": "claude-haiku-4-5",
+        "content": [{ "type": "text", "text": "Done." }],
+        "usage": { "input_tokens": 7, "output_tokens": 3, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0 },
+    });
+    format!("{}\n{}\n", line("user", asked), line("assistant", said))
+}
+
+fn sessions(repo: &Repo<'_>) -> Vec<Value> {
+    let listed = repo
+        .world
+        .json(&repo.dir, &["session", "list", "--limit", "0"]);
+    listed["sessions"].as_array().unwrap().clone()
+}
+
+fn natives(repo: &Repo<'_>) -> Vec<String> {
+    let native = |s: &Value| {
+        let id = s["conversation_id"].as_str().unwrap();
+        id.rsplit([':', '/']).next().unwrap().to_owned()
+    };
+    let mut all: Vec<String> = sessions(repo).iter().map(native).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn transcripts_of_sub_agents_are_no_sessions() {
+    let world = World::new();
+    let repo = world.repo();
+    let project = project(&world);
+    fs::write(project.join("whole.jsonl"), lines(&repo, "whole", None)).unwrap();
+    // Older versions wrote them beside their session's transcript; and agents delete old transcripts, not all at once.
+    for (file, session, agent) in [
+        ("agent-a1.jsonl", "whole", "a1"),
+        ("agent-a2.jsonl", "gone", "a2"),
+        ("agent-a3.jsonl", "gone", "a3"),
+    ] {
+        fs::write(project.join(file), lines(&repo, session, Some(agent))).unwrap();
+    }
+    let told = world.json(&repo.dir, &["import"]);
+    assert_eq!(told["sessions"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(natives(&repo), ["gone", "whole"]);
+    for session in sessions(&repo) {
+        assert!(session["ended_at"].is_string(), "{session}");
+    }
+    let cost = world.json(&repo.dir, &["cost"]);
+    assert_eq!(cost["total"]["messages"], 4, "{cost}");
+}
+
+#[test]
+fn a_transcript_that_was_cut_is_imported_once() {
+    let world = World::new();
+    let repo = world.repo();
+    let path = project(&world).join("cut.jsonl");
+    let whole = lines(&repo, "cut", None);
+    let next = whole.lines().next().unwrap().replace("user-", "later-");
+    let half = &next[..next.len() / 2];
+    fs::write(&path, format!("{whole}{half}")).unwrap();
+    let first = world.json(&repo.dir, &["import"]);
+    assert_eq!(first["bytes"], whole.len(), "{first}");
+    let again = world.json(&repo.dir, &["import"]);
+    assert_eq!(again["sessions"], json!([]), "{again}");
+    let told = repo.siglum(&["import", "--dry-run"]);
+    assert!(
+        told.stderr.contains("0 transcripts would be read"),
+        "{told:?}"
+    );
+    // The rest may come.
+    fs::write(&path, format!("{whole}{next}\n")).unwrap();
+    let rest = world.json(&repo.dir, &["import"]);
+    assert_eq!(rest["bytes"], next.len() + 1, "{rest}");
+}
+
+fn set_age(path: &Path, seconds: u64) {
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
+    let file = fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(then).unwrap();
+}
+
+#[test]
+fn an_import_that_was_killed_has_the_newest_and_says_that_it_is_not_done() {
+    const ALL: usize = 120;
+    let world = World::new();
+    let repo = world.repo();
+    repo.sh("git commit -q --allow-empty -m before").ok();
+    let project = project(&world);
+    for n in 0..ALL {
+        let native = format!("s{n:03}");
+        let path = project.join(format!("{native}.jsonl"));
+        fs::write(&path, lines(&repo, &native, None).repeat(40)).unwrap();
+        set_age(&path, 1_000 + 60 * n as u64);
+    }
+    let mut import = world.command(World::program());
+    import.arg("import").current_dir(&repo.dir);
+    let mut import = import
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("some sessions are imported", || {
+        world.count("SELECT count(*) FROM sessions") > 3
+    });
+    import.kill().unwrap();
+    import.wait().unwrap();
+    let there = natives(&repo);
+    assert!(there.len() < ALL, "it was not killed in time");
+    let newest: Vec<String> = (0..there.len()).map(|n| format!("s{n:03}")).collect();
+    assert_eq!(there, newest);
+    let status = world.json(&repo.dir, &["status"]);
+    assert_eq!(status["waiting"]["importing"], true);
+    for args in [&["status"][..], &["log"]] {
+        let told = repo.siglum(args);
+        assert!(told.stderr.contains("`siglum import` brings"), "{told:?}");
+    }
+
+    repo.siglum(&["import"]).ok();
+    assert_eq!(natives(&repo).len(), ALL);
+    for session in sessions(&repo) {
+        assert!(session["ended_at"].is_string(), "{session}");
+    }
+    let status = world.json(&repo.dir, &["status"]);
+    assert_eq!(status["waiting"]["importing"], false);
+    let told = repo.siglum(&["log"]);
+    assert!(!told.stderr.contains("siglum import"), "{told:?}");
+}
+
+/// A rollout of Codex 0.169 that patches `shop.py`, which is there, and writes `new.py`.
+fn rollout(repo: &Repo<'_>, commit: &str) -> String {
+    let (at, turn) = (now(repo), "01a1fc44-c836-7d93-b525-c51bae21e05c");
+    let id = "01a1fc44-c824-7a41-9678-86a903db1e79";
+    let line =
+        |kind: &str, payload: Value| json!({ "timestamp": at, "type": kind, "payload": payload });
+    let file = |name: &str| repo.dir.join(name).display().to_string();
+    let changes = json!({
+        file("shop.py"): { "type": "update", "unified_diff": "@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n", "move_path": null },
+        file("new.py"): { "type": "add", "content": "n1\nn2\n" },
+        file("elsewhere.py"): { "type": "update", "unified_diff": "@@ -1 +1 @@\n-not what was there\n+x\n", "move_path": null },
+    });
+    let all = [
+        line(
+            "session_meta",
+            json!({
+                "session_id": id, "id": id, "timestamp": at, "cwd": repo.dir, "originator": "codex_exec",
+                "cli_version": "0.169.0", "source": "exec", "model_provider": "lab",
+                "git": { "commit_hash": commit, "branch": "main" },
+            }),
+        ),
+        line(
+            "event_msg",
+            json!({ "type": "task_started", "turn_id": turn, "root_turn_id": turn }),
+        ),
+        line(
+            "event_msg",
+            json!({ "type": "item_completed", "thread_id": id, "turn_id": turn, "item": {
+                "type": "UserMessage", "id": "m1", "content": [{ "type": "text", "text": "Shout the second line." }],
+            }}),
+        ),
+        line(
+            "event_msg",
+            json!({ "type": "item_completed", "thread_id": id, "turn_id": turn, "item": {
+                "type": "FileChange", "id": "call_1", "changes": changes, "status": "completed",
+            }}),
+        ),
+    ];
+    all.map(|line| format!("{line}\n")).concat()
+}
+
+#[test]
+fn lines_that_codex_patched_have_their_author_in_an_import() {
+    let world = World::new();
+    let repo = world.repo();
+    repo.sh("printf 'one\\ntwo\\nthree\\n' > shop.py; echo there > elsewhere.py; git add -A; git commit -qm shop").ok();
+    let commit = repo.id("HEAD");
+    let day = world.home().join(".codex/sessions/2026/11/21");
+    fs::create_dir_all(&day).unwrap();
+    let name = "rollout-2026-11-21T04-02-08-01a1fc44-c824-7a41-9678-86a903db1e79.jsonl";
+    fs::write(day.join(name), rollout(&repo, &commit)).unwrap();
+    repo.sh(
+        "printf 'one\\nTWO\\nthree\\n' > shop.py; printf 'n1\\nn2\\n' > new.py; echo x > elsewhere.py; \
+         git add -A; git commit -qm 'by hand'",
+    )
+    .ok();
+    repo.siglum(&["import"]).ok();
+    let why = repo.why("HEAD");
+    let of_codex = |path: &str| {
+        let lines = why.lines(path).into_iter();
+        let mut own = lines.filter(|(who, _)| who.contains("01a1fc44"));
+        own.next().map(|(_, lines)| lines)
+    };
+    assert_eq!(of_codex("shop.py").as_deref(), Some("2"), "{why}");
+    assert_eq!(of_codex("new.py").as_deref(), Some("1-2"), "{why}");
+    assert_eq!(of_codex("elsewhere.py"), None, "{why}");
+    let told = repo.siglum(&["why", "shop.py:2"]).ok();
+    assert!(told.contains("Shout the second line."), "{told}");
+}
