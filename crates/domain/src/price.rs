@@ -163,8 +163,17 @@ impl Prices {
     /// The price of a model at a time.
     #[must_use]
     pub fn price(&self, model: &str, at: Timestamp) -> Option<&Price> {
-        let prices = self.models.get(model).or_else(|| self.named(model))?;
-        prices.iter().rev().find(|p| p.from <= at)
+        self.prices(model)?.iter().rev().find(|p| p.from <= at)
+    }
+
+    /// From when on the price of a model is known; nothing if it never is.
+    #[must_use]
+    pub fn known_from(&self, model: &str) -> Option<Timestamp> {
+        Some(self.prices(model)?.first()?.from)
+    }
+
+    fn prices(&self, model: &str) -> Option<&Vec<Price>> {
+        self.models.get(model).or_else(|| self.named(model))
     }
 
     /// The prices of a model that is called with its provider, its day or the size of its context.

@@ -208,6 +208,9 @@ pub struct Costs {
     pub overlapping: u64,
     /// The difference to the plain sum of all records.
     pub explained: Explained,
+    /// Models of which no price was known when they were used, `None` where no source told the model; with the time from
+    /// which on one is known.
+    pub unpriced: BTreeMap<Option<String>, Option<Timestamp>>,
     /// Sessions whose newest entries are not counted yet, [`COUNT_MOST`] at most.
     pub waiting: usize,
 }

@@ -85,7 +85,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         cx.ui.line("")?;
         cx.ui.table(&explained(&costs.explained))?;
     }
-    tell(cx, costs, found.more);
+    tell(cx, &found);
     Ok(())
 }
 
@@ -199,8 +199,9 @@ fn nothing(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn tell(cx: &Cx, costs: &Costs, more: bool) {
-    if more {
+fn tell(cx: &Cx, found: &Found) {
+    let (costs, prices) = (&found.costs, &found.prices);
+    if found.more {
         cx.ui.hint("There are more; `--limit 0` shows all of them.");
     }
     if costs.overlapping > 0 {
@@ -209,12 +210,35 @@ fn tell(cx: &Cx, costs: &Costs, more: bool) {
             ui::plural(costs.overlapping, "message")
         ));
     }
-    if !costs.total.cost.is_whole() {
-        cx.ui.hint(format!(
-            "Some models have no price; give them one in {}.",
-            Cx::tilde(&prices_file())
-        ));
+    if !costs.unpriced.is_empty() {
+        cx.ui.hint(unpriced(costs, prices));
     }
+}
+
+/// Which models have no price, and what to do.
+fn unpriced(costs: &Costs, prices: &Prices) -> String {
+    let mut never: Vec<&str> = Vec::new();
+    let mut later: Vec<String> = Vec::new();
+    for (model, known_from) in &costs.unpriced {
+        match (model, known_from) {
+            (Some(model), Some(from)) => {
+                let day = &from.to_string()[.."2026-01-31".len()];
+                later.push(format!("{model} before {day}"));
+            }
+            (Some(model), None) => never.push(model),
+            (None, _) => never.push("a model that no source names"),
+        }
+    }
+    let mut text = String::new();
+    if !never.is_empty() {
+        let names = never.join(", ");
+        let date = prices.date();
+        text = format!("No price is known of {names} (prices are as of {date}). ");
+    }
+    if !later.is_empty() {
+        text = format!("{text}No price is known of {}. ", later.join(", "));
+    }
+    format!("{text}Give one in {}.", Cx::tilde(&prices_file()))
 }
 
 const TOKENS: [&str; 5] = ["INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"];

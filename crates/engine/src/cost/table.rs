@@ -79,6 +79,11 @@ impl<'a> Table<'a> {
             cost: self.prices.cost(model, usage.at, usage.tokens),
         };
         self.costs.total += sum;
+        if !sum.cost.is_whole() {
+            let known_from = model.and_then(|model| self.prices.known_from(model));
+            let unpriced = self.costs.unpriced.entry(usage.model.clone());
+            unpriced.or_insert(known_from);
+        }
         let keys = self.keys(used, usage);
         self.costs.overlapping += u64::from(keys.len() > 1);
         for (key, title) in keys {

@@ -23,6 +23,8 @@ pub struct Json {
     waiting: u64,
     /// The day on which the prices were last looked through.
     prices: String,
+    /// Models of which no price was known when they were used.
+    unpriced: Vec<UnpricedJson>,
     /// The difference to the plain sum of all records, if it was asked for.
     explained: Option<ExplainedJson>,
 }
@@ -66,6 +68,15 @@ struct CostJson {
     unpriced: Tokens,
 }
 
+/// A model of which no price was known when it was used.
+#[derive(Serialize, schemars::JsonSchema)]
+struct UnpricedJson {
+    /// The model; absent where no source told it.
+    model: Option<String>,
+    /// From when on its price is known, if it ever is.
+    known_from: Option<String>,
+}
+
 /// What became of the records.
 #[derive(Serialize, schemars::JsonSchema)]
 struct ExplainedJson {
@@ -100,6 +111,14 @@ impl Json {
             overlapping: costs.overlapping,
             waiting: costs.waiting as u64,
             prices: answer.prices.date().to_owned(),
+            unpriced: costs
+                .unpriced
+                .iter()
+                .map(|(model, from)| UnpricedJson {
+                    model: model.clone(),
+                    known_from: from.map(|from| from.to_string()),
+                })
+                .collect(),
             explained: explain.then(|| ExplainedJson::of(&costs.explained)),
         }
     }
