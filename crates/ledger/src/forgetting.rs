@@ -20,9 +20,9 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 pub trait Forgetting {
     /// How much of a session could be forgotten; nothing if there is no such session.
     fn holdings(&mut self, session: SessionId) -> Result<Option<Holdings>>;
-    /// Erases all payloads of a session, the lines of its transcripts, its summary, what its messages cost, what it
-    /// said of pipelines, telemetry that is kept for it, and the addresses of the file versions that it saw. What was
-    /// seen up to `at` and comes late keeps no payload.
+    /// Erases all payloads of a session, the lines of its transcripts, its summary, what it said of pipelines, telemetry
+    /// that is kept for it, and the addresses of the file versions that it saw. Of what its messages cost, tokens, model,
+    /// turn and time stay. What was seen up to `at` and comes late keeps no payload.
     fn forget_session(&mut self, session: SessionId, at: Timestamp) -> Result<()>;
     /// Notes that parts of a session were erased: what was seen up to `at` and comes late keeps no payload. Its
     /// summary and what its messages cost are to be folded again.

@@ -1,4 +1,5 @@
-//! Verbs of usage: what each message of a session cost, by session and event. A fold of the logs.
+//! Verbs of usage: what each message of a session cost, by session and event. A fold of the logs, but for what is kept of
+//! sessions that were forgotten.
 
 use siglum_domain::fold::{Records, Usage};
 use siglum_domain::observation::Tokens;
@@ -41,8 +42,11 @@ pub struct UsageFilter {
     reason = "every verb fails as its transaction does"
 )]
 pub trait Usages {
-    /// Stores what the messages of a session cost; what was there of it is replaced.
+    /// Stores what the messages of a session cost; what was there of it is replaced, but for what was kept when the
+    /// session was forgotten.
     fn put_usages(&mut self, session: SessionId, usage: &[Usage]) -> Result<()>;
+    /// Erases what the messages of a session cost, also what was kept when it was forgotten.
+    fn drop_usages(&mut self, session: SessionId) -> Result<()>;
     /// What messages cost, by session, then by event.
     fn usages(&mut self, filter: &UsageFilter) -> Result<Vec<UsageRecord>>;
 }

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
+use super::costs::spend;
 use super::harness::{Agent, Ran, Repo, World, until};
 
 /// All bytes that Siglum keeps: every file of its home and of its directory in the repository, and what is compressed
@@ -184,6 +185,38 @@ fn a_forgotten_session_is_gone_byte_by_byte_and_stays_gone() {
     assert!(!holds(&bytes, "zanzibar"), "it came back");
     assert!(holds(&bytes, "this is new"));
     receipts_verify(&repo);
+}
+
+#[test]
+fn what_a_forgotten_session_cost_is_still_counted() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    let mut two = Agent::start(&repo, "two");
+    spend(&repo, &mut one);
+    spend(&repo, &mut two);
+    let by = |what: &str| world.json(&repo.dir, &["cost", "--by", what]);
+    let (model, branch) = (by("model"), by("branch"));
+    assert_eq!(model["total"]["messages"], 2, "{model}");
+    assert_eq!(branch["rows"][0]["messages"], 2, "{branch}");
+
+    forget(&repo, &["one", "--yes"]);
+    assert_eq!(by("model"), model);
+    let branch = by("branch");
+    assert_eq!(branch["rows"][0]["messages"], 1, "{branch}");
+    assert_eq!(
+        branch["rows"][1]["key"],
+        Value::Null,
+        "the branch is a word of the user's"
+    );
+    // It goes on, and the same message is told once more: what was kept stays, and is counted once.
+    spend(&repo, &mut one);
+    assert_eq!(by("model"), model);
+
+    forget(&repo, &["one", "--costs", "--yes"]);
+    assert_eq!(by("model")["total"]["messages"], 1);
+    let refused = repo.siglum(&["forget", "--pattern", "x+", "--costs", "--yes"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
 }
 
 #[test]

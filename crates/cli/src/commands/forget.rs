@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_engine::forget::{self, Holding, Needle, NeedleError, Place, Report};
+use siglum_engine::forget::{self, Costs, Holding, Needle, NeedleError, Place, Report};
 use siglum_engine::{World, find, worker};
 use siglum_ledger::{Ledger as _, SqliteLedger, TelemetryStore, read};
 
@@ -21,7 +21,7 @@ pub const SCHEMA: &str = "siglum.forget/1";
 /// Erase what was recorded: whole sessions, every occurrence of a text, or secrets that today's rules find
 ///
 /// What goes is gone: from the ledger, the spools and the file versions, byte by byte. Sessions, commits and their
-/// verdicts stay, and receipts still verify. Nothing comes back when a transcript is read or imported once more. The
+/// verdicts stay, receipts still verify, and what a session cost is still counted: tokens, model, turn and time. Nothing comes back when a transcript is read or imported once more. The
 /// agent's own files are not touched.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
@@ -38,6 +38,9 @@ pub struct Args {
     /// Forget what this rule of redaction finds today; `all` means every rule (repeatable)
     #[arg(long, value_name = "RULE", group = "what")]
     rule: Vec<String>,
+    /// Erase what the sessions cost, too
+    #[arg(long, requires = "session", conflicts_with_all = ["pattern", "text", "rule"])]
+    costs: bool,
     /// Erase it without asking
     #[arg(long)]
     yes: bool,
@@ -151,7 +154,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             .hint("Run the same command with `--yes` to erase it without being asked."));
     }
     if is_wanted {
-        erase(&world, &mut ledger, &files, &going, &cx.person())?;
+        let costs = if args.costs {
+            Costs::Erased
+        } else {
+            Costs::Kept
+        };
+        erase(&world, &mut ledger, &files, (&going, costs), &cx.person())?;
     }
     if cx.ui.json {
         return cx.ui.json(SCHEMA, tell::json(&going, is_wanted));
@@ -227,7 +235,7 @@ fn erase(
     world: &World<'_>,
     ledger: &mut SqliteLedger,
     files: &[PathBuf],
-    going: &Going,
+    (going, costs): (&Going, Costs),
     by: &str,
 ) -> Result<(), CommandError> {
     match going {
@@ -235,7 +243,7 @@ fn erase(
             for session in sessions {
                 // More may have come in while somebody was asked.
                 if let Some(now) = forget::holding(ledger, session.record.id)? {
-                    forget::forget_session(world, ledger, &now, files, by)?;
+                    forget::forget_session(world, ledger, &now, costs, files, by)?;
                 }
             }
         }

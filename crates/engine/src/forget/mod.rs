@@ -9,5 +9,5 @@ mod session;
 mod walk;
 
 pub use needle::{Needle, NeedleError, Replaced};
-pub use session::{Holding, forget_session, holding};
+pub use session::{Costs, Holding, forget_session, holding};
 pub use walk::{Found, Place, Report, erase, look};

@@ -48,6 +48,15 @@ pub fn holding(
     Ok(found)
 }
 
+/// What becomes of the tokens that a session used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Costs {
+    /// They stay, with model, turn and time, so that what a month or an issue cost does not change.
+    Kept,
+    /// They go, too.
+    Erased,
+}
+
 /// Forgets what was said and done in a session until now. Its identity, the commits made of it and who wrote which
 /// line stay. `leftovers` are files of spools that no delivery can be read from: those that speak of it go.
 ///
@@ -57,6 +66,7 @@ pub fn forget_session(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     holding: &Holding,
+    costs: Costs,
     leftovers: &[PathBuf],
     by: &str,
 ) -> Result<(), EngineError> {
@@ -66,6 +76,9 @@ pub fn forget_session(
     write(ledger, Durability::Disk, |tx| {
         tx.drop_turn(session)?;
         tx.forget_session(session, at)?;
+        if costs == Costs::Erased {
+            tx.drop_usages(session)?;
+        }
         let entry = Entry::done(by, Action::SessionForgotten).of(session);
         audit::record(tx, world, &entry)
     })?;

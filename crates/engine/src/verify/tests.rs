@@ -195,7 +195,7 @@ fn what_was_forgotten_is_neither_missing_nor_damaged() {
     let gone = sessions[3];
     stage.play(|world, ledger| {
         let holding = forget::holding(ledger, gone).unwrap().unwrap();
-        forget::forget_session(world, ledger, &holding, &[], "Ann").unwrap();
+        forget::forget_session(world, ledger, &holding, forget::Costs::Kept, &[], "Ann").unwrap();
         let needle = forget::Needle::pattern("Do t9").unwrap();
         forget::erase(world, ledger, &[], &needle, "Ann").unwrap();
     });

@@ -12,7 +12,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("what a session costs is replaced as a whole", replaced),
     Check::new("usage is found by session and time, in pages", found),
     Check::new("the same message of an older session is copied", copied),
-    Check::new("what a session cost is forgotten with it", forgotten),
+    Check::new("what a session cost outlives it without words", forgotten),
 ];
 
 fn tokens(n: u64) -> Tokens {
@@ -181,13 +181,41 @@ fn forgotten(shelf: &dyn Shelf) -> Outcome {
     furnish(&mut desk)?;
     desk.write(|tx| {
         for n in [1, 2, 3] {
-            tx.put_usages(session_id(n), &[usage("a", 1)])?;
+            tx.put_usages(session_id(n), &[full(&format!("a{n}"), 1)])?;
         }
         Ok(())
     })?;
     desk.write(|tx| tx.forget_session(session_id(1), at(9)))?;
+    desk.write(|tx| tx.forget_parts(session_id(1), at(9)))?;
     desk.write(|tx| tx.forget_parts(session_id(2), at(9)))?;
+    let bare = Usage {
+        request: None,
+        subagent: None,
+        branch: None,
+        ..full("a1", 1)
+    };
+    let beside = record(3, &full("a3", 1));
     let all = desk.read(|tx| tx.usages(&UsageFilter::default()))?;
-    same!(all, [record(3, &usage("a", 1))], "what is left");
+    same!(all, [record(1, &bare), beside.clone()], "what is left");
+    // What is folded afterwards knows of nothing that was forgotten, and of a message that was told on both sides.
+    let later = usage("b", 10);
+    let both = [later.clone(), usage("a1", 11)];
+    desk.write(|tx| tx.put_usages(session_id(1), &both))?;
+    let all = desk.read(|tx| tx.usages(&UsageFilter::default()))?;
+    let left = [record(1, &bare), record(1, &later), beside.clone()];
+    same!(all, left, "what is left after it went on");
+    desk.write(|tx| tx.put_usages(session_id(1), &[]))?;
+    let all = desk.read(|tx| tx.usages(&UsageFilter::default()))?;
+    same!(
+        all,
+        [record(1, &bare), beside.clone()],
+        "what is left when that went"
+    );
+    desk.write(|tx| tx.drop_usages(session_id(1)))?;
+    let all = desk.read(|tx| tx.usages(&UsageFilter::default()))?;
+    same!(all, [beside], "what is left when it is erased, too");
+    desk.write(|tx| tx.drop_usages(session_id(3)))?;
+    let all = desk.read(|tx| tx.usages(&UsageFilter::default()))?;
+    same!(all, [], "what is left when the one beside it is erased");
     Ok(())
 }

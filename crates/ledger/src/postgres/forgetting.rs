@@ -84,7 +84,7 @@ impl Forgetting for Tx<'_> {
             "UPDATE observations SET payload = NULL, salt = '' WHERE tenant = $1 AND session = $2",
             "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
             "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
-            "DELETE FROM usages WHERE tenant = $1 AND session = $2",
+            "UPDATE usages SET request = NULL, subagent = NULL, branch = NULL WHERE tenant = $1 AND session = $2",
             "DELETE FROM erasures WHERE tenant = $1 AND session = $2",
             "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
@@ -105,7 +105,8 @@ impl Forgetting for Tx<'_> {
         self.run_all(
             &[
                 "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
-                "DELETE FROM usages WHERE tenant = $1 AND session = $2",
+                "DELETE FROM usages WHERE tenant = $1 AND session = $2 AND NOT \
+                 (SELECT forgotten_whole FROM sessions WHERE tenant = $1 AND id = $2)",
                 "DELETE FROM erasures WHERE tenant = $1 AND session = $2",
             ],
             session,

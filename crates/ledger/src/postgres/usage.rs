@@ -44,11 +44,12 @@ fn usage_row(row: &Row) -> Result<UsageRecord> {
 
 impl Usages for Tx<'_> {
     fn put_usages(&mut self, session: SessionId, usages: &[Usage]) -> Result<()> {
-        let sql = "DELETE FROM usages WHERE tenant = $1 AND session = $2";
+        let sql = "DELETE FROM usages WHERE tenant = $1 AND session = $2 AND (at <= \
+             (SELECT forgotten_at FROM sessions WHERE tenant = $1 AND id = $2 AND forgotten_whole)) IS NOT TRUE";
         self.run(sql, &[&Col(session)])?;
         let sql = format!(
             "INSERT INTO usages (tenant, {USAGE}) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING"
         );
         for u in usages {
             self.run(
@@ -71,6 +72,12 @@ impl Usages for Tx<'_> {
                 ],
             )?;
         }
+        Ok(())
+    }
+
+    fn drop_usages(&mut self, session: SessionId) -> Result<()> {
+        let sql = "DELETE FROM usages WHERE tenant = $1 AND session = $2";
+        self.run(sql, &[&Col(session)])?;
         Ok(())
     }
 

@@ -82,7 +82,7 @@ impl Forgetting for Tx<'_> {
         for sql in [
             "UPDATE observations SET payload = NULL, salt = x'' WHERE session = ?1",
             "DELETE FROM summaries WHERE session = ?1",
-            "DELETE FROM usages WHERE session = ?1",
+            "UPDATE usages SET request = NULL, subagent = NULL, branch = NULL WHERE session = ?1",
             "DELETE FROM erasures WHERE session = ?1",
             "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE session = ?1",
             "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
@@ -111,7 +111,7 @@ impl Forgetting for Tx<'_> {
         let id = Col(session);
         for sql in [
             "DELETE FROM summaries WHERE session = ?1",
-            "DELETE FROM usages WHERE session = ?1",
+            "DELETE FROM usages WHERE session = ?1 AND NOT (SELECT forgotten_whole FROM sessions WHERE id = ?1)",
             "DELETE FROM erasures WHERE session = ?1",
         ] {
             self.db.prepare_cached(sql)?.execute([&id])?;

@@ -70,11 +70,13 @@ fn conditions(filter: &UsageFilter) -> (String, Vec<Value>) {
 
 impl Usages for Tx<'_> {
     fn put_usages(&mut self, session: SessionId, usages: &[Usage]) -> Result<()> {
-        self.db
-            .prepare_cached("DELETE FROM usages WHERE session = ?1")?
-            .execute([Col(session)])?;
+        let forgotten = "SELECT forgotten_at FROM sessions WHERE id = ?1 AND forgotten_whole";
+        let sql =
+            format!("DELETE FROM usages WHERE session = ?1 AND (at <= ({forgotten})) IS NOT TRUE");
+        self.db.prepare_cached(&sql)?.execute([Col(session)])?;
         let sql = format!(
-            "INSERT INTO usages ({USAGE}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+            "INSERT INTO usages ({USAGE}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
+             ON CONFLICT DO NOTHING"
         );
         let mut put = self.db.prepare_cached(&sql)?;
         for u in usages {
@@ -95,6 +97,12 @@ impl Usages for Tx<'_> {
                 pack_left_out(u),
             ])?;
         }
+        Ok(())
+    }
+
+    fn drop_usages(&mut self, session: SessionId) -> Result<()> {
+        let sql = "DELETE FROM usages WHERE session = ?1";
+        self.db.prepare_cached(sql)?.execute([Col(session)])?;
         Ok(())
     }
 

@@ -166,7 +166,8 @@ fn what_waits_in_an_open_turn_is_forgotten_with_the_session() {
                 assert_eq!(found.count, 1);
             } else {
                 let holding = forget::holding(ledger, session).unwrap().unwrap();
-                forget::forget_session(world, ledger, &holding, &[], "Ann").unwrap();
+                forget::forget_session(world, ledger, &holding, forget::Costs::Kept, &[], "Ann")
+                    .unwrap();
             }
         });
         assert_eq!(stage.read(|tx| tx.pending(session)), []);

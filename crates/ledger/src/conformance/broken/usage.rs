@@ -30,6 +30,7 @@ pub(super) const LISTS: &[&str] = &["usages"];
 broken! { Usages, USAGES, LIMITED;
     Own usages(filter: &UsageFilter) -> Vec<UsageRecord>;
     Write put_usages(session: SessionId, usages: &[Usage]) -> ();
+    Write drop_usages(session: SessionId) -> ();
 }
 
 impl BrokenTx<'_> {
