@@ -127,8 +127,17 @@ fn legible_error() -> Option<clap::Error> {
     Cli::try_parse_from(legible).err()
 }
 
+/// What there is for a command before its options are known, in the directory that this runs in; it says nothing.
+pub fn bare_cx() -> Option<Cx> {
+    let dir = PathBuf::from(".").canonicalize().ok()?;
+    let worktree = siglum_gitstore::discover(&dir, None, None);
+    let config = Config::load(worktree.as_ref().map(siglum_gitstore::Repo::worktree));
+    Some(Cx::new(Ui::new(Color::Never, false, true), dir, config))
+}
+
 /// Parses the command line and runs the command.
 pub fn run() -> ExitCode {
+    commands::completions::answer();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -465,3 +465,45 @@ fn the_demo_in_a_container_ends_well() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
 }
+
+#[test]
+fn a_shell_is_offered_sessions_and_commits() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    agent
+        .sh("git commit -q --allow-empty -m \"$(printf 'Paint \\033[31mit')\"")
+        .ok();
+    let offered = |words: &str| {
+        let asked = format!(
+            "SIGLUM_COMPLETE=zsh _CLAP_IFS='\n' _CLAP_COMPLETE_INDEX=2 '{}' -- siglum {words} ''",
+            World::program().display()
+        );
+        let told = repo.sh(&asked).ok();
+        let is_plain = |c: char| !c.is_control() || c == '\n';
+        assert!(told.chars().all(is_plain), "{told:?}");
+        told
+    };
+    let commit = repo.git(&["rev-parse", "--short=10", "HEAD"]);
+    repo.siglum(&["session", "list"]).ok();
+    let told = offered("show");
+    assert!(
+        told.contains("claude-code, now  Please do the work."),
+        "{told}"
+    );
+    assert!(told.contains(&format!("{commit}:Paint")));
+    assert!(offered("why").contains(&commit));
+    assert_eq!(offered("serve").lines().find(|l| l.contains(&commit)), None);
+    // Whoever asks where nothing is recorded is answered, and nothing is made.
+    let away = world.root.join("away");
+    fs::create_dir(&away).unwrap();
+    let home = format!("cd '{0}'; export SIGLUM_HOME='{0}/none'; ", away.display());
+    let asked = "SIGLUM_COMPLETE=bash _CLAP_IFS='\n' _CLAP_COMPLETE_INDEX=2";
+    let program = World::program();
+    let ran = repo.sh(&format!(
+        "{home}{asked} '{}' -- siglum show ''",
+        program.display()
+    ));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(fs::read_dir(&away).unwrap().count(), 0);
+}
