@@ -130,11 +130,11 @@ fn by_session(files: Vec<TranscriptFile>) -> Vec<Vec<TranscriptFile>> {
     all
 }
 
-/// The same transcripts in the order to import them: as they are given, but each behind those that it was forked from, so
-/// that what it copied belongs to the session it was copied from.
+/// In which order to import these transcripts, by their places: as they are given, but each behind those that it was
+/// forked from, so that what it copied belongs to the session it was copied from.
 #[must_use]
-pub fn forks_last<'a>(world: &World<'_>, found: &'a [Found]) -> Vec<&'a Found> {
-    let name = |f: &'a Found, native: &NativeId| (f.agent.name, native.clone());
+pub fn forks_last(world: &World<'_>, found: &[&Found]) -> Vec<usize> {
+    let name = |f: &Found, native: &NativeId| (f.agent.name, native.clone());
     let places: BTreeMap<_, usize> = found
         .iter()
         .enumerate()
@@ -147,13 +147,10 @@ pub fn forks_last<'a>(world: &World<'_>, found: &'a [Found]) -> Vec<&'a Found> {
         let mut next = vec![first];
         while let Some(place) = next.pop() {
             if seen.insert(place) {
-                line.push(&found[place]);
-                let origins = head(world, &found[place]).origins;
-                next.extend(
-                    origins
-                        .iter()
-                        .filter_map(|o| places.get(&name(&found[place], o))),
-                );
+                line.push(place);
+                let origins = head(world, found[place]).origins;
+                let known = |origin| places.get(&name(found[place], origin));
+                next.extend(origins.iter().filter_map(known));
             }
         }
         order.extend(line.into_iter().rev());
@@ -202,6 +199,9 @@ pub fn unread(ledger: &mut dyn Ledger, found: &Found) -> Result<u64, LedgerError
 /// who reads it tells why it cannot be.
 fn whole_lines(file: &TranscriptFile, from: u64) -> u64 {
     const PIECE: u64 = 4 << 10;
+    if file.bytes <= from {
+        return from;
+    }
     let last_end = |mut open: File| -> std::io::Result<u64> {
         let mut past = file.bytes;
         while past > from {

@@ -180,7 +180,7 @@ fn bring_in(
 ) -> Result<(), CommandError> {
     let world = cx.world()?;
     let mut todo = Vec::new();
-    for found in import::forks_last(&world, found) {
+    for found in found {
         let unread = import::unread(ledger, found)?;
         match &found.place {
             _ if unread == 0 => {}
@@ -191,7 +191,9 @@ fn bring_in(
         }
     }
     let bar = cx.ui.progress(todo.iter().map(|(_, unread)| unread).sum());
-    for (found, unread) in todo {
+    let fresh: Vec<&Found> = todo.iter().map(|(found, _)| *found).collect();
+    for place in import::forks_last(&world, &fresh) {
+        let (found, unread) = todo[place];
         match import::import(&world, ledger, found, &mut |bytes| bar.inc(bytes)) {
             Ok(session) => {
                 import::close(&world, ledger, session)?;

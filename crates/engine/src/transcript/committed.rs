@@ -1,6 +1,7 @@
 //! What git has of a file, for transcripts that tell a change as a patch alone.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use siglum_agents::Committed;
 use siglum_domain::intake::Place;
@@ -11,12 +12,15 @@ use crate::World;
 
 /// The largest file that is looked at, in bytes.
 const MOST: u64 = 8 << 20;
+/// How many times one transcript may ask: each costs a few processes, and whoever wrote it may be nobody's friend.
+const ASKED_MOST: usize = 2_000;
 
 /// The history of a checkout.
 #[derive(Debug)]
 pub(super) struct InGit {
     git: Git,
     worktree: PathBuf,
+    asked: AtomicUsize,
 }
 
 impl InGit {
@@ -24,6 +28,7 @@ impl InGit {
         Self {
             git: world.git(&place.worktree),
             worktree: PathBuf::from(&place.worktree),
+            asked: AtomicUsize::new(0),
         }
     }
 
@@ -48,6 +53,9 @@ impl InGit {
 
 impl Committed for InGit {
     fn contents(&self, path: &Path, at: Timestamp, began_at: Option<&str>) -> Vec<Vec<u8>> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) >= ASKED_MOST {
+            return Vec::new();
+        }
         let Some(path) = path
             .strip_prefix(&self.worktree)
             .ok()
