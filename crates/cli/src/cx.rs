@@ -266,8 +266,16 @@ impl Cx {
             .map_or_else(|| "unknown".to_owned(), |name| ui::one_line(&name, 100))
     }
 
-    /// The world as this process sees it.
+    /// The world as this process sees it. Makes the home: a command may be the first that needs one, where the ledger is
+    /// elsewhere.
     pub fn world(&self) -> Result<World<'static>, CommandError> {
+        let made = self.home.create();
+        made.map_err(CommandError::at(self.home.dir()))?;
+        self.world_in_home()
+    }
+
+    /// The same in a home that is there: of one that was moved away the worker makes no other one.
+    pub fn world_in_home(&self) -> Result<World<'static>, CommandError> {
         Ok(World {
             here: Here {
                 ids: &Ids,

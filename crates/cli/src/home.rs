@@ -1,5 +1,8 @@
 //! Where Siglum keeps things: `SIGLUM_HOME`, else the platform's data directory.
 
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -54,6 +57,17 @@ impl Home {
     /// The directory.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Makes the directory, for its owner alone, if it is not there.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn create(&self) -> io::Result<()> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.dir)
     }
 
     /// The ledger.

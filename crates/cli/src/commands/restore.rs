@@ -105,7 +105,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 /// Has the worker away, until this is dropped.
 fn alone(cx: &Cx) -> Result<Lock, CommandError> {
-    fs::create_dir_all(cx.home.dir()).map_err(CommandError::at(cx.home.dir()))?;
+    cx.home.create().map_err(CommandError::at(cx.home.dir()))?;
     let start = Instant::now();
     loop {
         if let Some(lock) = Lock::try_take(&cx.home.worker_lock()) {

@@ -126,7 +126,7 @@ impl Feeders {
 /// Whether something could be handed over now.
 pub(super) fn is_due(cx: &Cx) -> Result<bool, CommandError> {
     let mut ledger = cx.open_ledger()?;
-    let now = cx.world()?.now();
+    let now = cx.world_in_home()?.now();
     // Telemetry that was taken and not joined.
     if read(&mut ledger, |tx| tx.inbox())?.rows > 0 {
         return Ok(true);
@@ -221,7 +221,7 @@ impl AtWork {
     /// Feeds the projection until it is gone.
     fn run(&self) -> Result<(), CommandError> {
         let mut ledger = self.cx.open_ledger()?;
-        let world = self.cx.world()?;
+        let world = self.cx.world_in_home()?;
         // Whoever worked before is dead: it had the lock that this worker has.
         project::take_over(&world, &mut ledger, &self.name)?;
         let mut open = None;
