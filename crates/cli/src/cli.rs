@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -130,9 +130,14 @@ fn legible_error() -> Option<clap::Error> {
 /// What there is for a command before its options are known, in the directory that this runs in; it says nothing.
 pub fn bare_cx() -> Option<Cx> {
     let dir = PathBuf::from(".").canonicalize().ok()?;
-    let worktree = siglum_gitstore::discover(&dir, None, None);
-    let config = Config::load(worktree.as_ref().map(siglum_gitstore::Repo::worktree));
+    let config = load_config(&dir);
     Some(Cx::new(Ui::new(Color::Never, false, true), dir, config))
+}
+
+/// The settings that hold in a directory.
+fn load_config(dir: &Path) -> Config {
+    let worktree = siglum_gitstore::discover(dir, None, None);
+    Config::load(worktree.as_ref().map(siglum_gitstore::Repo::worktree))
 }
 
 /// Parses the command line and runs the command.
@@ -195,8 +200,7 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
     let dir = dir
         .canonicalize()
         .map_err(|e| CommandError::usage(format!("{}: {e}", dir.display())))?;
-    let worktree = siglum_gitstore::discover(&dir, None, None);
-    let config = Config::load(worktree.as_ref().map(siglum_gitstore::Repo::worktree));
+    let config = load_config(&dir);
     let color = cli.color.unwrap_or_else(|| match config.get("color") {
         "always" => Color::Always,
         "never" => Color::Never,

@@ -301,6 +301,15 @@ mod tests {
     }
 
     #[test]
+    fn of_a_home_that_was_moved_away_no_other_one_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        let spool = Spool::at(&home.join("spool"));
+        assert!(spool.put(&intake(1)).is_err());
+        assert!(!home.exists());
+    }
+
+    #[test]
     fn what_waits_comes_out_in_order_and_once() {
         let home = tempfile::tempdir().unwrap();
         let spool = Spool::at(&home.path().join("spool"));

@@ -32,7 +32,7 @@ impl InGit {
         }
     }
 
-    fn look(
+    fn committed_versions(
         &self,
         path: &str,
         at: Timestamp,
@@ -64,9 +64,10 @@ impl Committed for InGit {
             return Vec::new();
         };
         let began_at = began_at.and_then(|id| Oid::new(id).ok());
-        self.look(path, at, began_at).unwrap_or_else(|error| {
-            tracing::debug!("what {path} was could not be told: {error}");
-            Vec::new()
-        })
+        self.committed_versions(path, at, began_at)
+            .unwrap_or_else(|error| {
+                tracing::debug!("what {path} was could not be told: {error}");
+                Vec::new()
+            })
     }
 }

@@ -84,6 +84,18 @@ fn three_hundred_edits_stay_small() {
 }
 
 #[test]
+fn of_a_home_that_was_moved_away_no_other_one_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, away) = (dir.path().join("home"), dir.path().join("away"));
+    assert!(ObjectStore::open(home.join("objects")).is_err());
+    fs::create_dir(&home).unwrap();
+    let store = ObjectStore::open(home.join("objects")).unwrap();
+    fs::rename(&home, &away).unwrap();
+    assert!(store.put(b"late", None).is_err());
+    assert!(!home.exists());
+}
+
+#[test]
 fn kept_damaged_gone() {
     let dir = tempfile::tempdir().unwrap();
     let store = ObjectStore::open(dir.path().join("objects")).unwrap();
