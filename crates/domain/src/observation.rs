@@ -205,6 +205,19 @@ pub struct CallWrite {
     /// The content that it wrote; absent if it removed the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<FileVersion>,
+    /// Text that holds all the lines that it added, where that is all that is known of its work: the content before it was
+    /// not to be had when its hook ran. What it started from follows from this once that content is there; until then
+    /// `base` and `written` are both the content after, and nothing of it is anybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<FileVersion>,
+}
+
+impl CallWrite {
+    /// All contents that are named.
+    pub fn versions(&self) -> impl Iterator<Item = &FileVersion> {
+        let versions = [&self.base, &self.written, &self.added];
+        versions.into_iter().flatten()
+    }
 }
 
 /// Tokens of one message of the provider.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use siglum_domain::observation::{Fact, FileIdentity, FileVersion, ToolClass};
-use siglum_domain::provenance::{Canvas, FileLife, Joint, Step};
+use siglum_domain::provenance::{Canvas, FileLife, Joint, Step, start_among_others};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::file_identity;
 use siglum_ledger::{EditRecord, Ledger, LedgerError, Transaction, read, stored_name};
@@ -229,8 +229,8 @@ pub(crate) fn known_elsewhere(
 /// What a tool started from, as far as it or the disk says.
 fn base(edit: &EditRecord) -> Option<&FileVersion> {
     match &edit.detail.write {
-        Some(write) => write.base.as_ref(),
-        None => edit.before.as_ref(),
+        Some(write) if write.added.is_none() => write.base.as_ref(),
+        _ => edit.before.as_ref(),
     }
 }
 
@@ -451,9 +451,15 @@ impl<'r, 'w> Replay<'r, 'w> {
             Some(write) => write.written.as_ref(),
             None => edit.after.as_ref(),
         };
-        let (Some(before), Some(after)) = (version(base(edit)), version(after)) else {
+        let (Some(mut before), Some(after)) = (version(base(edit)), version(after)) else {
             return;
         };
+        if let Some(write) = edit.detail.write.as_ref().filter(|w| w.added.is_some()) {
+            let Some(added) = version(write.added.as_ref()) else {
+                return;
+            };
+            before = start_among_others(&before, &after, &added).unwrap_or(before);
+        }
         let life = self
             .life
             .get_or_insert_with(|| FileLife::new(before.clone()));

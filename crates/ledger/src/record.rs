@@ -351,9 +351,8 @@ pub struct EditDetail {
 impl EditDetail {
     /// The addresses in the object store of what the tool read and wrote.
     pub fn objects(&self) -> impl Iterator<Item = &str> {
-        let write = self.write.iter();
-        let versions = write.flat_map(|write| [&write.base, &write.written]);
-        versions.flatten().filter_map(|v| v.object.as_deref())
+        let versions = self.write.iter().flat_map(CallWrite::versions);
+        versions.filter_map(|v| v.object.as_deref())
     }
 }
 

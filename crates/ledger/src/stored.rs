@@ -3,7 +3,7 @@
 use siglum_domain::audit::Outcome;
 use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::fold::Entry;
-use siglum_domain::observation::{Fact, Observation, Source};
+use siglum_domain::observation::{CallWrite, Fact, Observation, Source};
 use siglum_domain::{
     AgentName, CheckpointId, ConversationId, LedgerId, Oid, RepositoryId, SessionId, Timestamp,
 };
@@ -290,19 +290,13 @@ pub(crate) fn edit_detail(stored: Option<&str>) -> EditDetail {
 
 /// The addresses in the object store that a sighting of a file has.
 pub(crate) fn fact_objects(fact: &Fact) -> impl Iterator<Item = &str> {
-    let versions = match fact {
-        Fact::FileSeen { version, write, .. } => {
-            let write = write.as_deref();
-            [
-                version.as_ref(),
-                write.and_then(|w| w.base.as_ref()),
-                write.and_then(|w| w.written.as_ref()),
-            ]
-        }
-        _ => [None; 3],
+    let (version, write) = match fact {
+        Fact::FileSeen { version, write, .. } => (version.as_ref(), write.as_deref()),
+        _ => (None, None),
     };
-    versions
+    let written = write.into_iter().flat_map(CallWrite::versions);
+    version
         .into_iter()
-        .flatten()
+        .chain(written)
         .filter_map(|v| v.object.as_deref())
 }

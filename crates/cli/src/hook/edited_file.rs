@@ -62,17 +62,10 @@ pub(super) fn see_file(
         None => last_version(delivery, repo, &path),
     };
     let version = content.as_deref().map(|content| shelf.keep(content));
-    let write = match (&edit.write, before) {
-        (Some(hint), Some(before)) => {
-            let after = (version.as_ref(), content.as_deref());
-            shelf.call_write(hint, before.as_ref(), after)
-        }
-        (Some(WriteHint::Whole { base, written }), None) => Some(CallWrite {
-            base: base.as_deref().map(|base| shelf.keep(base)),
-            written: Some(shelf.keep(written)),
-        }),
-        _ => None,
-    };
+    let write = edit.write.as_ref().map(|hint| {
+        let before = before.as_ref().map(Option::as_ref);
+        shelf.call_write(hint, before, (version.as_ref(), content.as_deref()))
+    });
     let fact = Fact::FileSeen {
         path,
         side: edit.side,
@@ -198,36 +191,52 @@ impl<'r> Shelf<'r> {
         }
     }
 
-    /// What the call itself did, with the versions that were seen around it where they are the same.
+    /// What the call itself did, with the versions that were seen around it where they are the same; the one before may not
+    /// have been to be had.
     fn call_write(
         &self,
         hint: &WriteHint,
-        before: Option<&FileVersion>,
+        before: Option<Option<&FileVersion>>,
         (after, content): (Option<&FileVersion>, Option<&[u8]>),
-    ) -> Option<CallWrite> {
+    ) -> CallWrite {
         match hint {
-            WriteHint::Whole { base, written } => Some(CallWrite {
-                base: base.as_deref().map(|base| self.same_or_new(base, before)),
+            WriteHint::Whole { base, written } => CallWrite {
+                base: base
+                    .as_deref()
+                    .map(|base| self.same_or_new(base, before.flatten())),
                 written: match content {
                     Some(content) if is_same(content, written) => after.cloned(),
                     _ => Some(self.keep(written)),
                 },
-            }),
+                added: None,
+            },
             WriteHint::Added(added) => {
-                let old = match before {
-                    None => Vec::new(),
-                    Some(version) => self.store.as_ref()?.get(&address(version)?).ok()?,
+                let old = before.and_then(|before| match before {
+                    None => Some(Vec::new()),
+                    Some(version) => self.stored(version),
+                });
+                let Some(old) = old else {
+                    return CallWrite {
+                        base: after.cloned(),
+                        written: after.cloned(),
+                        added: Some(self.keep(added)),
+                    };
                 };
                 let start = start_among_others(&old, content.unwrap_or_default(), added);
-                Some(CallWrite {
+                CallWrite {
                     base: match start {
                         Some(start) => Some(self.keep(&start)),
-                        None => before.cloned(),
+                        None => before.flatten().cloned(),
                     },
                     written: after.cloned(),
-                })
+                    added: None,
+                }
             }
         }
+    }
+
+    fn stored(&self, version: &FileVersion) -> Option<Vec<u8>> {
+        self.store.as_ref()?.get(&address(version)?).ok()
     }
 
     /// The version that was seen, if it has this content, but for line ends that the tool does not tell.
@@ -240,8 +249,7 @@ impl<'r> Shelf<'r> {
         {
             return seen.clone();
         }
-        let stored = self.store.as_ref().zip(address(seen));
-        let stored = stored.and_then(|(store, address)| store.get(&address).ok());
+        let stored = self.stored(seen);
         match stored.is_some_and(|stored| is_same(&stored, content)) {
             true => seen.clone(),
             false => self.keep(content),

@@ -141,6 +141,7 @@ fn detail() -> EditDetail {
         write: Some(CallWrite {
             base: None,
             written: Some(version(6)),
+            added: Some(version(7)),
         }),
     }
 }

@@ -342,6 +342,7 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
                 write: Some(CallWrite {
                     base: Some(version(6)),
                     written: Some(version(7)),
+                    added: Some(version(8)),
                 }),
                 ..EditDetail::default()
             },
@@ -358,7 +359,9 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
     let others = later.read(|tx| tx.objects_of_others(session_id(1)))?;
     same!(
         others,
-        ["object-2", "object-4", "object-5", "object-6", "object-7"],
+        [
+            "object-2", "object-4", "object-5", "object-6", "object-7", "object-8"
+        ],
         "versions of the others"
     );
     desk.write(|tx| tx.forget_session(session_id(1), at(9)))?;
@@ -386,6 +389,7 @@ fn dropped(shelf: &dyn Shelf) -> Outcome {
             write: Some(CallWrite {
                 base: None,
                 written: Some(version(3)),
+                added: None,
             }),
             ..EditDetail::default()
         },

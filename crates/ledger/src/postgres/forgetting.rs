@@ -45,7 +45,9 @@ impl Tx<'_> {
              UNION SELECT detail::json #>> '{{write,base,object}}' FROM edits WHERE tenant = $1 \
              AND detail::json #>> '{{write,base,object}}' IS NOT NULL AND session {which} $2 \
              UNION SELECT detail::json #>> '{{write,written,object}}' FROM edits WHERE tenant = $1 \
-             AND detail::json #>> '{{write,written,object}}' IS NOT NULL AND session {which} $2"
+             AND detail::json #>> '{{write,written,object}}' IS NOT NULL AND session {which} $2 \
+             UNION SELECT detail::json #>> '{{write,added,object}}' FROM edits WHERE tenant = $1 \
+             AND detail::json #>> '{{write,added,object}}' IS NOT NULL AND session {which} $2"
         );
         self.each(&folded, &[&Col(session)], |row| {
             found.insert(raw(row, 0)?);

@@ -33,7 +33,9 @@ impl Tx<'_> {
              UNION SELECT json_extract(detail, '$.write.base.object') FROM edits \
              WHERE json_extract(detail, '$.write.base.object') IS NOT NULL AND session {which} ?1 \
              UNION SELECT json_extract(detail, '$.write.written.object') FROM edits \
-             WHERE json_extract(detail, '$.write.written.object') IS NOT NULL AND session {which} ?1"
+             WHERE json_extract(detail, '$.write.written.object') IS NOT NULL AND session {which} ?1 \
+             UNION SELECT json_extract(detail, '$.write.added.object') FROM edits \
+             WHERE json_extract(detail, '$.write.added.object') IS NOT NULL AND session {which} ?1"
         );
         let mut query = self.db.prepare_cached(&sql)?;
         for object in query.query_map([Col(session)], |row| row.get(0))? {

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rusqlite::TransactionBehavior;
+
 use crate::harness::{Agent, Repo, World};
 
 /// Somebody saves a file with one more line in front of another.
@@ -63,25 +65,42 @@ fn two_sessions_in_one_file_keep_their_lines() {
     }
 }
 
-/// A tool that only says what it added, not what it started from.
+/// A tool that only says what it added, not what it started from; also where its hooks find the ledger locked.
 #[test]
 fn a_patch_says_which_lines_are_its_own() {
-    let world = World::new();
-    let repo = world.repo();
-    repo.sh("printf 'top\\nend\\n' >file && git add file && git commit -q -m start")
-        .ok();
-    let mut agent = Agent::start(&repo, "agent");
-    let mut call = serde_json::json!({
-        "tool_name": "Edit", "tool_use_id": "toolu_patch",
-        "tool_input": {"file_path": repo.dir.join("file"), "old_string": "end\n", "new_string": "of the agent\nend\n"},
-    });
-    agent.hook("PreToolUse", call.clone());
-    save(&repo, "file", "end\n", "of the agent\n");
-    save(&repo, "file", "top\n", "of a person\n");
-    call["tool_response"] = serde_json::json!({"filePath": repo.dir.join("file")});
-    agent.hook("PostToolUse", call);
-    agent.sh("git commit -q -a -m mixed").ok();
-    let lines = repo.why("HEAD").lines("file");
-    assert_eq!(lines["agent"], "3", "{lines:?}");
-    assert_eq!(lines["unknown"], "1", "{lines:?}");
+    for locked in [
+        &[][..],
+        &["PreToolUse"],
+        &["PostToolUse"],
+        &["PreToolUse", "PostToolUse"],
+    ] {
+        let world = World::new();
+        let repo = world.repo();
+        repo.sh("printf 'top\\nend\\n' >file && git add file && git commit -q -m start")
+            .ok();
+        let mut agent = Agent::start(&repo, "agent");
+        let mut call = serde_json::json!({
+            "tool_name": "Edit", "tool_use_id": "toolu_patch",
+            "tool_input": {"file_path": repo.dir.join("file"), "old_string": "end\n", "new_string": "of the agent\nend\n"},
+        });
+        let mut store = world.store();
+        let mut hook = |agent: &mut Agent, event: &str, call: &serde_json::Value| {
+            let lock = locked.contains(&event).then(|| {
+                store
+                    .transaction_with_behavior(TransactionBehavior::Exclusive)
+                    .unwrap()
+            });
+            agent.hook(event, call.clone());
+            drop(lock);
+        };
+        hook(&mut agent, "PreToolUse", &call);
+        save(&repo, "file", "end\n", "of the agent\n");
+        save(&repo, "file", "top\n", "of a person\n");
+        call["tool_response"] = serde_json::json!({"filePath": repo.dir.join("file")});
+        hook(&mut agent, "PostToolUse", &call);
+        agent.sh("git commit -q -a -m mixed").ok();
+        let lines = repo.why("HEAD").lines("file");
+        assert_eq!(lines["agent"], "3", "{locked:?}: {lines:?}");
+        assert_eq!(lines["unknown"], "1", "{locked:?}: {lines:?}");
+    }
 }
