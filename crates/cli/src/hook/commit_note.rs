@@ -231,11 +231,17 @@ fn unsettle(note: &Path) {
 /// being written right now, or that landed for another home, is for [`KEPT`] from the last change of the note's state,
 /// which nobody sets as [`unsettle`] sets its time of change.
 fn is_stale(path: &Path) -> bool {
-    let note = (!has_landed(path)).then(|| load(path)).flatten();
-    let git = note.and_then(|note| ProcessIdentity::from_key(&note.git));
-    match git.and_then(|git| platform::alive(&git)) {
-        Some(alive) => !alive,
-        None => fs::metadata(path).is_ok_and(|meta| {
+    is_stale_by(path, platform::alive)
+}
+
+/// The same by who tells whether a process lives. A note is looked at again once its git is dead: what the shell added
+/// until then is there now, and nothing is added any more.
+fn is_stale_by(path: &Path, alive: impl FnOnce(&ProcessIdentity) -> Option<bool>) -> bool {
+    let git = load(path).and_then(|note| ProcessIdentity::from_key(&note.git));
+    match git.and_then(|git| alive(&git)) {
+        Some(true) => false,
+        Some(false) if !has_landed(path) => true,
+        _ => fs::metadata(path).is_ok_and(|meta| {
             let now = since_epoch().as_secs().cast_signed();
             now - meta.ctime() > KEPT.as_secs().cast_signed()
         }),
@@ -255,5 +261,37 @@ mod tests {
         assert!(!is_stale(&note), "as it was opened");
         unsettle(&note);
         assert!(!is_stale(&note), "and found by somebody else");
+    }
+
+    /// Git comes to its end while somebody looks at its note.
+    #[test]
+    fn a_note_that_lands_while_it_is_looked_at_is_not_stale() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("1");
+        let git = ProcessIdentity {
+            host: "host".to_owned(),
+            boot: "boot".to_owned(),
+            namespace: 1,
+            pid: 1,
+            start: 1,
+        };
+        let note = CommitNote {
+            git: git.key(),
+            head: None,
+            checkpoint: None,
+            message: None,
+            template: None,
+            comment: None,
+            announced: None,
+        };
+        fs::write(&path, serde_json::to_vec(&note).unwrap()).unwrap();
+        assert!(!is_stale_by(&path, |_| Some(true)));
+        assert!(is_stale_by(&path, |_| Some(false)), "without a commit");
+        let lands = |_: &ProcessIdentity| {
+            let mut note = fs::OpenOptions::new().append(true).open(&path).unwrap();
+            note.write_all(b"\n").unwrap();
+            Some(false)
+        };
+        assert!(!is_stale_by(&path, lands));
     }
 }

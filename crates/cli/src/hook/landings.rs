@@ -62,12 +62,14 @@ pub fn spool(home: &Home, siglum_dir: &Path) {
     commit_note::drop_dead(siglum_dir);
 }
 
-/// Hands on what a note says, and removes it unless some of that was lost. What is told again is told once.
+/// Hands on what a note says, and removes it unless some of that was lost, or the same git has left the note of its next
+/// commit there meanwhile. What is told again is told once.
 fn take_up(path: &Path, git_dir: &Path, home: &Path, hand_on: impl FnMut(&Intake) -> bool) {
     let Some(note) = LandedNote::read(path, home) else {
         return;
     };
-    if intakes(git_dir, &note).iter().all(hand_on) {
+    let told = intakes(git_dir, &note).iter().all(hand_on);
+    if told && LandedNote::read(path, home).is_some_and(|now| now.at == note.at) {
         let _ = fs::remove_file(path);
     }
 }
@@ -129,4 +131,81 @@ pub fn rewriting(rewritten: Rewritten) -> Option<(String, Matter)> {
     let (_, last) = rewritten.pairs.last()?;
     let key = format!("rewritten:{}:{last}", rewritten.place.common_dir);
     Some((key, Matter::Rewritten(rewritten)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use siglum_domain::intake::Scene;
+    use siglum_domain::{CheckpointId, Oid, Timestamp};
+
+    use super::super::commit_note::{Announced, CommitNote};
+    use super::*;
+
+    /// Leaves the note of a commit that landed at this time, for a home in this directory.
+    fn leave(path: &Path, dir: &Path, seconds: u64) {
+        let place = Place {
+            common_dir: dir.display().to_string(),
+            worktree: dir.display().to_string(),
+        };
+        let head = Oid::new("1".repeat(40)).unwrap();
+        let scene = Scene {
+            checkpoint: CheckpointId::mint(&crate::clock::Ids),
+            place,
+            head: Some(head),
+            chain: Chain::default(),
+            variables: Vec::new(),
+            claim: None,
+            launches: Vec::new(),
+            agents: Vec::new(),
+            inherited: Vec::new(),
+            message: "message".to_owned(),
+            named: None,
+            draft: None,
+        };
+        let note = CommitNote {
+            git: "git".to_owned(),
+            head: None,
+            checkpoint: None,
+            message: None,
+            template: None,
+            comment: None,
+            announced: Some(Announced {
+                home: dir.to_owned(),
+                at: Timestamp::from_seconds(1),
+                scene,
+                log: 0,
+            }),
+        };
+        fs::write(path, serde_json::to_string(&note).unwrap() + "\n").unwrap();
+        let file = fs::File::open(path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+            .unwrap();
+    }
+
+    /// A git that makes several commits leaves the note of each in the same place.
+    #[test]
+    fn the_note_of_the_next_commit_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let moved = format!("{one} {two} A <a@example.com> 1 +0000\tcommit: x\n");
+        fs::create_dir(dir.path().join("logs")).unwrap();
+        fs::write(dir.path().join("logs/HEAD"), moved).unwrap();
+        let note = dir.path().join("7");
+        leave(&note, dir.path(), 1);
+        let mut handed_on = 0;
+        take_up(&note, dir.path(), dir.path(), |_| {
+            handed_on += 1;
+            leave(&note, dir.path(), 2);
+            true
+        });
+        assert!(note.exists(), "the note of the next commit");
+        take_up(&note, dir.path(), dir.path(), |_| {
+            handed_on += 1;
+            true
+        });
+        assert!(!note.exists());
+        assert_eq!(handed_on, 2);
+    }
 }
