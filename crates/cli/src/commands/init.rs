@@ -511,7 +511,7 @@ fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize, plan: &Plan) -> Result<(
     let size: u64 = found.iter().map(import::Found::bytes).sum();
     let sessions = ui::plural(found.len() as u64, "earlier session");
     cx.ui.status(format!(
-        "There are {sessions} of this repository on this machine ({}); importing them.",
+        "Importing {sessions} of this repository from this machine ({}).",
         ui::bytes(size)
     ));
     super::import::import_all(cx, &found)?;
