@@ -77,10 +77,19 @@ impl LandedNote {
         let announced = load(path)?.announced?;
         let is_mine = meta.uid() == rustix::process::geteuid().as_raw();
         (is_mine && is_same_dir(&announced.home, home)).then_some(Self {
-            at: Timestamp::from_nanos(meta.mtime() * 1_000_000_000 + meta.mtime_nsec()),
+            at: changed_at(&meta),
             announced,
         })
     }
+
+    /// Whether what was read is still there: a git that makes several commits leaves each of its notes in one place.
+    pub fn is_at(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|meta| changed_at(&meta) == self.at)
+    }
+}
+
+fn changed_at(meta: &fs::Metadata) -> Timestamp {
+    Timestamp::from_nanos(meta.mtime() * 1_000_000_000 + meta.mtime_nsec())
 }
 
 /// The message of a commit as its first hook left it.

@@ -69,7 +69,7 @@ fn take_up(path: &Path, git_dir: &Path, home: &Path, hand_on: impl FnMut(&Intake
         return;
     };
     let told = intakes(git_dir, &note).iter().all(hand_on);
-    if told && LandedNote::read(path, home).is_some_and(|now| now.at == note.at) {
+    if told && note.is_at(path) {
         let _ = fs::remove_file(path);
     }
 }
@@ -137,10 +137,10 @@ pub fn rewriting(rewritten: Rewritten) -> Option<(String, Matter)> {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use siglum_domain::intake::Scene;
-    use siglum_domain::{CheckpointId, Oid, Timestamp};
+    use siglum_domain::Timestamp;
 
     use super::super::commit_note::{Announced, CommitNote};
+    use super::super::scene;
     use super::*;
 
     /// Leaves the note of a commit that landed at this time, for a home in this directory.
@@ -149,21 +149,11 @@ mod tests {
             common_dir: dir.display().to_string(),
             worktree: dir.display().to_string(),
         };
-        let head = Oid::new("1".repeat(40)).unwrap();
-        let scene = Scene {
-            checkpoint: CheckpointId::mint(&crate::clock::Ids),
+        let repo = Repo {
             place,
-            head: Some(head),
-            chain: Chain::default(),
-            variables: Vec::new(),
-            claim: None,
-            launches: Vec::new(),
-            agents: Vec::new(),
-            inherited: Vec::new(),
-            message: "message".to_owned(),
-            named: None,
-            draft: None,
+            git_dir: dir.to_owned(),
         };
+        let scene = scene::look(&repo, "message", None);
         let note = CommitNote {
             git: "git".to_owned(),
             head: None,
@@ -190,6 +180,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (one, two) = ("1".repeat(40), "2".repeat(40));
         let moved = format!("{one} {two} A <a@example.com> 1 +0000\tcommit: x\n");
+        fs::write(dir.path().join("HEAD"), &one).unwrap();
         fs::create_dir(dir.path().join("logs")).unwrap();
         fs::write(dir.path().join("logs/HEAD"), moved).unwrap();
         let note = dir.path().join("7");

@@ -27,7 +27,8 @@ const MEMORY: u64 = 300 * 1024;
 
 /// How long an answer to somebody else may take, on a busy machine, too.
 const SOON: Duration = Duration::from_secs(10);
-/// How long what is not taken may wait, and how long a stream waits for what others do not take.
+/// How long what is not taken may wait, and how long a stream waits for what others do not take: three waits of 30 seconds,
+/// and the time in which all of it is read, which a busy machine stretches.
 const LET_GO: Duration = Duration::from_secs(200);
 
 /// A session with a few large turns: its id, and a token for it.
