@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use siglum_domain::ConversationId;
 
 use crate::problem::Problem;
-use crate::wire::{Ignored, NamedBy, conversation};
+use crate::wire::{IgnoredName, NameSource, conversation};
 
 /// The header that names the conversation, in requests and in answers.
 pub(crate) const CONVERSATION: &str = "siglum-conversation-id";
@@ -18,9 +18,9 @@ pub(crate) struct Name {
     /// The name, if there is one.
     pub(crate) named: Option<ConversationId>,
     /// Where it came from; nobody named it where it is absent.
-    pub(crate) by: NamedBy,
+    pub(crate) by: NameSource,
     /// Names that it came before.
-    pub(crate) ignored: Vec<Ignored>,
+    pub(crate) ignored: Vec<IgnoredName>,
 }
 
 impl Name {
@@ -43,34 +43,34 @@ impl Name {
         let header = one(headers, CONVERSATION)?;
         let baggage = baggage(headers);
         let named = [
-            (NamedBy::Path, path),
-            (NamedBy::Body, conversation(field, body)?),
+            (NameSource::Path, path),
+            (NameSource::Body, conversation(field, body)?),
             (
-                NamedBy::Header,
+                NameSource::Header,
                 conversation(CONVERSATION, header.as_deref())?,
             ),
             (
-                NamedBy::Baggage,
+                NameSource::Baggage,
                 conversation("baggage", baggage.as_deref())?,
             ),
         ];
         let mut present = named.into_iter().filter_map(|(by, name)| Some((by, name?)));
         let first = present.next();
-        let ignored = |(named_by, name): (NamedBy, ConversationId)| Ignored {
+        let ignored = |(named_by, name): (NameSource, ConversationId)| IgnoredName {
             named_by,
             value: name.to_string(),
         };
         let ignored = present.map(ignored).collect();
         let (named, by) = match first {
             Some((by, name)) => (Some(name), by),
-            None => (None, NamedBy::Nobody),
+            None => (None, NameSource::Nobody),
         };
         Ok(Self { named, by, ignored })
     }
 
     /// All names, where something else came before each of them.
-    pub(crate) fn lost(&self) -> Vec<Ignored> {
-        let first = self.named.iter().map(|name| Ignored {
+    pub(crate) fn lost(&self) -> Vec<IgnoredName> {
+        let first = self.named.iter().map(|name| IgnoredName {
             named_by: self.by,
             value: name.to_string(),
         });

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::problem::Told;
 use crate::routes::*;
-use crate::wire::{LabelAsked, RunEventTold};
+use crate::wire::{LabelInput, RunEvent};
 
 /// Why a request may be refused, or fail: the same for all routes.
 pub(crate) struct Problems;
@@ -79,7 +79,7 @@ fn response(text: &str) -> Response {
         description = "Sessions, turns, checkpoints and audit of coding agents. Identity is resolved once, carried everywhere, and never guessed.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
-    components(schemas(Told, LabelAsked, RunEventTold)),
+    components(schemas(Told, LabelInput, RunEvent)),
     modifiers(&Credentials)
 )]
 struct Document;
@@ -147,23 +147,23 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(heartbeats::run))
         .routes(routes!(heartbeats::pause))
         .routes(routes!(heartbeats::resume))
-        .routes(routes!(contexts::says::resolve))
-        .routes(routes!(contexts::says::bootstrap))
-        .routes(routes!(contexts::asks::assemble))
-        .routes(routes!(contexts::says::ingest))
-        .routes(routes!(contexts::says::commit))
-        .routes(routes!(contexts::says::backfill))
-        .routes(routes!(contexts::says::after_turn))
-        .routes(routes!(contexts::says::compact))
-        .routes(routes!(contexts::says::maintain))
-        .routes(routes!(contexts::says::prepare_subagent))
-        .routes(routes!(contexts::says::subagent_ended))
-        .routes(routes!(contexts::says::accept_gap))
-        .routes(routes!(contexts::asks::gaps))
-        .routes(routes!(contexts::asks::lineage))
-        .routes(routes!(contexts::asks::explain))
-        .routes(routes!(contexts::asks::routes))
-        .routes(routes!(contexts::asks::route))
+        .routes(routes!(contexts::commands::resolve))
+        .routes(routes!(contexts::commands::bootstrap))
+        .routes(routes!(contexts::queries::assemble))
+        .routes(routes!(contexts::commands::ingest))
+        .routes(routes!(contexts::commands::commit))
+        .routes(routes!(contexts::commands::backfill))
+        .routes(routes!(contexts::commands::after_turn))
+        .routes(routes!(contexts::commands::compact))
+        .routes(routes!(contexts::commands::maintain))
+        .routes(routes!(contexts::commands::prepare_subagent))
+        .routes(routes!(contexts::commands::subagent_ended))
+        .routes(routes!(contexts::commands::accept_gap))
+        .routes(routes!(contexts::queries::gaps))
+        .routes(routes!(contexts::queries::lineage))
+        .routes(routes!(contexts::queries::explain))
+        .routes(routes!(contexts::queries::routes))
+        .routes(routes!(contexts::queries::route))
         .routes(routes!(checkpoints::record, checkpoints::of_session))
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::show))
@@ -200,7 +200,7 @@ fn close_arms(document: &mut OpenApi) {
 }
 
 /// The bodies, and parts of them, that are one of several.
-const ARMED: &[&str] = &["ContextMessage", "EventSaid", "NewEnd"];
+const ARMED: &[&str] = &["ContextMessage", "TurnEvent", "EndSession"];
 
 /// What `\p{C}` stands for in the patterns of this program: characters that nobody sees, as [`Link`](siglum_domain::Link)
 /// refuses them; spelled out up to U+FFFF, since few who check a document know classes by name.
@@ -242,7 +242,7 @@ mod tests {
     /// out has a form that others gave it, or is checked by its own reader.
     #[test]
     fn every_body_refuses_fields_that_nobody_knows() {
-        const FOREIGN: &[&str] = &["MessageSaid", "ExportSpans", "ExportLogs", "ExportMetrics"];
+        const FOREIGN: &[&str] = &["MessageInput", "ExportSpans", "ExportLogs", "ExportMetrics"];
         let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
         let mut left: Vec<serde_json::Value> = Vec::new();
         for methods in document["paths"].as_object().unwrap().values() {
@@ -272,9 +272,73 @@ mod tests {
             }
         }
         assert!(
-            seen.contains("NewSession") && seen.contains("EventSaid"),
+            seen.contains("CreateSession") && seen.contains("TurnEvent"),
             "{seen:?}"
         );
+    }
+
+    /// Generated clients call their classes after the schemas and their methods after the operations.
+    #[test]
+    fn schemas_are_nouns_and_operations_are_verbs_with_a_noun() {
+        const VERBS: &[&str] = &[
+            "abort",
+            "accept",
+            "acquire",
+            "answer",
+            "append",
+            "assemble",
+            "assign",
+            "attach",
+            "backfill",
+            "bootstrap",
+            "cancel",
+            "commit",
+            "compact",
+            "create",
+            "delete",
+            "detach",
+            "end",
+            "explain",
+            "export",
+            "get",
+            "ingest",
+            "keep",
+            "list",
+            "maintain",
+            "open",
+            "pause",
+            "prepare",
+            "push",
+            "record",
+            "release",
+            "renew",
+            "resolve",
+            "resume",
+            "rotate",
+            "run",
+            "send",
+            "stream",
+            "verify",
+        ];
+        let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
+        for name in document["components"]["schemas"]
+            .as_object()
+            .unwrap()
+            .keys()
+        {
+            for suffix in ["Told", "Asked", "Said", "Heard", "Found", "Taken", "Done"] {
+                assert!(!name.ends_with(suffix), "{name}");
+            }
+        }
+        let mut names = std::collections::BTreeSet::new();
+        for methods in document["paths"].as_object().unwrap().values() {
+            for operation in methods.as_object().unwrap().values() {
+                let name = operation["operationId"].as_str().unwrap();
+                let verb = name.find(char::is_uppercase).map_or(name, |at| &name[..at]);
+                assert!(VERBS.contains(&verb) && verb != name, "{name}");
+                assert!(names.insert(name.to_owned()), "{name} twice");
+            }
+        }
     }
 
     /// Each route says who may call it, but for those that anybody may.

@@ -18,7 +18,7 @@ use crate::naming::{CONVERSATION, one};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::runner::{Events, Finished, NOT_COMMITTED, Next, Running, Started, Status};
-use crate::wire::{Ignored, RunEnd, RunEventTold, RunTold};
+use crate::wire::{IgnoredName, RunEnd, RunEvent, RunResult};
 
 /// The header with the session, in answers.
 const SESSION: &str = "siglum-session-id";
@@ -85,7 +85,7 @@ pub(crate) fn last_event(headers: &HeaderMap) -> Result<u64, Problem> {
 pub(crate) async fn answer(
     app: &App,
     running: &Running,
-    ignored: Vec<Ignored>,
+    ignored: Vec<IgnoredName>,
     form: Form,
     after: u64,
 ) -> Response {
@@ -100,14 +100,14 @@ pub(crate) async fn answer(
 }
 
 /// One result, when the run ended.
-async fn result(running: &Running, ignored: Vec<Ignored>) -> Response {
+async fn result(running: &Running, ignored: Vec<IgnoredName>) -> Response {
     let Some(finished) = running.finished().await else {
         return Problem::internal().into_response();
     };
     if let Some(problem) = unanswered(&finished) {
         return problem.into_response();
     }
-    let told = RunTold {
+    let told = RunResult {
         run: running.started().into(),
         agent: running.agent().to_string(),
         ignored,
@@ -170,7 +170,7 @@ fn stream(app: &App, running: &Running, encoder: Encoder, after: u64) -> Respons
 /// How events become text.
 enum Encoder {
     /// Our own form; the names of the conversation that lost.
-    Events(Vec<Ignored>),
+    Events(Vec<IgnoredName>),
     Ui(UiStream),
 }
 
@@ -197,12 +197,12 @@ impl Encoder {
     }
 }
 
-fn own(next: Next, ignored: &mut Vec<Ignored>) -> Event {
+fn own(next: Next, ignored: &mut Vec<IgnoredName>) -> Event {
     let (id, mut told) = match next {
-        Next::Event(event) => (Some(event.number), RunEventTold::from(&*event.event)),
-        Next::Cut(events) => (None, RunEventTold::Cut { events }),
+        Next::Event(event) => (Some(event.number), RunEvent::from(&*event.event)),
+        Next::Cut(events) => (None, RunEvent::Cut { events }),
     };
-    if let RunEventTold::Started { ignored: told, .. } = &mut told {
+    if let RunEvent::Started { ignored: told, .. } = &mut told {
         *told = std::mem::take(ignored);
     }
     let event = Event::default().event(told.name());

@@ -11,7 +11,7 @@ use siglum_ledger::{LedgerError, Transaction, read};
 
 use crate::app::App;
 use crate::shares::{self, Room, Weight};
-use crate::wire::{EntryTold, ReceiptTold, SealedTold};
+use crate::wire::{LogEntry, Receipt, SealedPosition};
 
 /// How often it is looked for what others seal: other gateways, hooks, commands.
 const LOOK: Duration = Duration::from_millis(500);
@@ -141,9 +141,9 @@ fn behind(
         let most = usize::try_from(receipt.last + 1 - receipt.first).unwrap_or(usize::MAX);
         let entries = tx.entries(session, receipt.first - 1, most)?;
         let within = entries.iter().filter(|e| e.sequence <= receipt.last);
-        let told = SealedTold {
-            receipt: ReceiptTold::from(&receipt),
-            entries: within.map(EntryTold::from).collect(),
+        let told = SealedPosition {
+            receipt: Receipt::from(&receipt),
+            entries: within.map(LogEntry::from).collect(),
         };
         let json = serde_json::to_string(&told).map_err(|e| LedgerError::Storage(Box::new(e)))?;
         bytes += json.len();

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use siglum_domain::TurnId;
 use siglum_domain::fold::Entry;
-use siglum_domain::observation::{Fact, Outcome, Role, Source, event};
+use siglum_domain::observation::{self, Fact, Outcome, Source, event};
 
-use crate::wire::{PastMessage, RoleTold, outcome_word};
+use crate::wire::{PastMessage, Role, outcome_word};
 
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +15,7 @@ pub(crate) struct Talk {
     /// Its id: of an answer that of its turn, so that a stream of the same turn speaks of the same message.
     id: String,
     turn: Option<TurnId>,
-    role: RoleTold,
+    role: Role,
     /// The sequence that it begins with.
     pub(crate) first: u64,
     at: String,
@@ -50,7 +50,7 @@ impl Talk {
                     talk.push(Self::begun(entry, role, talk.len(), vec![text]));
                 }
                 Fact::Message {
-                    role: Role::Assistant,
+                    role: observation::Role::Assistant,
                     text,
                     ..
                 } => {
@@ -81,12 +81,12 @@ impl Talk {
         talk
     }
 
-    fn begun(entry: &Entry, role: RoleTold, place: usize, parts: Vec<Part>) -> Self {
+    fn begun(entry: &Entry, role: Role, place: usize, parts: Vec<Part>) -> Self {
         let turn = entry
             .turn
             .map_or_else(|| format!("seq-{}", entry.sequence), |t| t.to_string());
         let id = match role {
-            RoleTold::Assistant => turn,
+            Role::Assistant => turn,
             _ => format!("{turn}-{place}"),
         };
         Self {
@@ -101,10 +101,10 @@ impl Talk {
 }
 
 /// Who asks. What is asked in nobody's name is told where a driver says it; what an agent tells itself is not.
-fn asks(entry: &Entry, synthetic: bool) -> Option<RoleTold> {
+fn asks(entry: &Entry, synthetic: bool) -> Option<Role> {
     match (synthetic, entry.observation.source) {
-        (false, _) => Some(RoleTold::User),
-        (true, Source::Api) => Some(RoleTold::System),
+        (false, _) => Some(Role::User),
+        (true, Source::Api) => Some(Role::System),
         (true, _) => None,
     }
 }
@@ -113,14 +113,9 @@ fn asks(entry: &Entry, synthetic: bool) -> Option<RoleTold> {
 fn answer<'a>(talk: &'a mut Vec<Talk>, entry: &Entry) -> &'a mut Vec<Part> {
     let goes_on = talk
         .last()
-        .is_some_and(|last| last.role == RoleTold::Assistant && last.turn == entry.turn);
+        .is_some_and(|last| last.role == Role::Assistant && last.turn == entry.turn);
     if !goes_on {
-        talk.push(Talk::begun(
-            entry,
-            RoleTold::Assistant,
-            talk.len(),
-            Vec::new(),
-        ));
+        talk.push(Talk::begun(entry, Role::Assistant, talk.len(), Vec::new()));
     }
     let last = talk.len() - 1;
     &mut talk[last].parts
@@ -266,11 +261,11 @@ mod tests {
         assert_eq!(
             said,
             [
-                (RoleTold::User, "do it".to_owned()),
-                (RoleTold::Assistant, "first\n\nthen".to_owned()),
-                (RoleTold::User, "again".to_owned()),
-                (RoleTold::Assistant, "done".to_owned()),
-                (RoleTold::System, "by nobody".to_owned()),
+                (Role::User, "do it".to_owned()),
+                (Role::Assistant, "first\n\nthen".to_owned()),
+                (Role::User, "again".to_owned()),
+                (Role::Assistant, "done".to_owned()),
+                (Role::System, "by nobody".to_owned()),
             ]
         );
         let ui = ui_messages(&talk);

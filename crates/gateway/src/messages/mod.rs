@@ -4,9 +4,9 @@
 //! arguments; nothing here starts a run or reads a ledger.
 
 mod history;
-mod said;
+mod prompt;
 mod ui;
 
 pub(crate) use history::{Talk, plain, ui_messages};
-pub(crate) use said::prompt;
+pub(crate) use prompt::prompt;
 pub(crate) use ui::UiStream;

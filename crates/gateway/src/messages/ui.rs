@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use siglum_domain::observation::Outcome;
 
 use crate::runner::{Choice, ChoiceKind, Finished, RunEvent, Started, Status};
-use crate::wire::{ChoiceTold, Ignored, RunEnd, RunIds, RunUsage};
+use crate::wire::{IgnoredName, InteractionChoice, RunEnd, RunIds, RunUsage};
 
 /// The name that calls get of which the stream has no beginning.
 const UNKNOWN: &str = "unknown";
@@ -37,7 +37,7 @@ impl Kind {
 #[derive(Default)]
 pub(crate) struct UiStream {
     /// Names of the conversation that lost, for the first chunk.
-    ignored: Vec<Ignored>,
+    ignored: Vec<IgnoredName>,
     /// The part whose text grows.
     open: Option<(Kind, String)>,
     /// Calls that were told.
@@ -48,7 +48,7 @@ pub(crate) struct UiStream {
 
 impl UiStream {
     /// A stream whose first chunk tells these names, too.
-    pub(crate) fn new(ignored: Vec<Ignored>) -> Self {
+    pub(crate) fn new(ignored: Vec<IgnoredName>) -> Self {
         Self {
             ignored,
             ..Self::default()
@@ -184,7 +184,7 @@ impl UiStream {
                 id
             }
         };
-        let told: Vec<ChoiceTold> = options.iter().map(ChoiceTold::from).collect();
+        let told: Vec<InteractionChoice> = options.iter().map(InteractionChoice::from).collect();
         self.waiting.insert(id.to_owned(), options.to_vec());
         chunks.push(json!({
             "type": "tool-approval-request", "approvalId": id, "toolCallId": call, "reason": title,
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
     use crate::runner::{RunError, Usage};
-    use crate::wire::NamedBy;
+    use crate::wire::NameSource;
 
     fn turn() -> TurnId {
         "trn_00000000000070008000000000000001".parse().unwrap()
@@ -270,7 +270,7 @@ mod tests {
                 .parse::<SessionId>()
                 .unwrap(),
             conversation: ConversationId::new("S1").unwrap(),
-            named_by: NamedBy::Body,
+            named_by: NameSource::Body,
             native: None,
             turn: turn(),
             trace: TraceId::of_turn(turn()),

@@ -10,23 +10,23 @@ use crate::caller::Launcher;
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::wire::{AuditPage, AuditReport, AuditTold};
+use crate::wire::{AuditEntry, AuditPage, AuditReport};
 
 /// Rows of a page.
 const PAGE: usize = 100;
 const PAGE_MOST: usize = 1_000;
 
-/// Lists the audit, newest first, page by page
-#[utoipa::path(get, path = "/v1/audit", tag = "audit", operation_id = "list_audit",
+/// List audit entries, newest first
+#[utoipa::path(get, path = "/v1/audit", tag = "audit", operation_id = "listAuditEntries",
     security(("launcher" = [])),
     params(
-        ("session" = Option<String>, Query, description = "Of this session", pattern = r"^ses_[0-9a-f]{32}$"),
-        ("action" = Option<String>, Query, description = "Of this action, such as `session.created`", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$"),
-        ("actor" = Option<String>, Query, description = "By this actor: the whole name, or its first words", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"),
-        ("pipeline" = Option<String>, Query, description = "In this pipeline", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,256}$"),
+        ("session" = Option<String>, Query, description = "Only entries of this session", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("action" = Option<String>, Query, description = "Only this action, such as `session.created`", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$"),
+        ("actor" = Option<String>, Query, description = "Only this actor, by full name or its first words", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"),
+        ("pipeline" = Option<String>, Query, description = "Only entries in this pipeline", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,256}$"),
         ("outcome" = Option<String>, Query, description = "`done` or `refused`", pattern = r"^(done|refused)$"),
-        ("before" = Option<i64>, Query, description = "Before this number: what a page gives as `next`", minimum = 1, maximum = 9_007_199_254_740_991_i64),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
+        ("before" = Option<i64>, Query, description = "Return entries before this number (`next` of the previous page)", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
     responses((status = 200, description = "The entries", body = AuditPage), Problems))]
 pub(crate) async fn list(
@@ -61,15 +61,15 @@ pub(crate) async fn list(
         audit::list(ledger, &filter)
     });
     let found = found.await??;
-    let mut entries: Vec<AuditTold> = found.iter().map(AuditTold::from).collect();
+    let mut entries: Vec<AuditEntry> = found.iter().map(AuditEntry::from).collect();
     let more = entries.len() > limit;
     entries.truncate(limit);
-    let next = entries.last().filter(|_| more).map(AuditTold::number);
+    let next = entries.last().filter(|_| more).map(AuditEntry::number);
     Ok(Json(AuditPage { entries, next }))
 }
 
-/// Tells whether the audit is whole: nothing of it was changed, taken out, added or moved
-#[utoipa::path(get, path = "/v1/audit/verify", tag = "audit", operation_id = "verify_audit",
+/// Verify that no audit entry was changed, removed, inserted or moved
+#[utoipa::path(get, path = "/v1/audit/verify", tag = "audit", operation_id = "verifyAudit",
     security(("launcher" = [])),
     responses((status = 200, description = "Whether it is whole", body = AuditReport), Problems))]
 pub(crate) async fn verify(

@@ -10,37 +10,37 @@ use siglum_engine::{checkpoints, remote};
 use siglum_ledger::read;
 
 use super::path::{OfSession, Path};
-use super::refusable::refusable;
+use super::representation::Elsewhere;
+use super::responses;
 use super::sessions::wanted_links;
-use super::standing::Elsewhere;
-use super::told;
+use super::transaction::refusable;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::{Caller, Launcher};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::wire::{CheckpointTold, Checkpoints, LabelAsked, NewCheckpoint, Recorded};
+use crate::wire::{Checkpoint, CheckpointList, CreateCheckpoint, LabelInput, RecordedCheckpoint};
 
 /// Rows of a list.
 const PAGE: usize = 50;
 const PAGE_MOST: usize = 500;
 
-/// Records a checkpoint of a session; with a commit it is what the session claims to have made
-#[utoipa::path(post, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "record_checkpoint",
+/// Create a checkpoint of a session; a commit in it is a claim of the session to have made it
+#[utoipa::path(post, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "createCheckpoint",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    request_body = NewCheckpoint,
+    request_body = CreateCheckpoint,
     responses(
-        (status = 201, description = "It is recorded", body = Recorded),
-        (status = 200, description = "It was there", body = Recorded),
+        (status = 201, description = "It is recorded", body = RecordedCheckpoint),
+        (status = 200, description = "It was there", body = RecordedCheckpoint),
         Problems))]
 pub(crate) async fn record(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-    Body(new): Body<NewCheckpoint>,
-) -> Result<(StatusCode, Json<Recorded>), Problem> {
+    Body(new): Body<CreateCheckpoint>,
+) -> Result<(StatusCode, Json<RecordedCheckpoint>), Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     if new.id.is_some_and(|id| id.uuid().get_version_num() != 7) {
@@ -65,10 +65,10 @@ pub(crate) async fn record(
         refusable(ledger, |tx| {
             let home = Elsewhere::of_session(here, tx, &credential, own, session)?;
             let (record, already) = remote::checkpoint(here, tx, &wanted, &by)?;
-            let checkpoint = told::checkpoints(tx, &[record])?.pop();
+            let checkpoint = responses::checkpoints(tx, &[record])?.pop();
             let checkpoint = checkpoint.ok_or_else(Problem::internal)?;
             home.note(here, tx, &credential)?;
-            Ok(Recorded {
+            Ok(RecordedCheckpoint {
                 checkpoint,
                 already,
             })
@@ -83,44 +83,44 @@ pub(crate) async fn record(
     Ok((status, Json(recorded)))
 }
 
-/// Lists the checkpoints of a session, newest first
-#[utoipa::path(get, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "list_session_checkpoints",
+/// List the checkpoints of a session, newest first
+#[utoipa::path(get, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "listSessionCheckpoints",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The checkpoints", body = Checkpoints), Problems))]
+    responses((status = 200, description = "The checkpoints", body = CheckpointList), Problems))]
 pub(crate) async fn of_session(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     query: Query,
-) -> Result<Json<Checkpoints>, Problem> {
+) -> Result<Json<CheckpointList>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     listed(&app, &caller, Some(session), (Vec::new(), None), query).await
 }
 
-/// Lists checkpoints, newest first
-#[utoipa::path(get, path = "/v1/checkpoints", tag = "checkpoints", operation_id = "list_checkpoints",
+/// List checkpoints, newest first
+#[utoipa::path(get, path = "/v1/checkpoints", tag = "checkpoints", operation_id = "listCheckpoints",
     security(("launcher" = [])),
     params(
-        ("issue_number" = Option<i64>, Query, description = "With this issue", minimum = 1, maximum = 9_007_199_254_740_991_i64),
-        ("pr_number" = Option<i64>, Query, description = "With this pull request", minimum = 1, maximum = 9_007_199_254_740_991_i64),
-        ("pipeline_id" = Option<String>, Query, description = "Of this pipeline", pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$"),
-        ("agent_role" = Option<String>, Query, description = "With this role", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
-        ("phase" = Option<String>, Query, description = "Of this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
-        ("label" = Option<Vec<LabelAsked>>, Query, description = "With this label, `key=value`; may be given several times"),
-        ("repository" = Option<String>, Query, description = "Of the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
+        ("issue_number" = Option<i64>, Query, description = "Only with this issue number", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pr_number" = Option<i64>, Query, description = "Only with this pull request number", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pipeline_id" = Option<String>, Query, description = "Only in this pipeline", pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$"),
+        ("agent_role" = Option<String>, Query, description = "Only with this agent role", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
+        ("phase" = Option<String>, Query, description = "Only in this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
+        ("label" = Option<Vec<LabelInput>>, Query, description = "Only with this label, `key=value`; may be repeated"),
+        ("repository" = Option<String>, Query, description = "Only in the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The checkpoints", body = Checkpoints), Problems))]
+    responses((status = 200, description = "The checkpoints", body = CheckpointList), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<Checkpoints>, Problem> {
+) -> Result<Json<CheckpointList>, Problem> {
     let links = wanted_links(&mut query)?;
     let repository = query.text("repository", 4096)?;
     listed(&app, &caller, None, (links, repository), query).await
@@ -132,7 +132,7 @@ async fn listed(
     session: Option<SessionId>,
     (links, repository): (Vec<Link>, Option<String>),
     mut query: Query,
-) -> Result<Json<Checkpoints>, Problem> {
+) -> Result<Json<CheckpointList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
@@ -150,30 +150,30 @@ async fn listed(
                 None => None,
             };
             let found = checkpoints::listed(tx, session, repository, &links, limit)?;
-            told::checkpoints(tx, &found).map(Some)
+            responses::checkpoints(tx, &found).map(Some)
         })
     });
     match (found.await??, session) {
-        (Some(checkpoints), _) => Ok(Json(Checkpoints { checkpoints })),
+        (Some(checkpoints), _) => Ok(Json(CheckpointList { checkpoints })),
         (None, Some(session)) => Err(TurnError::NoSession(session).into()),
         (None, None) => Err(Problem::internal()),
     }
 }
 
-/// Shows a checkpoint, with what is attached to its sessions now
-#[utoipa::path(get, path = "/v1/checkpoints/{checkpoint}", tag = "checkpoints", operation_id = "show_checkpoint",
+/// Get a checkpoint with the current links of its sessions
+#[utoipa::path(get, path = "/v1/checkpoints/{checkpoint}", tag = "checkpoints", operation_id = "getCheckpoint",
     security(("launcher" = [])),
-    params(("checkpoint" = String, Path, description = "The checkpoint", pattern = r"^chk_[0-9a-f]{32}$")),
-    responses((status = 200, description = "The checkpoint", body = CheckpointTold), Problems))]
+    params(("checkpoint" = String, Path, description = "Checkpoint id", pattern = r"^chk_[0-9a-f]{32}$")),
+    responses((status = 200, description = "Checkpoint id", body = Checkpoint), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
     Launcher(caller): Launcher,
     path: Path,
-) -> Result<Json<CheckpointTold>, Problem> {
+) -> Result<Json<Checkpoint>, Problem> {
     let id = path.checkpoint()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| match tx.checkpoint(id)? {
-            Some(record) => Ok(told::checkpoints(tx, &[record])?.pop()),
+            Some(record) => Ok(responses::checkpoints(tx, &[record])?.pop()),
             None => Ok(None),
         })
     });

@@ -9,30 +9,30 @@ use siglum_engine::why;
 use siglum_ledger::{LedgerError, Transaction, read};
 
 use super::path::Path;
-use super::told::repository_name;
+use super::responses::repository_name;
 use crate::app::App;
 use crate::caller::Launcher;
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::wire::{CommitTold, CommitsTold};
+use crate::wire::{Commit, CommitList};
 
-/// Tells who made a commit, who wrote its lines, and how that is known, in each repository that has it
+/// Explain which session made a commit and which sessions wrote its lines, in each repository that has it
 ///
 /// The answer is from what is recorded: evidence, verdict, and what is claimed beside them.
-#[utoipa::path(get, path = "/v1/commits/{commit}", tag = "commits", operation_id = "why",
+#[utoipa::path(get, path = "/v1/commits/{commit}", tag = "commits", operation_id = "explainCommit",
     security(("launcher" = [])),
     params(
-        ("commit" = String, Path, description = "The whole id of the commit", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"),
-        ("repository" = Option<String>, Query, description = "In this repository alone", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("commit" = String, Path, description = "Full commit id", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"),
+        ("repository" = Option<String>, Query, description = "Only in this repository", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
     ),
-    responses((status = 200, description = "What is known", body = CommitsTold), Problems))]
+    responses((status = 200, description = "What is known", body = CommitList), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
     Launcher(caller): Launcher,
     path: Path,
     mut query: Query,
-) -> Result<Json<CommitsTold>, Problem> {
+) -> Result<Json<CommitList>, Problem> {
     let commit = path.text("commit")?;
     let commit = Oid::new(commit).map_err(|e| Problem::invalid("commit", e.rule))?;
     let repository = query.text("repository", 4096)?;
@@ -43,7 +43,7 @@ pub(crate) async fn show(
     });
     let commits = found.await??;
     match commits.is_empty() {
-        false => Ok(Json(CommitsTold { commits })),
+        false => Ok(Json(CommitList { commits })),
         true => Err(Problem::not_found(format!(
             "nothing is recorded of commit {commit}"
         ))),
@@ -54,7 +54,7 @@ fn known(
     tx: &mut dyn Transaction,
     commit: &Oid,
     repository: Option<&str>,
-) -> Result<Vec<CommitTold>, LedgerError> {
+) -> Result<Vec<Commit>, LedgerError> {
     let mut ids: BTreeSet<RepositoryId> = BTreeSet::new();
     ids.extend(tx.commits_named(commit)?.iter().map(|c| c.repository));
     ids.extend(tx.repositories()?.iter().map(|r| r.id));
@@ -67,7 +67,7 @@ fn known(
             continue;
         }
         if let Some(why) = why::recorded(tx, id, commit)? {
-            told.push(CommitTold::of(&why, name));
+            told.push(Commit::of(&why, name));
         }
     }
     Ok(told)

@@ -13,17 +13,17 @@ use crate::caller::Launcher;
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::wire::{CostTold, LabelAsked};
+use crate::wire::{CostReport, LabelInput};
 
 /// Rows of an answer.
 const ROWS: usize = 100;
 const ROWS_MOST: usize = 10_000;
 
-/// Sums up what sessions used, and what that costs at list prices
-#[utoipa::path(get, path = "/v1/cost", tag = "sessions", operation_id = "sum_up_cost",
+/// Get the usage of sessions and its cost at list prices
+#[utoipa::path(get, path = "/v1/cost", tag = "sessions", operation_id = "getCost",
     security(("launcher" = [])),
     params(
-        ("by" = Option<String>, Query, description = "By what usage is summed up; days are those of UTC", pattern = r"^(session|turn|day|agent|model|repository|branch|issue|pr|role|pipeline|commit)$"),
+        ("by" = Option<String>, Query, description = "Group usage by this; days are in UTC", pattern = r"^(session|turn|day|agent|model|repository|branch|issue|pr|role|pipeline|commit)$"),
         ("since" = Option<String>, Query, description = "Only messages from this time on (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
         ("until" = Option<String>, Query, description = "Only messages before this time (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
         ("session" = Option<String>, Query, description = "Only this session", pattern = r"^ses_[0-9a-f]{32}$"),
@@ -32,18 +32,18 @@ const ROWS_MOST: usize = 10_000;
         ("pipeline_id" = Option<String>, Query, description = "Only turns of this pipeline", pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$"),
         ("agent_role" = Option<String>, Query, description = "Only turns with this role", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
         ("phase" = Option<String>, Query, description = "Only turns of this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
-        ("label" = Option<Vec<LabelAsked>>, Query, description = "Only turns with this label, `key=value`; may be given several times"),
+        ("label" = Option<Vec<LabelInput>>, Query, description = "Only turns with this label, `key=value`; may be repeated"),
         ("agent" = Option<String>, Query, description = "Only sessions of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
         ("model" = Option<String>, Query, description = "Only messages of this model", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"),
         ("repository" = Option<String>, Query, description = "Only sessions whose own repository has this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
-        ("limit" = Option<i64>, Query, description = "At most so many rows; the total has all of them", minimum = 1, maximum = 10_000),
+        ("limit" = Option<i64>, Query, description = "Maximum number of rows; totals include all", minimum = 1, maximum = 10_000),
     ),
-    responses((status = 200, description = "What was used", body = CostTold), Problems))]
+    responses((status = 200, description = "What was used", body = CostReport), Problems))]
 pub(crate) async fn sum_up(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<CostTold>, Problem> {
+) -> Result<Json<CostReport>, Problem> {
     let limit = query.limit(ROWS, ROWS_MOST)?;
     let repository = query.text("repository", 4096)?;
     let asked = asked(&mut query)?;
@@ -54,7 +54,7 @@ pub(crate) async fn sum_up(
         if let Some(name) = &repository {
             let known = repositories.iter().find(|r| r.common_dir == *name);
             let Some(known) = known else {
-                return Ok(CostTold::nothing(asked.by));
+                return Ok(CostReport::nothing(asked.by));
             };
             asked.repositories = vec![known.id];
         }
@@ -62,7 +62,7 @@ pub(crate) async fn sum_up(
         let mut costs = cost::cost(ledger, &asked, prices, &day)?;
         let more = costs.rows.len() > limit;
         costs.rows.truncate(limit);
-        Ok(CostTold::of(asked.by, &costs, more, &repositories))
+        Ok(CostReport::of(asked.by, &costs, more, &repositories))
     });
     let told: Result<_, siglum_ledger::LedgerError> = told.await?;
     Ok(Json(told?))

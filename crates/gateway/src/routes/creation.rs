@@ -17,16 +17,18 @@ use siglum_ledger::{Ledger, Mode, RequestRecord, Transaction};
 use siglum_platform::clock;
 
 use super::path::{OfSession, Path};
-use super::refusable::refusable;
-use super::standing::Elsewhere;
-use super::told;
+use super::representation::Elsewhere;
+use super::responses;
+use super::transaction::refusable;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::{Caller, Launcher, refused};
 use crate::naming::{Name, one};
 use crate::openapi::Problems;
 use crate::problem::Problem;
-use crate::wire::{Created, Ignored, NamedBy, NewSession, SessionTold, TokenTold, without_secret};
+use crate::wire::{
+    CreateSession, CreatedSession, IgnoredName, NameSource, Session, SessionToken, without_secret,
+};
 
 /// The header with the key of a request that may be made twice.
 const KEY: &str = "idempotency-key";
@@ -35,29 +37,29 @@ const TOKEN_SECONDS: u32 = 24 * 60 * 60;
 const TOKEN_RULE: &str = "60 to 2592000 seconds";
 /// How long the token before stays valid when another one is asked for.
 const GRACE: Duration = Duration::from_secs(60);
-/// Creates a session, or finds the one that was meant, and gives it a token of its own
+/// Create a session, or find the one that the claims identify, and issue its token
 ///
 /// All of the request is checked before anything is written. The same `id`, the same `idempotency-key` or the same agent
 /// and conversation twice is one session; its links are attached in either case.
-#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", operation_id = "create_session",
+#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", operation_id = "createSession",
     security(("launcher" = [])),
     params(
-        ("siglum-conversation-id" = Option<String>, Header, description = "What the outside world calls the conversation, where the body does not say it",
+        ("siglum-conversation-id" = Option<String>, Header, description = "Conversation id, if the body has none",
             pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"),
-        ("idempotency-key" = Option<String>, Header, description = "The same request with the same key is done once; kept for a day",
+        ("idempotency-key" = Option<String>, Header, description = "Idempotency key: a repeated request with the same key has no further effect for a day",
             pattern = r"^[!-~]{1,200}$"),
     ),
-    request_body = NewSession,
+    request_body = CreateSession,
     responses(
-        (status = 201, description = "The session was created", body = Created),
-        (status = 200, description = "It was there", body = Created),
+        (status = 201, description = "The session was created", body = CreatedSession),
+        (status = 200, description = "It was there", body = CreatedSession),
         Problems))]
 pub(crate) async fn create(
     State(app): State<App>,
     Launcher(caller): Launcher,
     headers: HeaderMap,
-    new: Result<Body<NewSession>, Problem>,
-) -> Result<(StatusCode, Json<Created>), Problem> {
+    new: Result<Body<CreateSession>, Problem>,
+) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
     app.rates().creation(&caller)?;
     let created = created(&app, &caller, &headers, new).await;
     created.inspect_err(|problem| refused(&app, &caller, Action::SessionRefused, problem))
@@ -67,8 +69,8 @@ async fn created(
     app: &App,
     caller: &Caller,
     headers: &HeaderMap,
-    new: Result<Body<NewSession>, Problem>,
-) -> Result<(StatusCode, Json<Created>), Problem> {
+    new: Result<Body<CreateSession>, Problem>,
+) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
     let Body(new) = new?;
     let wanted = Wanted::of(caller, headers, &new)?;
     let secret = Secret::mint(&caller.tenant, &clock::secret());
@@ -85,10 +87,10 @@ async fn created(
         true => StatusCode::OK,
         false => StatusCode::CREATED,
     };
-    let created = Created {
+    let created = CreatedSession {
         session,
         already,
-        token: TokenTold {
+        token: SessionToken {
             id: token.0,
             secret: secret.reveal().to_owned(),
             expires_at: token.1.to_string(),
@@ -102,8 +104,8 @@ async fn created(
 /// A request for a session, checked.
 struct Wanted {
     new: remote::NewSession,
-    named_by: NamedBy,
-    ignored: Vec<Ignored>,
+    named_by: NameSource,
+    ignored: Vec<IgnoredName>,
     /// What the caller calls the request, and a digest of what it asks for.
     key: Option<(String, String)>,
     token_seconds: u32,
@@ -113,10 +115,10 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn of(caller: &Caller, headers: &HeaderMap, new: &NewSession) -> Result<Self, Problem> {
+    fn of(caller: &Caller, headers: &HeaderMap, new: &CreateSession) -> Result<Self, Problem> {
         let name = Name::of(headers, "conversation_id", new.conversation_id.as_deref())?;
         let named_by = match (&name.named, &new.native_id) {
-            (None, Some(_)) => NamedBy::Agent,
+            (None, Some(_)) => NameSource::Agent,
             _ => name.by,
         };
         if let Some(native) = &new.native_id {
@@ -173,7 +175,7 @@ impl Wanted {
         here: &Here<'_>,
         ledger: &mut dyn Ledger,
         digest: &str,
-    ) -> Result<(SessionTold, bool, (TokenId, Timestamp)), Problem> {
+    ) -> Result<(Session, bool, (TokenId, Timestamp)), Problem> {
         let id = ledger.id();
         if self.new.mode == Mode::Driven && self.new.home.is_some_and(|home| home != id) {
             let detail = "home: a session that is driven here is at home here";
@@ -193,7 +195,7 @@ impl Wanted {
             let home = created.record.home;
             let home = Elsewhere::of_home(here, tx, &self.credential, id, home)?;
             self.note(here, tx, session)?;
-            let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
+            let told = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             // What goes into the audit comes last: until the end of the transaction nobody else writes there.
             let token = token(here, tx, session, self.token_seconds, digest, &self.new.by)?;
             if !created.already {
@@ -242,7 +244,7 @@ impl Wanted {
 fn key(
     headers: &HeaderMap,
     links: &[Link],
-    new: &NewSession,
+    new: &CreateSession,
 ) -> Result<Option<(String, String)>, Problem> {
     let Some(key) = one(headers, KEY)? else {
         return Ok(None);
@@ -308,16 +310,16 @@ fn token(
     Ok((id, expires_at))
 }
 
-/// Gives a session another token; the one before holds for a minute more
-#[utoipa::path(post, path = "/v1/sessions/{session}/token", tag = "sessions", operation_id = "rotate_session_token",
+/// Rotate the token of a session; the previous one stays valid for a minute
+#[utoipa::path(post, path = "/v1/sessions/{session}/token", tag = "sessions", operation_id = "rotateSessionToken",
     security(("launcher" = [])),
     params(OfSession),
-    responses((status = 201, description = "The token", body = TokenTold), Problems))]
+    responses((status = 201, description = "The token", body = SessionToken), Problems))]
 pub(crate) async fn token_of(
     State(app): State<App>,
     Launcher(caller): Launcher,
     path: Path,
-) -> Result<(StatusCode, Json<TokenTold>), Problem> {
+) -> Result<(StatusCode, Json<SessionToken>), Problem> {
     let session = path.session()?;
     let secret = Secret::mint(&caller.tenant, &clock::secret());
     let (digest, by) = (secret.digest(), caller.by());
@@ -339,7 +341,7 @@ pub(crate) async fn token_of(
         refused(&app, &caller, Action::TokenRefused, problem);
     });
     let (id, expires_at) = made?;
-    let token = TokenTold {
+    let token = SessionToken {
         id,
         secret: secret.reveal().to_owned(),
         expires_at: expires_at.to_string(),

@@ -22,15 +22,15 @@ pub(crate) struct Health {
     status: &'static str,
 }
 
-/// Tells that the gateway lives
-#[utoipa::path(get, path = "/healthz", tag = "health", operation_id = "alive",
+/// Check that the gateway is alive
+#[utoipa::path(get, path = "/healthz", tag = "health", operation_id = "getLiveness",
     responses((status = 200, description = "It lives", body = Health), Problems))]
 pub(crate) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Tells whether the gateway can serve: its store answers and takes what is written, and nobody told it to stop
-#[utoipa::path(get, path = "/readyz", tag = "health", operation_id = "ready",
+/// Check that the gateway is ready: its store can be read and written, and it is not shutting down
+#[utoipa::path(get, path = "/readyz", tag = "health", operation_id = "getReadiness",
     responses((status = 200, description = "It can serve", body = Health), Problems))]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
     if *app.stopping().borrow() {
@@ -52,8 +52,8 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Proble
     Ok(Json(Health { status: "ok" }))
 }
 
-/// Tells what the gateway counts, in Prometheus' text form
-#[utoipa::path(get, path = "/metrics", tag = "health", operation_id = "metrics",
+/// Get metrics in the Prometheus text format
+#[utoipa::path(get, path = "/metrics", tag = "health", operation_id = "getMetrics",
     responses((status = 200, description = "The counts", body = String, content_type = "text/plain"), Problems))]
 pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
     let form = "text/plain; version=0.0.4; charset=utf-8";
@@ -82,8 +82,8 @@ async fn standing(app: &App) -> Standing {
     all
 }
 
-/// Tells what the gateway can do: this document
-#[utoipa::path(get, path = "/v1/openapi.json", tag = "health", operation_id = "document",
+/// Get this OpenAPI document
+#[utoipa::path(get, path = "/v1/openapi.json", tag = "health", operation_id = "getOpenApi",
     responses((status = 200, description = "The document", body = Object, content_type = "application/json"), Problems))]
 pub(crate) async fn document() -> impl IntoResponse {
     (

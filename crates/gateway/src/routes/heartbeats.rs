@@ -47,7 +47,7 @@ impl From<FormError> for Problem {
 /// A heartbeat that is to be.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NewHeartbeat {
+pub(crate) struct CreateHeartbeat {
     /// Its name: one that is there is changed.
     #[schema(pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")]
     name: String,
@@ -58,7 +58,7 @@ pub(crate) struct NewHeartbeat {
 
 /// All heartbeats.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Heartbeats {
+pub(crate) struct HeartbeatList {
     /// By name.
     #[schema(value_type = Vec<Object>)]
     heartbeats: Vec<HeartbeatJson>,
@@ -66,7 +66,7 @@ pub(crate) struct Heartbeats {
 
 /// What became of the ticks of a heartbeat.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Ticks {
+pub(crate) struct TickPage {
     /// Newest first.
     #[schema(value_type = Vec<Object>)]
     ticks: Vec<TickJson>,
@@ -78,30 +78,30 @@ fn name(path: &Path) -> Result<HeartbeatName, Problem> {
     HeartbeatName::new(path.text("heartbeat")?).map_err(|e| Problem::invalid(e.what, e.rule))
 }
 
-/// Lists what is run on a schedule: when it is due, how its last tick ended, what all of them came to
-#[utoipa::path(get, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "list_heartbeats",
+/// List heartbeats with their next due time, last tick and totals
+#[utoipa::path(get, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "listHeartbeats",
     security(("launcher" = [])),
-    responses((status = 200, description = "The heartbeats", body = Heartbeats), Problems))]
+    responses((status = 200, description = "The heartbeats", body = HeartbeatList), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
-) -> Result<Json<Heartbeats>, Problem> {
+) -> Result<Json<HeartbeatList>, Problem> {
     let all = app
         .ledgers()
         .read(&caller.tenant, |_, ledger| heartbeat::list(ledger));
     let heartbeats = all.await??.iter().map(HeartbeatJson::from).collect();
-    Ok(Json(Heartbeats { heartbeats }))
+    Ok(Json(HeartbeatList { heartbeats }))
 }
 
-/// Writes down what is run on a schedule; one of this name is changed
-#[utoipa::path(post, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "put_heartbeat",
+/// Create or update a heartbeat
+#[utoipa::path(post, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "createHeartbeat",
     security(("launcher" = [])),
-    request_body = NewHeartbeat,
+    request_body = CreateHeartbeat,
     responses((status = 200, description = "The heartbeat", body = Object), Problems))]
 pub(crate) async fn put(
     State(app): State<App>,
     Launcher(caller): Launcher,
-    Body(new): Body<NewHeartbeat>,
+    Body(new): Body<CreateHeartbeat>,
 ) -> Result<Json<HeartbeatJson>, Problem> {
     let name = HeartbeatName::new(new.name).map_err(|e| Problem::invalid("name", e.rule))?;
     let definition = Definition::of(name.clone(), new.definition);
@@ -124,10 +124,10 @@ pub(crate) async fn put(
     Ok(Json(HeartbeatJson::from(&put.await??)))
 }
 
-/// Shows one thing that is run on a schedule
-#[utoipa::path(get, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "show_heartbeat",
+/// Get a heartbeat
+#[utoipa::path(get, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "getHeartbeat",
     security(("launcher" = [])),
-    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
     responses((status = 200, description = "The heartbeat", body = Object), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
@@ -141,10 +141,10 @@ pub(crate) async fn show(
     Ok(Json(HeartbeatJson::from(&found.await??)))
 }
 
-/// Removes what is run on a schedule; what became of its ticks is kept as long as it would have been
-#[utoipa::path(delete, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "remove_heartbeat",
+/// Delete a heartbeat; its ticks are kept until their retention ends
+#[utoipa::path(delete, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "deleteHeartbeat",
     security(("launcher" = [])),
-    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
     responses((status = 204, description = "It is removed"), Problems))]
 pub(crate) async fn remove(
     State(app): State<App>,
@@ -159,22 +159,22 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Lists what became of each time that a heartbeat was due, newest first, page by page
-#[utoipa::path(get, path = "/v1/heartbeats/{heartbeat}/ticks", tag = "heartbeats", operation_id = "list_ticks",
+/// List the ticks of a heartbeat, newest first
+#[utoipa::path(get, path = "/v1/heartbeats/{heartbeat}/ticks", tag = "heartbeats", operation_id = "listHeartbeatTicks",
     security(("launcher" = [])),
     params(
-        ("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$"),
-        ("before" = Option<String>, Query, description = "Before this time: what a page gives as `next`",
+        ("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$"),
+        ("before" = Option<String>, Query, description = "Return ticks before this time (`next` of the previous page)",
             pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The ticks", body = Ticks), Problems))]
+    responses((status = 200, description = "The ticks", body = TickPage), Problems))]
 pub(crate) async fn ticks(
     State(app): State<App>,
     Launcher(caller): Launcher,
     path: Path,
     mut query: Query,
-) -> Result<Json<Ticks>, Problem> {
+) -> Result<Json<TickPage>, Problem> {
     let name = name(&path)?;
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let before: Option<Timestamp> =
@@ -185,16 +185,16 @@ pub(crate) async fn ticks(
     });
     let found = found.await??;
     let next = found.last().filter(|_| found.len() == limit);
-    Ok(Json(Ticks {
+    Ok(Json(TickPage {
         next: next.map(|tick| tick.due.to_string()),
         ticks: found.iter().map(TickJson::from).collect(),
     }))
 }
 
-/// Runs a heartbeat now, whatever its schedule says
-#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/run", tag = "heartbeats", operation_id = "run_heartbeat",
+/// Run a heartbeat now, regardless of its schedule
+#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/run", tag = "heartbeats", operation_id = "runHeartbeat",
     security(("launcher" = [])),
-    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
     responses((status = 202, description = "The tick, which runs", body = Object), Problems))]
 pub(crate) async fn run(
     State(app): State<App>,
@@ -206,10 +206,10 @@ pub(crate) async fn run(
     Ok((StatusCode::ACCEPTED, Json(TickJson::from(&tick))))
 }
 
-/// Pauses a heartbeat
-#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/pause", tag = "heartbeats", operation_id = "pause_heartbeat",
+/// Pause a heartbeat
+#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/pause", tag = "heartbeats", operation_id = "pauseHeartbeat",
     security(("launcher" = [])),
-    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
     responses((status = 200, description = "The heartbeat", body = Object), Problems))]
 pub(crate) async fn pause(
     State(app): State<App>,
@@ -219,10 +219,10 @@ pub(crate) async fn pause(
     set(&app, caller, &path, Pause::Paused).await
 }
 
-/// Lets a heartbeat go on that was paused
-#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/resume", tag = "heartbeats", operation_id = "resume_heartbeat",
+/// Resume a paused heartbeat
+#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/resume", tag = "heartbeats", operation_id = "resumeHeartbeat",
     security(("launcher" = [])),
-    params(("heartbeat" = String, Path, description = "Its name", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
+    params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
     responses((status = 200, description = "The heartbeat", body = Object), Problems))]
 pub(crate) async fn resume(
     State(app): State<App>,

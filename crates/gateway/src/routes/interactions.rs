@@ -14,7 +14,7 @@ use crate::caller::{self, Caller};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::wire::{InteractionTold, Interactions, NewAnswer};
+use crate::wire::{AnswerInteraction, Interaction, InteractionList};
 
 /// The most that are listed.
 const MOST: usize = 200;
@@ -24,27 +24,27 @@ const MOST: usize = 200;
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "the document alone reads it; `Path` gives the id")]
 pub(crate) struct OfInteraction {
-    /// The interaction
+    /// Interaction id
     #[param(pattern = r"^int_[0-9a-f]{32}$")]
     interaction: String,
 }
 
-/// Lists what the agent of a session asked people, newest first
-#[utoipa::path(get, path = "/v1/sessions/{session}/interactions", tag = "messages", operation_id = "list_interactions",
+/// List the questions that the agent of a session asked people, newest first
+#[utoipa::path(get, path = "/v1/sessions/{session}/interactions", tag = "messages", operation_id = "listInteractions",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
-        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
-        ("state" = Option<String>, Query, description = "`open`: those that wait for an answer. `all` where nothing is said", pattern = "^(open|all)$"),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 200),
+        ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("state" = Option<String>, Query, description = "`open`: only questions without an answer; `all` by default", pattern = "^(open|all)$"),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 200),
     ),
-    responses((status = 200, description = "The interactions", body = Interactions), Problems))]
+    responses((status = 200, description = "The interactions", body = InteractionList), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     mut query: Query,
-) -> Result<Json<Interactions>, Problem> {
+) -> Result<Json<InteractionList>, Problem> {
     let open = match query.take("state")?.as_deref() {
         None | Some("all") => false,
         Some("open") => true,
@@ -60,27 +60,27 @@ pub(crate) async fn list(
     let mut found = found.await??;
     found.retain(|record| !open || record.settled.is_none());
     found.truncate(limit);
-    let interactions = found.iter().map(InteractionTold::from).collect();
-    Ok(Json(Interactions { interactions }))
+    let interactions = found.iter().map(Interaction::from).collect();
+    Ok(Json(InteractionList { interactions }))
 }
 
-/// Answers what an agent asks: with one of the options, or with whether it is allowed
-#[utoipa::path(post, path = "/v1/sessions/{session}/interactions/{interaction}", tag = "messages", operation_id = "answer_interaction",
+/// Answer an agent's question by an option, or by approving or rejecting it
+#[utoipa::path(post, path = "/v1/sessions/{session}/interactions/{interaction}", tag = "messages", operation_id = "answerInteraction",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
         OfInteraction,
-        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
     ),
-    request_body = NewAnswer,
-    responses((status = 200, description = "It is answered", body = InteractionTold), Problems))]
+    request_body = AnswerInteraction,
+    responses((status = 200, description = "It is answered", body = Interaction), Problems))]
 pub(crate) async fn answer(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     mut query: Query,
-    Body(new): Body<NewAnswer>,
-) -> Result<Json<InteractionTold>, Problem> {
+    Body(new): Body<AnswerInteraction>,
+) -> Result<Json<Interaction>, Problem> {
     let id = path.interaction()?;
     let session = of(&app, &caller, &path, &mut query).await?.id;
     query.end()?;
@@ -94,7 +94,7 @@ pub(crate) async fn answer(
     let (runs, by) = (app.runs(), caller.by());
     runs.answer(&app, &caller.tenant, session, id, &option, &by)
         .await?;
-    Ok(Json(InteractionTold::from(&asked().await?)))
+    Ok(Json(Interaction::from(&asked().await?)))
 }
 
 fn of_session(
@@ -106,7 +106,7 @@ fn of_session(
 }
 
 /// The option that an answer means.
-fn chosen(asked: &InteractionRecord, new: &NewAnswer) -> Result<String, Problem> {
+fn chosen(asked: &InteractionRecord, new: &AnswerInteraction) -> Result<String, Problem> {
     let kinds = match (&new.option, new.approved) {
         (Some(option), None) => {
             let known = asked.options.iter().any(|o| o.id == *option);
@@ -163,7 +163,7 @@ mod tests {
         approved: Option<bool>,
         expected: Result<&str, &str>,
     ) {
-        let new = NewAnswer {
+        let new = AnswerInteraction {
             option: option.map(str::to_owned),
             approved,
         };

@@ -18,7 +18,7 @@ use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::stream;
-use crate::wire::{LogTold, ReceiptTold, Receipts};
+use crate::wire::{LogPage, Receipt, ReceiptList};
 
 /// Rows of a page.
 const PAGE: usize = 200;
@@ -26,21 +26,21 @@ const PAGE_MOST: usize = 1_000;
 /// How often a stream says that it lives.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// Reads the log of a session; nothing of a turn that is open is in it
-#[utoipa::path(get, path = "/v1/sessions/{session}/events", tag = "log", operation_id = "read_log",
+/// List the events of a session's committed turns
+#[utoipa::path(get, path = "/v1/sessions/{session}/events", tag = "log", operation_id = "listEvents",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("after" = Option<i64>, Query, description = "Behind this sequence", minimum = 0, maximum = 9_007_199_254_740_991_i64),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
+        ("after" = Option<i64>, Query, description = "Return events after this sequence number", minimum = 0, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "The entries", body = LogTold), Problems))]
+    responses((status = 200, description = "The entries", body = LogPage), Problems))]
 pub(crate) async fn read_log(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     query: Query,
-) -> Result<Json<LogTold>, Problem> {
+) -> Result<Json<LogPage>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let (after, limit) = part(query)?;
@@ -48,24 +48,24 @@ pub(crate) async fn read_log(
     let page = app.ledgers().read(&caller.tenant, move |_, ledger| {
         turn::committed(ledger, session, after, limit)
     });
-    Ok(Json(LogTold::from(&page.await??)))
+    Ok(Json(LogPage::from(&page.await??)))
 }
 
-/// Lists the receipts of a session
-#[utoipa::path(get, path = "/v1/sessions/{session}/receipts", tag = "log", operation_id = "list_receipts",
+/// List the receipts of a session
+#[utoipa::path(get, path = "/v1/sessions/{session}/receipts", tag = "log", operation_id = "listReceipts",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("after" = Option<i64>, Query, description = "Behind this number", minimum = 0, maximum = 9_007_199_254_740_991_i64),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
+        ("after" = Option<i64>, Query, description = "Return receipts after this number", minimum = 0, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "The receipts, in order", body = Receipts), Problems))]
+    responses((status = 200, description = "The receipts, in order", body = ReceiptList), Problems))]
 pub(crate) async fn receipts(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     query: Query,
-) -> Result<Json<Receipts>, Problem> {
+) -> Result<Json<ReceiptList>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let (after, limit) = part(query)?;
@@ -76,8 +76,8 @@ pub(crate) async fn receipts(
         })
     });
     let found = found.await??.ok_or(TurnError::NoSession(session))?;
-    let receipts = found.iter().map(ReceiptTold::from).collect();
-    Ok(Json(Receipts { receipts }))
+    let receipts = found.iter().map(Receipt::from).collect();
+    Ok(Json(ReceiptList { receipts }))
 }
 
 /// Behind which one, and how many.
@@ -92,17 +92,16 @@ fn part(mut query: Query) -> Result<(u64, usize), Problem> {
     Ok((after, limit))
 }
 
-/// Streams what is sealed in a session, as server-sent events: each is a receipt with its entries, and its id is the
-/// receipt's number
+/// Stream sealed receipts with their entries as server-sent events; an event's id is the receipt's number
 ///
 /// A client that lost the connection goes on behind `last-event-id`. Nothing is left out and nothing comes twice.
-#[utoipa::path(get, path = "/v1/sessions/{session}/stream", tag = "log", operation_id = "stream_session",
+#[utoipa::path(get, path = "/v1/sessions/{session}/stream", tag = "log", operation_id = "streamEvents",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("last-event-id" = Option<String>, Header, description = "Behind this receipt", pattern = r"^[0-9]{1,15}$"),
+        ("last-event-id" = Option<String>, Header, description = "Resume after this receipt", pattern = r"^[0-9]{1,15}$"),
     ),
-    responses((status = 200, description = "The stream; the data of each event is a `SealedTold`", body = String, content_type = "text/event-stream"), Problems))]
+    responses((status = 200, description = "The stream; the data of each event is a `SealedPosition`", body = String, content_type = "text/event-stream"), Problems))]
 pub(crate) async fn stream(
     State(app): State<App>,
     caller: Caller,

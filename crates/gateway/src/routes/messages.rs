@@ -13,7 +13,7 @@ use siglum_ledger::SessionRecord;
 use siglum_platform::clock;
 
 use super::path::{OfConversation, Path};
-use super::traced::{InTrace, Traced};
+use super::trace_context::{InTrace, Traced};
 use crate::addressed::{self, Address};
 use crate::app::App;
 use crate::body::Body;
@@ -25,32 +25,32 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::run_answer::{Form, answer};
 use crate::runner::{self, Ask, Owned, Resume, RunLimits, Target, Under};
-use crate::wire::{Ignored, LimitsTold, NewMessages, RunTold};
+use crate::wire::{self, IgnoredName, RunResult, SendMessages};
 
 /// The header with the key of a request that may be made twice.
 const KEY: &str = "idempotency-key";
 const KEY_RULE: &str = "1 to 200 of the characters A-Z a-z 0-9 . _ : -";
 
-/// Sends messages to an agent
+/// Send messages to an agent
 ///
 /// The answer is the result of the run, when it ended; or, where `format` or the header `accept` ask for it, a stream of
 /// what happens. All of the request is checked before anything is started. A run whose conversation has a name belongs to
 /// its session and goes on when the client leaves; one of a conversation that nobody named is cancelled then.
-#[utoipa::path(post, path = "/v1/messages", tag = "messages", operation_id = "send_messages",
+#[utoipa::path(post, path = "/v1/messages", tag = "messages", operation_id = "sendMessages",
     security(("launcher" = [])),
     params(
-        ("siglum-conversation-id" = Option<String>, Header, description = "What the outside world calls the conversation, where the body does not say it",
+        ("siglum-conversation-id" = Option<String>, Header, description = "Conversation id, if the body has none",
             pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"),
-        ("idempotency-key" = Option<String>, Header, description = "What the turn is called, where the body does not say it",
+        ("idempotency-key" = Option<String>, Header, description = "Turn key, if the body has none",
             pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
         ("format" = Option<String>, Query, description = "`json`: one result. `events`: server-sent events of this gateway. `ui-messages`: a UI message stream of the AI SDK, version 1. Without it: `events` where `accept` names `text/event-stream`, else `json`",
             pattern = "^(json|events|ui-messages)$"),
         InTrace,
     ),
-    request_body = NewMessages,
+    request_body = SendMessages,
     responses(
         (status = 200, description = "The result, or a stream. The headers `siglum-conversation-id`, `siglum-session-id`, `siglum-trace-id` and `traceparent` say what it is known by", content(
-            (RunTold = "application/json"),
+            (RunResult = "application/json"),
             (String = "text/event-stream"),
         )),
         Problems))]
@@ -60,30 +60,30 @@ pub(crate) async fn send(
     traced: Traced,
     query: Query,
     headers: HeaderMap,
-    new: Result<Body<NewMessages>, Problem>,
+    new: Result<Body<SendMessages>, Problem>,
 ) -> Result<Response, Problem> {
     let sent = sent(&app, &caller, None, traced, query, &headers, new).await;
     sent.inspect_err(|problem| refused(&app, &caller, Action::SessionRefused, problem))
 }
 
-/// Sends messages to an agent in a session: the short form, where the path names the conversation
+/// Send messages to the agent of the conversation in the path
 ///
 /// Otherwise as `POST /v1/messages`. A session's token may send to its own session.
-#[utoipa::path(post, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "send_messages_to",
+#[utoipa::path(post, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "sendSessionMessages",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
-        ("siglum-conversation-id" = Option<String>, Header, description = "Comes behind the path, and is told as ignored",
+        ("siglum-conversation-id" = Option<String>, Header, description = "Conversation id; ignored in favour of the path, and reported as such",
             pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"),
-        ("idempotency-key" = Option<String>, Header, description = "What the turn is called, where the body does not say it",
+        ("idempotency-key" = Option<String>, Header, description = "Turn key, if the body has none",
             pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
         ("format" = Option<String>, Query, description = "As in `POST /v1/messages`", pattern = "^(json|events|ui-messages)$"),
         InTrace,
     ),
-    request_body = NewMessages,
+    request_body = SendMessages,
     responses(
         (status = 200, description = "As of `POST /v1/messages`", content(
-            (RunTold = "application/json"),
+            (RunResult = "application/json"),
             (String = "text/event-stream"),
         )),
         Problems))]
@@ -94,7 +94,7 @@ pub(crate) async fn send_to(
     traced: Traced,
     query: Query,
     headers: HeaderMap,
-    new: Result<Body<NewMessages>, Problem>,
+    new: Result<Body<SendMessages>, Problem>,
 ) -> Result<Response, Problem> {
     let address = path.address()?;
     let sent = sent(&app, &caller, Some(address), traced, query, &headers, new).await;
@@ -108,7 +108,7 @@ async fn sent(
     traced: Traced,
     mut query: Query,
     headers: &HeaderMap,
-    new: Result<Body<NewMessages>, Problem>,
+    new: Result<Body<SendMessages>, Problem>,
 ) -> Result<Response, Problem> {
     let form = Form::of(&mut query, headers)?;
     query.end()?;
@@ -134,7 +134,7 @@ impl Asked {
         headers: &HeaderMap,
         address: Option<Address>,
         traced: Traced,
-        new: &NewMessages,
+        new: &SendMessages,
     ) -> Result<Self, Problem> {
         let path = match &address {
             Some(Address::Conversation(name)) => Some(name.clone()),
@@ -175,7 +175,11 @@ impl Asked {
     }
 
     /// What is asked of the runner, once it is known which session is meant.
-    async fn resolved(self, app: &App, caller: &Caller) -> Result<(Ask, Vec<Ignored>), Problem> {
+    async fn resolved(
+        self,
+        app: &App,
+        caller: &Caller,
+    ) -> Result<(Ask, Vec<IgnoredName>), Problem> {
         let Self {
             address,
             name,
@@ -237,7 +241,7 @@ fn nobody() -> AgentName {
     AgentName::new("none").expect("because it keeps to the grammar")
 }
 
-fn under(new: &NewMessages) -> Result<Under, Problem> {
+fn under(new: &SendMessages) -> Result<Under, Problem> {
     let isolated = new.isolated.unwrap_or_default();
     let Some(route) = &new.route_key else {
         return match isolated {
@@ -274,7 +278,7 @@ fn model_name(text: &str) -> Result<String, Problem> {
     }
 }
 
-fn limits(told: LimitsTold) -> Result<RunLimits, Problem> {
+fn limits(told: wire::RunLimits) -> Result<RunLimits, Problem> {
     let fields = [
         ("limits.wall_ms", told.wall_ms),
         ("limits.silent_ms", told.silent_ms),
@@ -293,7 +297,7 @@ fn limits(told: LimitsTold) -> Result<RunLimits, Problem> {
 }
 
 /// What the turn is called: by the body, a header, or by nobody, so that it is called by an id.
-fn key(headers: &HeaderMap, new: &NewMessages) -> Result<TurnKey, Problem> {
+fn key(headers: &HeaderMap, new: &SendMessages) -> Result<TurnKey, Problem> {
     let header = one(headers, KEY)?;
     let (field, text) = match (&new.key, header) {
         (Some(key), _) => ("key", key.clone()),

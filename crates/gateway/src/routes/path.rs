@@ -19,7 +19,7 @@ use crate::problem::Problem;
     reason = "the document alone reads it; `Path` gives the session"
 )]
 pub(crate) struct OfSession {
-    /// The session
+    /// Session id
     #[param(pattern = r"^ses_[0-9a-f]{32}$")]
     session: String,
 }
@@ -32,7 +32,7 @@ pub(crate) struct OfSession {
     reason = "the document alone reads it; `Path` gives the address"
 )]
 pub(crate) struct OfConversation {
-    /// The session, or what the outside world calls its conversation
+    /// Session id or conversation id
     #[param(pattern = r"^(?!.*\.\.)[A-Za-z0-9._:-]{1,128}$")]
     session: String,
 }
@@ -64,7 +64,7 @@ impl Path {
         text.parse().map_err(|_| Problem::invalid(name, rule))
     }
 
-    /// The session.
+    /// Session id.
     pub(crate) fn session(&self) -> Result<SessionId, Problem> {
         self.id("session", "`ses_` and 32 hexadecimal digits")
     }
@@ -74,12 +74,12 @@ impl Path {
         Address::parse(self.text("session")?)
     }
 
-    /// The interaction.
+    /// Interaction id.
     pub(crate) fn interaction(&self) -> Result<InteractionId, Problem> {
         self.id("interaction", "`int_` and 32 hexadecimal digits")
     }
 
-    /// The checkpoint.
+    /// Checkpoint id.
     pub(crate) fn checkpoint(&self) -> Result<CheckpointId, Problem> {
         self.id("checkpoint", "`chk_` and 32 hexadecimal digits")
     }

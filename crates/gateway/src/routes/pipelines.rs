@@ -18,7 +18,7 @@ use crate::caller::{Caller, Launcher};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::wire::{PipelineEvents, Pipelines, RecordedEvent, RecordedEvents};
+use crate::wire::{PipelineEvents, PipelinePage, RecordedEvent, RecordedEvents};
 
 /// Rows of a page.
 const PAGE: usize = 20;
@@ -41,19 +41,19 @@ impl From<PipelineError> for Problem {
     }
 }
 
-/// Lists pipelines as they stand, page by page
-#[utoipa::path(get, path = "/v1/pipelines", tag = "pipelines", operation_id = "list_pipelines",
+/// List pipelines with their current state
+#[utoipa::path(get, path = "/v1/pipelines", tag = "pipelines", operation_id = "listPipelines",
     security(("launcher" = [])),
     params(
-        ("after" = Option<String>, Query, description = "Behind this pipeline: what a page gives as `next`", pattern = r"^[!-~]{1,256}$"),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 100),
+        ("after" = Option<String>, Query, description = "Return pipelines after this one (`next` of the previous page)", pattern = r"^[!-~]{1,256}$"),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 100),
     ),
-    responses((status = 200, description = "The pipelines", body = Pipelines), Problems))]
+    responses((status = 200, description = "The pipelines", body = PipelinePage), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<Pipelines>, Problem> {
+) -> Result<Json<PipelinePage>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let after = query.take("after")?;
     query.end()?;
@@ -64,13 +64,13 @@ pub(crate) async fn list(
     let next = page.pipelines.last().filter(|_| page.more);
     let next = next.map(|graph| graph.pipeline.clone());
     let pipelines = page.pipelines.iter().map(GraphJson::from).collect();
-    Ok(Json(Pipelines { pipelines, next }))
+    Ok(Json(PipelinePage { pipelines, next }))
 }
 
-/// Shows a pipeline: phases in order, sessions in waves, checks, reviews, totals
-#[utoipa::path(get, path = "/v1/pipelines/{pipeline}", tag = "pipelines", operation_id = "show_pipeline",
+/// Get a pipeline: phases in order, sessions in waves, checks, reviews and totals
+#[utoipa::path(get, path = "/v1/pipelines/{pipeline}", tag = "pipelines", operation_id = "getPipeline",
     security(("launcher" = [])),
-    params(("pipeline" = String, Path, description = "The pipeline", pattern = r"^[!-.0-~]{1,256}$")),
+    params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
     responses((status = 200, description = "The pipeline as it stands", body = Object), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
@@ -84,13 +84,13 @@ pub(crate) async fn show(
     Ok(Json(GraphJson::from(&graph.await??)))
 }
 
-/// Draws a pipeline as text
-#[utoipa::path(get, path = "/v1/pipelines/{pipeline}/drawing", tag = "pipelines", operation_id = "draw_pipeline",
+/// Render a pipeline as text
+#[utoipa::path(get, path = "/v1/pipelines/{pipeline}/drawing", tag = "pipelines", operation_id = "getPipelineDrawing",
     security(("launcher" = [])),
     params(
-        ("pipeline" = String, Path, description = "The pipeline", pattern = r"^[!-.0-~]{1,256}$"),
+        ("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$"),
         ("form" = Option<String>, Query, description = "`unicode` or `ascii`", pattern = r"^(unicode|ascii)$"),
-        ("columns" = Option<i64>, Query, description = "So many columns at most", minimum = 20, maximum = 400),
+        ("columns" = Option<i64>, Query, description = "Maximum width in columns", minimum = 20, maximum = 400),
     ),
     responses((status = 200, description = "The drawing", body = String, content_type = "text/plain"), Problems))]
 pub(crate) async fn draw(
@@ -118,10 +118,10 @@ pub(crate) async fn draw(
     Ok(([(header::CONTENT_TYPE, form)], drawing.text()))
 }
 
-/// Exports everything that is known of a pipeline as one document, redacted once more, with its digest
-#[utoipa::path(get, path = "/v1/pipelines/{pipeline}/bundle", tag = "pipelines", operation_id = "export_pipeline",
+/// Export a pipeline as one redacted document with its digest
+#[utoipa::path(get, path = "/v1/pipelines/{pipeline}/bundle", tag = "pipelines", operation_id = "getPipelineBundle",
     security(("launcher" = [])),
-    params(("pipeline" = String, Path, description = "The pipeline", pattern = r"^[!-.0-~]{1,256}$")),
+    params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
     responses((status = 200, description = "The document", body = Object), Problems))]
 pub(crate) async fn bundle(
     State(app): State<App>,
@@ -135,12 +135,12 @@ pub(crate) async fn bundle(
     Ok(Json(bundle.await??))
 }
 
-/// Records what happened in a pipeline: all of it, or nothing
+/// Record events of a pipeline, all or none
 ///
 /// A session's token records for that session, in a pipeline that it is linked to.
-#[utoipa::path(post, path = "/v1/pipelines/{pipeline}/events", tag = "pipelines", operation_id = "record_pipeline",
+#[utoipa::path(post, path = "/v1/pipelines/{pipeline}/events", tag = "pipelines", operation_id = "recordPipelineEvents",
     security(("launcher" = []), ("session" = [])),
-    params(("pipeline" = String, Path, description = "The pipeline", pattern = r"^[!-.0-~]{1,256}$")),
+    params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
     request_body = PipelineEvents,
     responses((status = 200, description = "All of it is recorded", body = RecordedEvents), Problems))]
 pub(crate) async fn record(

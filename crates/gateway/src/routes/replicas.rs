@@ -17,7 +17,7 @@ use crate::problem::Problem;
 
 /// How far this ledger is after a batch.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Taken {
+pub(crate) struct AcceptedBatch {
     /// The last receipt of each session of the batch and of those that it asks about, the last statement of the sender,
     /// and what of the batch was left out, since others are concerned.
     #[schema(value_type = Object)]
@@ -42,17 +42,17 @@ impl From<ReplicaError> for Problem {
     }
 }
 
-/// Takes a batch of another ledger: sessions, sealed turns, statements, commits as their home judged them
+/// Push a batch of another ledger: sessions, sealed turns, statements, and commits with their verdicts
 ///
 /// All of it is taken, or nothing. The same batch again changes nothing. What is here already is told by the positions of the
 /// answer, and the sender goes on from there. A ledger belongs to the launcher's token that registered it first. A session's
 /// token hands over that session and what came from it: a row of another one is refused, and what sessions share is left as
 /// it is where others are concerned (`set_aside` names it). It is how `siglum sync` and `siglum run --gateway` send.
-#[utoipa::path(post, path = "/v1/replicas", tag = "replicas", operation_id = "take_replicas",
+#[utoipa::path(post, path = "/v1/replicas", tag = "replicas", operation_id = "pushReplicas",
     security(("launcher" = []), ("session" = [])),
     request_body(content = Object, content_type = "application/json", description = "A batch, as it is or in a zstd frame with `content-encoding: zstd`; `siglum sync` makes it"),
     responses(
-        (status = 200, description = "It is taken", body = Taken),
+        (status = 200, description = "It is taken", body = AcceptedBatch),
         (status = 422, description = "A document of the batch breaks a rule; `field` names it", body = crate::problem::Told, content_type = "application/problem+json"),
         Problems))]
 pub(crate) async fn take(
@@ -60,7 +60,7 @@ pub(crate) async fn take(
     caller: Caller,
     headers: HeaderMap,
     body: Raw,
-) -> Result<Json<Taken>, Problem> {
+) -> Result<Json<AcceptedBatch>, Problem> {
     if !is_json(&headers) {
         return Err(Problem::media_type());
     }
@@ -82,5 +82,5 @@ pub(crate) async fn take(
         }
     })?;
     app.sealed();
-    Ok(Json(Taken { positions, ignored }))
+    Ok(Json(AcceptedBatch { positions, ignored }))
 }

@@ -19,7 +19,7 @@ use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::run_answer::{Form, answer, last_event};
-use crate::wire::{CancelledTold, PastMessages};
+use crate::wire::{CancelledRun, MessagePage};
 
 /// Entries of the log that a page of messages is made of.
 const PAGE: usize = 1_000;
@@ -65,20 +65,20 @@ async fn maybe(
     }
 }
 
-/// Follows the run of a session that goes on: what happened in it so far, then what happens; 204 where none does
+/// Stream the active run of a session from its beginning; 204 if there is none
 ///
 /// A page that was loaded anew goes on with it. In the form `events`, a client that lost the connection goes on behind
 /// `last-event-id`; in the form `ui-messages` it is all told again, since a page builds its message from the beginning.
-#[utoipa::path(get, path = "/v1/sessions/{session}/messages/stream", tag = "messages", operation_id = "stream_messages",
+#[utoipa::path(get, path = "/v1/sessions/{session}/messages/stream", tag = "messages", operation_id = "streamMessages",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
-        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
-        ("format" = Option<String>, Query, description = "`events`, or `ui-messages`; `events` where nothing is said", pattern = "^(events|ui-messages)$"),
-        ("last-event-id" = Option<String>, Header, description = "Behind this event", pattern = r"^[0-9]{1,15}$"),
+        ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("format" = Option<String>, Query, description = "`events` (default) or `ui-messages`", pattern = "^(events|ui-messages)$"),
+        ("last-event-id" = Option<String>, Header, description = "Resume after this event", pattern = r"^[0-9]{1,15}$"),
     ),
     responses(
-        (status = 200, description = "The stream; the data of each event is a `RunEventTold`, or a chunk of a UI message stream", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "The stream; the data of each event is a `RunEvent`, or a chunk of a UI message stream", body = String, content_type = "text/event-stream"),
         (status = 204, description = "No run of the session goes on here"),
         Problems))]
 pub(crate) async fn stream(
@@ -104,48 +104,48 @@ pub(crate) async fn stream(
     Ok(answer(&app, &running, Vec::new(), form, after).await)
 }
 
-/// Cancels the run of a session that goes on; what it did is kept, and marked
-#[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancel_messages",
+/// Cancel the active run of a session; its work so far is kept and marked as cancelled
+#[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancelMessages",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
-        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
     ),
-    responses((status = 200, description = "It is being cancelled", body = CancelledTold), Problems))]
+    responses((status = 200, description = "It is being cancelled", body = CancelledRun), Problems))]
 pub(crate) async fn cancel(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     mut query: Query,
-) -> Result<Json<CancelledTold>, Problem> {
+) -> Result<Json<CancelledRun>, Problem> {
     let session = of(&app, &caller, &path, &mut query).await?;
     query.end()?;
     let cancelled = app
         .runs()
         .cancel(&caller.tenant, session.id, &caller.by())?;
     let run = cancelled.started().into();
-    Ok(Json(CancelledTold { run }))
+    Ok(Json(CancelledRun { run }))
 }
 
-/// Reads what was said in a session, as messages: of its committed turns
+/// List the messages of a session's committed turns
 ///
 /// The newest page first. A page is whole turns, unless one turn is longer than it.
-#[utoipa::path(get, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "read_messages",
+#[utoipa::path(get, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "listMessages",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
-        ("agent" = Option<String>, Query, description = "The agent, where several have a conversation of this name", pattern = r"^[a-z0-9-]{1,64}$"),
-        ("format" = Option<String>, Query, description = "`plain`: role and text. `ui-messages`: UI messages of the AI SDK, with tool calls. `plain` where nothing is said", pattern = "^(plain|ui-messages)$"),
-        ("before" = Option<i64>, Query, description = "What was said before this: what a page gives as `next`", minimum = 1, maximum = 9_007_199_254_740_991_i64),
-        ("limit" = Option<i64>, Query, description = "Made of at most so many entries of the log", minimum = 1, maximum = 10000),
+        ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("format" = Option<String>, Query, description = "`plain` (default): role and text; `ui-messages`: UI messages of the AI SDK with tool calls", pattern = "^(plain|ui-messages)$"),
+        ("before" = Option<i64>, Query, description = "Return messages before this position (`next` of the previous page)", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "Maximum number of log entries that a page is made of", minimum = 1, maximum = 10000),
     ),
-    responses((status = 200, description = "The messages, in order", body = PastMessages), Problems))]
+    responses((status = 200, description = "The messages, in order", body = MessagePage), Problems))]
 pub(crate) async fn history(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     mut query: Query,
-) -> Result<Json<PastMessages>, Problem> {
+) -> Result<Json<MessagePage>, Problem> {
     let ui = match query.take("format")?.as_deref() {
         None | Some("plain") => false,
         Some("ui-messages") => true,
@@ -160,7 +160,7 @@ pub(crate) async fn history(
     let session = maybe(&app, &caller, &path, &mut query).await?;
     query.end()?;
     let Some(session) = session else {
-        return Ok(Json(PastMessages::default()));
+        return Ok(Json(MessagePage::default()));
     };
     caller::read(&app, &caller, session.id);
     let id = session.id;
@@ -178,7 +178,7 @@ pub(crate) async fn history(
             .collect(),
     };
     let running = app.runs().find(&caller.tenant, id);
-    Ok(Json(PastMessages {
+    Ok(Json(MessagePage {
         messages,
         next,
         running: running.map(|r| r.turn().to_string()),

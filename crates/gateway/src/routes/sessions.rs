@@ -9,43 +9,43 @@ use siglum_engine::turn::TurnError;
 use siglum_ledger::{Order, SessionFilter, read};
 
 use super::path::{OfSession, Path};
-use super::refusable::refusable;
-use super::standing::Elsewhere;
-use super::told;
+use super::representation::Elsewhere;
+use super::responses;
+use super::transaction::refusable;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::{Caller, Launcher};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::wire::{Ended, LabelAsked, NewEnd, SessionTold, Sessions};
+use crate::wire::{EndSession, EndedSession, LabelInput, Session, SessionPage};
 
 /// Rows of a page.
 const PAGE: usize = 50;
 const PAGE_MOST: usize = 500;
 
-/// Lists sessions by what is attached to them, page by page
-#[utoipa::path(get, path = "/v1/sessions", tag = "sessions", operation_id = "list_sessions",
+/// List sessions, filtered by their links
+#[utoipa::path(get, path = "/v1/sessions", tag = "sessions", operation_id = "listSessions",
     security(("launcher" = [])),
     params(
-        ("issue_number" = Option<i64>, Query, description = "With this issue", minimum = 1, maximum = 9_007_199_254_740_991_i64),
-        ("pr_number" = Option<i64>, Query, description = "With this pull request", minimum = 1, maximum = 9_007_199_254_740_991_i64),
-        ("pipeline_id" = Option<String>, Query, description = "Of this pipeline", pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$"),
-        ("agent_role" = Option<String>, Query, description = "With this role", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
-        ("phase" = Option<String>, Query, description = "Of this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
-        ("label" = Option<Vec<LabelAsked>>, Query, description = "With this label, `key=value`; may be given several times"),
-        ("agent" = Option<String>, Query, description = "Of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
-        ("repository" = Option<String>, Query, description = "That work in the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("issue_number" = Option<i64>, Query, description = "Only with this issue number", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pr_number" = Option<i64>, Query, description = "Only with this pull request number", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("pipeline_id" = Option<String>, Query, description = "Only in this pipeline", pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$"),
+        ("agent_role" = Option<String>, Query, description = "Only with this agent role", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
+        ("phase" = Option<String>, Query, description = "Only in this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
+        ("label" = Option<Vec<LabelInput>>, Query, description = "Only with this label, `key=value`; may be repeated"),
+        ("agent" = Option<String>, Query, description = "Only sessions of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("repository" = Option<String>, Query, description = "Only sessions in the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("state" = Option<String>, Query, description = "`open` or `all`", pattern = r"^(open|all)$"),
-        ("cursor" = Option<String>, Query, description = "Behind this one: what a page gives as `next`", pattern = r"^ses_[0-9a-f]{32}$"),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 500),
+        ("cursor" = Option<String>, Query, description = "Return sessions after this one (`next` of the previous page)", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The sessions", body = Sessions), Problems))]
+    responses((status = 200, description = "The sessions", body = SessionPage), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<Sessions>, Problem> {
+) -> Result<Json<SessionPage>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let repository = query.text("repository", 4096)?;
     let filter = SessionFilter {
@@ -78,14 +78,14 @@ pub(crate) async fn list(
                 filter.repositories = vec![known.id];
             }
             let found = tx.sessions(&filter)?;
-            told::sessions(tx, &found)
+            responses::sessions(tx, &found)
         })
     });
     let mut sessions = listed.await??;
     let more = sessions.len() > limit;
     sessions.truncate(limit);
     let next = sessions.last().filter(|_| more).map(|s| s.id().to_owned());
-    Ok(Json(Sessions { sessions, next }))
+    Ok(Json(SessionPage { sessions, next }))
 }
 
 /// The links that a query asks for.
@@ -103,20 +103,20 @@ pub(crate) fn wanted_links(query: &mut Query) -> Result<Vec<Link>, Problem> {
     Ok(links)
 }
 
-/// Shows a session
-#[utoipa::path(get, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "show_session",
+/// Get a session
+#[utoipa::path(get, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "getSession",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The session", body = SessionTold), Problems))]
+    responses((status = 200, description = "Session id", body = Session), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-) -> Result<Json<SessionTold>, Problem> {
+) -> Result<Json<Session>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
-        read(ledger, |tx| told::session(tx, session))
+        read(ledger, |tx| responses::session(tx, session))
     });
     let found = found.await??;
     found
@@ -124,16 +124,16 @@ pub(crate) async fn show(
         .ok_or_else(|| TurnError::NoSession(session).into())
 }
 
-/// Says that a session lives
-#[utoipa::path(post, path = "/v1/sessions/{session}/heartbeat", tag = "sessions", operation_id = "heartbeat",
+/// Keep a session alive
+#[utoipa::path(post, path = "/v1/sessions/{session}/heartbeat", tag = "sessions", operation_id = "keepSessionAlive",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The session as it is now", body = SessionTold), Problems))]
+    responses((status = 200, description = "The session as it is now", body = Session), Problems))]
 pub(crate) async fn heartbeat(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-) -> Result<Json<SessionTold>, Problem> {
+) -> Result<Json<Session>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     app.rates().heartbeat(session)?;
@@ -143,7 +143,7 @@ pub(crate) async fn heartbeat(
         refusable(ledger, |tx| {
             let home = Elsewhere::of_session(here, tx, &credential, own, session)?;
             remote::heartbeat(tx, session, here.now())?;
-            let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
+            let told = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             home.note(here, tx, &credential)?;
             Ok(told)
         })
@@ -152,18 +152,18 @@ pub(crate) async fn heartbeat(
     Ok(Json(heard.inspect_err(|p| caller.note_forbidden(&app, p))?))
 }
 
-/// Ends a session, with how its work ended; a second time changes nothing
-#[utoipa::path(post, path = "/v1/sessions/{session}/end", tag = "sessions", operation_id = "end_session",
+/// End a session with its outcome; repeating it changes nothing
+#[utoipa::path(post, path = "/v1/sessions/{session}/end", tag = "sessions", operation_id = "endSession",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    request_body = NewEnd,
-    responses((status = 200, description = "It has ended", body = Ended), Problems))]
+    request_body = EndSession,
+    responses((status = 200, description = "It has ended", body = EndedSession), Problems))]
 pub(crate) async fn end(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-    Body(new): Body<NewEnd>,
-) -> Result<Json<Ended>, Problem> {
+    Body(new): Body<EndSession>,
+) -> Result<Json<EndedSession>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let end = new.checked()?;
@@ -173,9 +173,9 @@ pub(crate) async fn end(
         refusable(ledger, |tx| {
             let home = Elsewhere::of_session(here, tx, &credential, id, session)?;
             let now = remote::end(here, tx, id, session, &end, &by)?;
-            let told = told::session(tx, session)?.ok_or_else(Problem::internal)?;
+            let told = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             home.note(here, tx, &credential)?;
-            Ok(Ended {
+            Ok(EndedSession {
                 session: told,
                 already: !now,
             })

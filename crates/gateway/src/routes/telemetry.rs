@@ -20,8 +20,8 @@ use crate::query::Query;
 use crate::routes::path::{OfSession, Path};
 use crate::telemetry::{Packing, Refusal, Request, take};
 use crate::wire::{
-    ExportLogs, ExportMetrics, ExportSpans, Exported, Protobuf, Status, TraceAsked, TraceTold,
-    UnassignedPage, UnassignedTold,
+    AssignTrace, AssignedTrace, ExportLogs, ExportMetrics, ExportSpans, Exported, Protobuf,
+    RpcStatus, UnassignedPage, UnassignedTelemetry,
 };
 
 /// Rows of a page.
@@ -31,17 +31,17 @@ const PAGE_MOST: usize = 1_000;
 const PROTOBUF: &str = "application/x-protobuf";
 const JSON: &str = "application/json";
 
-/// Takes spans
+/// Export spans to the gateway (OTLP)
 ///
-/// What is sent is stored before it is answered, and joined to sessions afterwards. Records that break a rule are left
-/// out and counted in the answer; they are not to be sent again.
-#[utoipa::path(post, path = "/v1/traces", tag = "telemetry", operation_id = "take_traces",
+/// The request is stored before it is answered and joined to sessions afterwards. Invalid records are dropped and
+/// counted in the response; do not retry them.
+#[utoipa::path(post, path = "/v1/traces", tag = "telemetry", operation_id = "exportTraces",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
     request_body(content((ExportSpans = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
     responses(
         Problems,
         (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
-        (status = 400, description = "It cannot be read", content((Status = "application/json"), (Protobuf = "application/x-protobuf")))))]
+        (status = 400, description = "It cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
 pub(crate) async fn traces(
     State(app): State<App>,
     sender: Sender,
@@ -51,16 +51,16 @@ pub(crate) async fn traces(
     export(&app, &sender, Signal::Traces, &headers, body).await
 }
 
-/// Takes log records
+/// Export log records to the gateway (OTLP)
 ///
-/// As for spans.
-#[utoipa::path(post, path = "/v1/logs", tag = "telemetry", operation_id = "take_logs",
+/// See the export of spans.
+#[utoipa::path(post, path = "/v1/logs", tag = "telemetry", operation_id = "exportLogs",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
     request_body(content((ExportLogs = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
     responses(
         Problems,
         (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
-        (status = 400, description = "It cannot be read", content((Status = "application/json"), (Protobuf = "application/x-protobuf")))))]
+        (status = 400, description = "It cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
 pub(crate) async fn logs(
     State(app): State<App>,
     sender: Sender,
@@ -70,16 +70,16 @@ pub(crate) async fn logs(
     export(&app, &sender, Signal::Logs, &headers, body).await
 }
 
-/// Takes data points of metrics
+/// Export metrics to the gateway (OTLP)
 ///
-/// As for spans.
-#[utoipa::path(post, path = "/v1/metrics", tag = "telemetry", operation_id = "take_metrics",
+/// See the export of spans.
+#[utoipa::path(post, path = "/v1/metrics", tag = "telemetry", operation_id = "exportMetrics",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
     request_body(content((ExportMetrics = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
     responses(
         Problems,
         (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
-        (status = 400, description = "It cannot be read", content((Status = "application/json"), (Protobuf = "application/x-protobuf")))))]
+        (status = 400, description = "It cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
 pub(crate) async fn metrics(
     State(app): State<App>,
     sender: Sender,
@@ -146,12 +146,12 @@ fn told(status: StatusCode, encoding: Encoding, body: Vec<u8>) -> Response {
     response
 }
 
-/// Lists what no session was found for, newest first, page by page
-#[utoipa::path(get, path = "/v1/telemetry/unassigned", tag = "telemetry", operation_id = "list_unassigned",
+/// List telemetry that belongs to no known session, newest first
+#[utoipa::path(get, path = "/v1/telemetry/unassigned", tag = "telemetry", operation_id = "listUnassignedTelemetry",
     security(("launcher" = [])),
     params(
-        ("before" = Option<i64>, Query, description = "Before this number: what a page gives as `next`", minimum = 1, maximum = 9_007_199_254_740_991_i64),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 1000),
+        ("before" = Option<i64>, Query, description = "Return entries before this number (`next` of the previous page)", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
     responses((status = 200, description = "What has no session", body = UnassignedPage), Problems))]
 pub(crate) async fn unassigned(
@@ -172,22 +172,22 @@ pub(crate) async fn unassigned(
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().filter(|_| more).map(|row| row.sequence);
-    let unassigned = rows.iter().map(UnassignedTold::from).collect();
+    let unassigned = rows.iter().map(UnassignedTelemetry::from).collect();
     Ok(Json(UnassignedPage { unassigned, next }))
 }
 
-/// Says that a trace belongs to a session; what was kept of the trace is joined
-#[utoipa::path(post, path = "/v1/sessions/{session}/traces", tag = "telemetry", operation_id = "assign_trace",
+/// Assign a trace to a session and join its stored telemetry
+#[utoipa::path(post, path = "/v1/sessions/{session}/traces", tag = "telemetry", operation_id = "assignTrace",
     security(("launcher" = [])),
     params(OfSession),
-    request_body = TraceAsked,
-    responses((status = 200, description = "It is noted", body = TraceTold), Problems))]
+    request_body = AssignTrace,
+    responses((status = 200, description = "It is noted", body = AssignedTrace), Problems))]
 pub(crate) async fn assign(
     State(app): State<App>,
     Launcher(caller): Launcher,
     path: Path,
-    Body(asked): Body<TraceAsked>,
-) -> Result<Json<TraceTold>, Problem> {
+    Body(asked): Body<AssignTrace>,
+) -> Result<Json<AssignedTrace>, Problem> {
     let session = path.session()?;
     let rule = "32 hexadecimal digits in small letters, not all of them 0";
     let trace = asked.trace_id.parse::<TraceId>();
@@ -197,7 +197,7 @@ pub(crate) async fn assign(
         ingest::assign(here, ledger, &trace, session, &by)
     });
     match done.await?? {
-        Assignment::Noted => Ok(Json(TraceTold {
+        Assignment::Noted => Ok(Json(AssignedTrace {
             trace_id: trace.to_string(),
             session: session.to_string(),
         })),

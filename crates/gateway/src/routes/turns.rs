@@ -10,15 +10,15 @@ use siglum_engine::turn::{self, Committed, Event, Hold, Holder, Opened};
 use siglum_platform::clock;
 
 use super::path::{OfSession, Path};
-use super::traced::{InTrace, Traced};
+use super::trace_context::{InTrace, Traced};
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::wire::{
-    CommittedTold, Held, LeaseTold, NewLease, OpenTold, ReceiptTold, Renewal, Said, observed,
-    turn_key,
+    AcquireLease, CommittedTurn, HeldLease, Lease, OpenedTurn, Receipt, RenewLease, TurnEvents,
+    observed, turn_key,
 };
 
 const TERM_RULE: &str = "1000 to 3600000 milliseconds";
@@ -49,18 +49,18 @@ fn of(app: &App, caller: &Caller, path: &Path) -> Result<SessionId, Problem> {
     Ok(session)
 }
 
-/// Takes the lease of a session, and settles what the driver before left
-#[utoipa::path(post, path = "/v1/sessions/{session}/lease", tag = "turns", operation_id = "take_lease",
+/// Acquire the lease of a session and settle what the previous driver left open
+#[utoipa::path(post, path = "/v1/sessions/{session}/lease", tag = "turns", operation_id = "acquireLease",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    request_body = NewLease,
-    responses((status = 200, description = "The lease", body = LeaseTold), Problems))]
+    request_body = AcquireLease,
+    responses((status = 200, description = "The lease", body = Lease), Problems))]
 pub(crate) async fn lease(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-    Body(new): Body<NewLease>,
-) -> Result<Json<LeaseTold>, Problem> {
+    Body(new): Body<AcquireLease>,
+) -> Result<Json<Lease>, Problem> {
     let session = of(&app, &caller, &path)?;
     let holder = Holder {
         name: text("holder", &new.holder)?,
@@ -73,62 +73,62 @@ pub(crate) async fn lease(
     });
     let leased = leased.await??;
     app.sealed();
-    Ok(Json(LeaseTold::from(&leased)))
+    Ok(Json(Lease::from(&leased)))
 }
 
-/// Prolongs a lease; gives the epoch to go on with
-#[utoipa::path(post, path = "/v1/sessions/{session}/lease/renew", tag = "turns", operation_id = "renew_lease",
+/// Renew a lease and get its epoch
+#[utoipa::path(post, path = "/v1/sessions/{session}/lease/renew", tag = "turns", operation_id = "renewLease",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    request_body = Renewal,
-    responses((status = 200, description = "The lease", body = Epoch), Problems))]
+    request_body = RenewLease,
+    responses((status = 200, description = "The lease", body = LeaseEpoch), Problems))]
 pub(crate) async fn renew(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-    Body(renewal): Body<Renewal>,
-) -> Result<Json<Epoch>, Problem> {
+    Body(renewal): Body<RenewLease>,
+) -> Result<Json<LeaseEpoch>, Problem> {
     let (session, term) = (of(&app, &caller, &path)?, term(renewal.term_ms)?);
     let epoch = renewal.epoch;
     let hold = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::renew(here, ledger, Hold { session, epoch }, term)
     });
     let epoch = hold.await??.epoch;
-    Ok(Json(Epoch { epoch }))
+    Ok(Json(LeaseEpoch { epoch }))
 }
 
 /// The epoch of a lease.
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
-pub(crate) struct Epoch {
+pub(crate) struct LeaseEpoch {
     /// To be given with each write.
     epoch: u64,
 }
 
 /// What was done has no more to say.
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
-pub(crate) struct Done {
+pub(crate) struct Acknowledgement {
     /// Always true.
     pub(super) done: bool,
 }
 
-/// Gives a lease back; one that somebody else took since stays
-#[utoipa::path(post, path = "/v1/sessions/{session}/lease/release", tag = "turns", operation_id = "release_lease",
+/// Release a lease; a newer lease of another driver is kept
+#[utoipa::path(post, path = "/v1/sessions/{session}/lease/release", tag = "turns", operation_id = "releaseLease",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    request_body = Held,
-    responses((status = 200, description = "It is given back", body = Done), Problems))]
+    request_body = HeldLease,
+    responses((status = 200, description = "It is given back", body = Acknowledgement), Problems))]
 pub(crate) async fn release(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-    Body(held): Body<Held>,
-) -> Result<Json<Done>, Problem> {
+    Body(held): Body<HeldLease>,
+) -> Result<Json<Acknowledgement>, Problem> {
     let (session, epoch) = (of(&app, &caller, &path)?, held.epoch);
     let released = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::release(here, ledger, Hold { session, epoch })
     });
     released.await??;
-    Ok(Json(Done { done: true }))
+    Ok(Json(Acknowledgement { done: true }))
 }
 
 /// What is said in a turn, checked.
@@ -145,7 +145,7 @@ impl Write {
         caller: &Caller,
         path: &Path,
         traced: Traced,
-        said: &Said,
+        said: &TurnEvents,
     ) -> Result<Self, Problem> {
         let session = of(app, caller, path)?;
         let (key, now) = (turn_key(path.text("key")?)?, clock::now());
@@ -164,26 +164,25 @@ impl Write {
     }
 }
 
-/// Commits a turn: what was said in it before, if it is open, and these events. The same key with the same events again
-/// gives the same receipt
+/// Commit a turn with its appended events and these; repeating it returns the same receipt
 ///
 /// In one transaction the turn comes into the log, is sealed, and is due at every projection.
-#[utoipa::path(put, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "commit_turn",
+#[utoipa::path(put, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "commitTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "What the driver calls the turn: the same on each try", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("key" = String, Path, description = "Turn key, chosen by the driver; the same on each retry", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
         InTrace,
     ),
-    request_body = Said,
-    responses((status = 200, description = "It is committed", body = CommittedTold), Problems))]
+    request_body = TurnEvents,
+    responses((status = 200, description = "It is committed", body = CommittedTurn), Problems))]
 pub(crate) async fn commit(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     traced: Traced,
-    Body(said): Body<Said>,
-) -> Result<Json<CommittedTold>, Problem> {
+    Body(said): Body<TurnEvents>,
+) -> Result<Json<CommittedTurn>, Problem> {
     let write = Write::of(&app, &caller, &path, traced, &said)?;
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::commit(
@@ -200,51 +199,51 @@ pub(crate) async fn commit(
         app.metrics().turns.inc();
         app.sealed();
     }
-    Ok(Json(CommittedTold {
-        receipt: ReceiptTold::from(&receipt),
+    Ok(Json(CommittedTurn {
+        receipt: Receipt::from(&receipt),
         already,
     }))
 }
 
-/// Shows the receipt of a turn, if it was committed
-#[utoipa::path(get, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "show_turn",
+/// Get the receipt of a committed turn
+#[utoipa::path(get, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "getTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "What its driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
-    responses((status = 200, description = "Its receipt", body = ReceiptTold), Problems))]
+    responses((status = 200, description = "Its receipt", body = Receipt), Problems))]
 pub(crate) async fn receipt(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-) -> Result<Json<ReceiptTold>, Problem> {
+) -> Result<Json<Receipt>, Problem> {
     let (session, key) = (of(&app, &caller, &path)?, turn_key(path.text("key")?)?);
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         turn::receipt(ledger, session, &key)
     });
     let found = found.await??;
-    let found = found.as_ref().map(ReceiptTold::from).map(Json);
+    let found = found.as_ref().map(Receipt::from).map(Json);
     found.ok_or_else(|| Problem::not_found("no turn of this key is committed in this session"))
 }
 
-/// Opens a turn, or goes on with the one of this key that is open
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/open", tag = "turns", operation_id = "open_turn",
+/// Open a turn, or continue the open turn of this key
+#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/open", tag = "turns", operation_id = "openTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "What the driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
         InTrace,
     ),
-    request_body = Said,
-    responses((status = 200, description = "It is open, or was committed before", body = OpenTold), Problems))]
+    request_body = TurnEvents,
+    responses((status = 200, description = "It is open, or was committed before", body = OpenedTurn), Problems))]
 pub(crate) async fn open(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     traced: Traced,
-    Body(said): Body<Said>,
-) -> Result<Json<OpenTold>, Problem> {
+    Body(said): Body<TurnEvents>,
+) -> Result<Json<OpenedTurn>, Problem> {
     let write = Write::of(&app, &caller, &path, traced, &said)?;
     let opened = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::open(
@@ -257,62 +256,62 @@ pub(crate) async fn open(
         )
     });
     Ok(Json(match opened.await?? {
-        Opened::Turn(_) => OpenTold {
+        Opened::Turn(_) => OpenedTurn {
             open: true,
             receipt: None,
         },
-        Opened::Committed(receipt) => OpenTold {
+        Opened::Committed(receipt) => OpenedTurn {
             open: false,
-            receipt: Some(ReceiptTold::from(&receipt)),
+            receipt: Some(Receipt::from(&receipt)),
         },
     }))
 }
 
-/// Adds to the turn that is open; nobody but its driver sees it yet
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/append", tag = "turns", operation_id = "append_to_turn",
+/// Append events to the open turn, visible to its driver only
+#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/append", tag = "turns", operation_id = "appendToTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "What the driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
         InTrace,
     ),
-    request_body = Said,
-    responses((status = 200, description = "It is added", body = Done), Problems))]
+    request_body = TurnEvents,
+    responses((status = 200, description = "It is added", body = Acknowledgement), Problems))]
 pub(crate) async fn append(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     traced: Traced,
-    Body(said): Body<Said>,
-) -> Result<Json<Done>, Problem> {
+    Body(said): Body<TurnEvents>,
+) -> Result<Json<Acknowledgement>, Problem> {
     let write = Write::of(&app, &caller, &path, traced, &said)?;
     let added = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::append(here, ledger, write.hold, &write.key, &write.said)
     });
     added.await??;
-    Ok(Json(Done { done: true }))
+    Ok(Json(Acknowledgement { done: true }))
 }
 
-/// Drops the turn that is open, with all that was said in it
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/abort", tag = "turns", operation_id = "abort_turn",
+/// Abort the open turn and discard its events
+#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/abort", tag = "turns", operation_id = "abortTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "What the driver calls the turn", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
-    request_body = Held,
-    responses((status = 200, description = "It is dropped", body = Done), Problems))]
+    request_body = HeldLease,
+    responses((status = 200, description = "It is dropped", body = Acknowledgement), Problems))]
 pub(crate) async fn abort(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-    Body(held): Body<Held>,
-) -> Result<Json<Done>, Problem> {
+    Body(held): Body<HeldLease>,
+) -> Result<Json<Acknowledgement>, Problem> {
     let (session, key) = (of(&app, &caller, &path)?, turn_key(path.text("key")?)?);
     let epoch = held.epoch;
     let dropped = app.ledgers().write(&caller.tenant, move |_, ledger| {
         turn::abort(ledger, Hold { session, epoch }, &key)
     });
     dropped.await??;
-    Ok(Json(Done { done: true }))
+    Ok(Json(Acknowledgement { done: true }))
 }

@@ -8,7 +8,7 @@ use siglum_domain::link::Link;
 use siglum_domain::trace::TraceParent;
 use siglum_domain::{AgentName, ConversationId, SessionId, Tenant, TurnKey};
 
-use crate::wire::NamedBy;
+use crate::wire::NameSource;
 
 /// What somebody asks of an agent.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ pub(crate) struct Ask {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The one of this name, and where the name came from. It is made if it is not there.
-    Named(ConversationId, NamedBy),
+    Named(ConversationId, NameSource),
     /// Nobody named one: a new one, called what the agent calls it.
     Unnamed,
     /// The one of this session, which is there.

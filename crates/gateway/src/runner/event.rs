@@ -6,7 +6,7 @@ use siglum_domain::observation::{Outcome, Tokens, ToolClass};
 use siglum_domain::trace::TraceId;
 use siglum_domain::{ConversationId, InteractionId, NativeId, SessionId, Timestamp, TurnId};
 
-use crate::wire::NamedBy;
+use crate::wire::NameSource;
 
 /// One thing that happened in a run. Texts are redacted.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +86,7 @@ pub(crate) struct Started {
     /// What the outside world calls it.
     pub(crate) conversation: ConversationId,
     /// Where that name came from.
-    pub(crate) named_by: NamedBy,
+    pub(crate) named_by: NameSource,
     /// What the agent calls it.
     pub(crate) native: Option<NativeId>,
     /// The turn.

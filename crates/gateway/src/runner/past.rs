@@ -17,7 +17,7 @@ use super::log::Log;
 use super::{Ask, Finished, RunError, RunEvent, Running, Started, Status, Target, Usage};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::wire::NamedBy;
+use crate::wire::NameSource;
 
 /// The run of a turn that is committed, with what is stored of it.
 pub(super) async fn of(
@@ -56,7 +56,7 @@ fn running(
         conversation: record.conversation.clone(),
         named_by: match &ask.session {
             Target::Named(_, by) => *by,
-            Target::Unnamed | Target::Session(_) => NamedBy::Agent,
+            Target::Unnamed | Target::Session(_) => NameSource::Agent,
         },
         native: run.as_ref().and_then(|run| run.native.clone()),
         turn,

@@ -25,7 +25,7 @@ use super::scribe::Scribe;
 use super::{Ask, IfBusy, Owned, Resume, Running, Started, Target, Under, keys};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::wire::NamedBy;
+use crate::wire::NameSource;
 
 /// For how long the lease of a session is taken, from each renewal on.
 pub(super) const TERM: Duration = Duration::from_secs(30);
@@ -347,7 +347,7 @@ impl Beginning {
             conversation,
             named_by: match &self.ask.session {
                 Target::Named(_, by) => *by,
-                Target::Unnamed | Target::Session(_) => NamedBy::Agent,
+                Target::Unnamed | Target::Session(_) => NameSource::Agent,
             },
             native: Some(native),
             turn: turn.id,

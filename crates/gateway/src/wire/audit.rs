@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 /// An entry of the audit, chained to the one before.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct AuditTold {
+pub(crate) struct AuditEntry {
     /// From 1, without holes.
     number: u64,
     #[schema(format = DateTime)]
@@ -36,7 +36,7 @@ pub(crate) struct AuditTold {
     digest: String,
 }
 
-impl From<&Entry> for AuditTold {
+impl From<&Entry> for AuditEntry {
     fn from(entry: &Entry) -> Self {
         let header = &entry.header;
         let (reason, field) = header.outcome.refusal();
@@ -62,13 +62,13 @@ impl From<&Entry> for AuditTold {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AuditPage {
     /// The entries, newest first.
-    pub(crate) entries: Vec<AuditTold>,
+    pub(crate) entries: Vec<AuditEntry>,
     /// Give it as `before` to get the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<u64>,
 }
 
-impl AuditTold {
+impl AuditEntry {
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }

@@ -6,12 +6,12 @@ use siglum_ledger::{CheckpointKind, CheckpointRecord};
 use utoipa::ToSchema;
 
 use super::numbers::count_if_any;
-use super::{LinkTold, RepositoryName};
+use super::{Link, RepositoryName};
 
 /// A checkpoint that is wanted.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NewCheckpoint {
+pub(crate) struct CreateCheckpoint {
     /// Its id, where the caller made one; the same one twice is one checkpoint.
     #[schema(value_type = Option<String>, pattern = r"^chk_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
     pub(crate) id: Option<CheckpointId>,
@@ -20,13 +20,13 @@ pub(crate) struct NewCheckpoint {
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) sequence: Option<u64>,
     /// The commit that it is of: what the session claims to have made.
-    pub(crate) commit: Option<NewCommit>,
+    pub(crate) commit: Option<CheckpointCommit>,
 }
 
 /// A commit that a session claims.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NewCommit {
+pub(crate) struct CheckpointCommit {
     /// Its repository.
     pub(crate) repository: RepositoryName,
     /// Its id.
@@ -36,16 +36,16 @@ pub(crate) struct NewCommit {
 
 /// A session up to a place in its log.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct PinTold {
+pub(crate) struct Pin {
     pub(crate) session: String,
     pub(crate) sequence: u64,
     /// What is attached to the session now, also what was attached after the checkpoint was made.
-    pub(crate) links: Vec<LinkTold>,
+    pub(crate) links: Vec<Link>,
 }
 
 /// A checkpoint.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct CheckpointTold {
+pub(crate) struct Checkpoint {
     id: String,
     /// `commit`, `end` or `manual`.
     kind: &'static str,
@@ -55,13 +55,13 @@ pub(crate) struct CheckpointTold {
     commit: Option<String>,
     #[schema(format = DateTime)]
     at: String,
-    pins: Vec<PinTold>,
+    pins: Vec<Pin>,
 }
 
-impl CheckpointTold {
+impl Checkpoint {
     pub(crate) fn of(
         record: &CheckpointRecord,
-        pins: Vec<PinTold>,
+        pins: Vec<Pin>,
         repository: Option<String>,
     ) -> Self {
         Self {
@@ -81,14 +81,14 @@ impl CheckpointTold {
 
 /// A checkpoint that was recorded, or found.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Recorded {
-    pub(crate) checkpoint: CheckpointTold,
+pub(crate) struct RecordedCheckpoint {
+    pub(crate) checkpoint: Checkpoint,
     /// Whether it was there before.
     pub(crate) already: bool,
 }
 
 /// Checkpoints, newest first.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Checkpoints {
-    pub(crate) checkpoints: Vec<CheckpointTold>,
+pub(crate) struct CheckpointList {
+    pub(crate) checkpoints: Vec<Checkpoint>,
 }

@@ -1,17 +1,17 @@
 //! Who made a commit, who wrote its lines, and how that is known.
 
 use serde::Serialize;
-use siglum_domain::evidence::{Committer, Evidence, Verdict};
+use siglum_domain::evidence::{self, Committer, Verdict};
 use siglum_domain::{Oid, SessionId};
 use siglum_engine::origins::Origin;
-use siglum_engine::why::{Author, SessionCard, Why};
+use siglum_engine::why::{self, SessionCard, Why};
 use utoipa::ToSchema;
 
-use super::LinkTold;
+use super::Link;
 
 /// One sign and what became of it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct EvidenceTold {
+pub(crate) struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// `observed`, `derived`, `inferred` or `claimed`.
@@ -21,8 +21,8 @@ pub(crate) struct EvidenceTold {
     text: String,
 }
 
-impl From<&Evidence> for EvidenceTold {
-    fn from(evidence: &Evidence) -> Self {
+impl From<&evidence::Evidence> for Evidence {
+    fn from(evidence: &evidence::Evidence) -> Self {
         Self {
             session: evidence.session.map(|s| s.to_string()),
             basis: evidence.basis.to_string(),
@@ -34,7 +34,7 @@ impl From<&Evidence> for EvidenceTold {
 
 /// Who wrote lines of a commit.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct AuthorTold {
+pub(crate) struct Author {
     /// Absent for lines that nobody was seen writing.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
@@ -43,8 +43,8 @@ pub(crate) struct AuthorTold {
     files: Vec<String>,
 }
 
-impl From<&Author> for AuthorTold {
-    fn from(author: &Author) -> Self {
+impl From<&why::Author> for Author {
+    fn from(author: &why::Author) -> Self {
         Self {
             session: author.session.map(|s| s.to_string()),
             verdict: word(author.verdict),
@@ -67,7 +67,7 @@ pub(crate) struct NamedSession {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// What is attached to it now.
-    links: Vec<LinkTold>,
+    links: Vec<Link>,
     /// The command that resumes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     resume: Option<String>,
@@ -82,7 +82,7 @@ impl From<&SessionCard> for NamedSession {
             native_ids: card.natives.iter().map(ToString::to_string).collect(),
             home: card.record.home.to_string(),
             title: card.title.clone(),
-            links: card.links.iter().map(LinkTold::from).collect(),
+            links: card.links.iter().map(Link::from).collect(),
             resume: card.resume.clone(),
         }
     }
@@ -90,7 +90,7 @@ impl From<&SessionCard> for NamedSession {
 
 /// What somebody states beside the evidence.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct ClaimTold {
+pub(crate) struct AdoptionClaim {
     session: String,
     by: String,
     #[schema(format = DateTime)]
@@ -145,7 +145,7 @@ const fn kind_of(committer: Committer) -> (&'static str, Option<SessionId>) {
 
 /// What is known of a commit in one repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct CommitTold {
+pub(crate) struct Commit {
     commit: String,
     repository: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,12 +157,12 @@ pub(crate) struct CommitTold {
     session: Option<String>,
     /// `certain`, `likely`, `ambiguous` or `unknown`.
     verdict: &'static str,
-    evidence: Vec<EvidenceTold>,
+    evidence: Vec<Evidence>,
     /// Sessions that it could also have been; the order says nothing about which.
     candidates: Vec<String>,
-    authors: Vec<AuthorTold>,
+    authors: Vec<Author>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    claim: Option<ClaimTold>,
+    claim: Option<AdoptionClaim>,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     rewritten_from: Vec<String>,
@@ -174,8 +174,8 @@ pub(crate) struct CommitTold {
 
 /// What is known of a commit, repository by repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct CommitsTold {
-    pub(crate) commits: Vec<CommitTold>,
+pub(crate) struct CommitList {
+    pub(crate) commits: Vec<Commit>,
 }
 
 const fn word(verdict: Verdict) -> &'static str {
@@ -187,7 +187,7 @@ const fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-impl CommitTold {
+impl Commit {
     pub(crate) fn of(why: &Why, repository: String) -> Self {
         let (committer, session) = kind_of(why.judgement.committer);
         let subject = Some(why.facts.subject.clone()).filter(|s| !s.is_empty());
@@ -198,20 +198,15 @@ impl CommitTold {
             committer,
             session: session.map(|s| s.to_string()),
             verdict: word(why.judgement.verdict),
-            evidence: why
-                .judgement
-                .evidence
-                .iter()
-                .map(EvidenceTold::from)
-                .collect(),
+            evidence: why.judgement.evidence.iter().map(Evidence::from).collect(),
             candidates: why
                 .judgement
                 .candidates
                 .iter()
                 .map(SessionId::to_string)
                 .collect(),
-            authors: why.authors.iter().map(AuthorTold::from).collect(),
-            claim: why.claim.as_ref().map(|claim| ClaimTold {
+            authors: why.authors.iter().map(Author::from).collect(),
+            claim: why.claim.as_ref().map(|claim| AdoptionClaim {
                 session: claim.session.to_string(),
                 by: claim.by.clone(),
                 at: claim.at.to_string(),

@@ -2,23 +2,23 @@
 
 use serde::Serialize;
 use siglum_domain::price::{Cost, Prices};
-use siglum_engine::cost::{By, CostRow, Costs, Sum};
+use siglum_engine::cost::{self, By, Costs, Sum};
 use siglum_ledger::RepositoryRecord;
 use utoipa::ToSchema;
 
-use super::TokensTold;
+use super::TokenUsage;
 
 /// Usage, summed up. Each message is counted once.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct CostTold {
+pub(crate) struct CostReport {
     /// By what.
     by: &'static str,
     /// What is not known, or belongs to nothing, comes last.
-    rows: Vec<CostRowTold>,
+    rows: Vec<CostRow>,
     /// Whether there are more rows; the total has them, too.
     more: bool,
     /// All messages, each once.
-    total: UsedTold,
+    total: CostUsage,
     /// Messages that stand under more than one row, since several links stood.
     overlapping: u64,
     /// Sessions whose newest entries are not counted yet.
@@ -29,7 +29,7 @@ pub(crate) struct CostTold {
 
 /// One row.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-struct CostRowTold {
+struct CostRow {
     /// An id, a name, a number or a day; absent where it is not known or there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
@@ -45,33 +45,33 @@ struct CostRowTold {
     /// When the last of its messages was written.
     #[schema(format = DateTime)]
     last_at: String,
-    used: UsedTold,
+    used: CostUsage,
 }
 
 /// What was used.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-struct UsedTold {
+struct CostUsage {
     messages: u64,
-    tokens: TokensTold,
-    cost: MoneyTold,
+    tokens: TokenUsage,
+    cost: Money,
 }
 
 /// What it costs.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-struct MoneyTold {
+struct Money {
     /// What is known of it, in US dollars with nine decimal places.
     usd: String,
     /// Whether all of it is known: a model without a price costs unknown, and never nothing.
     complete: bool,
     /// The tokens of models that have no price.
-    unpriced: TokensTold,
+    unpriced: TokenUsage,
 }
 
-impl CostTold {
+impl CostReport {
     pub(crate) fn of(by: By, costs: &Costs, more: bool, repositories: &[RepositoryRecord]) -> Self {
-        let row = |row: &CostRow| {
+        let row = |row: &cost::CostRow| {
             let of_row = |r: &&RepositoryRecord| Some(r.id) == row.key.repository;
-            CostRowTold {
+            CostRow {
                 key: row.key.value.clone(),
                 repository: repositories
                     .iter()
@@ -100,7 +100,7 @@ impl CostTold {
     }
 }
 
-impl From<&Sum> for UsedTold {
+impl From<&Sum> for CostUsage {
     fn from(sum: &Sum) -> Self {
         Self {
             messages: sum.messages,
@@ -110,7 +110,7 @@ impl From<&Sum> for UsedTold {
     }
 }
 
-impl From<&Cost> for MoneyTold {
+impl From<&Cost> for Money {
     fn from(cost: &Cost) -> Self {
         Self {
             usd: cost.known.to_string(),

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{EntryTold, ReceiptTold};
+use super::{LogEntry, Receipt};
 
 /// What one receipt seals, as one event of a stream.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct SealedTold {
-    pub(crate) receipt: ReceiptTold,
+pub(crate) struct SealedPosition {
+    pub(crate) receipt: Receipt,
     /// The entries that it seals, without those that were forgotten.
-    pub(crate) entries: Vec<EntryTold>,
+    pub(crate) entries: Vec<LogEntry>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use siglum_domain::link::{FIELDS, Link};
+use siglum_domain::link::{self, FIELDS};
 use siglum_ledger::{Statement, StatementRecord};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
@@ -58,12 +58,12 @@ with_links! {
     /// What a session works for. A field that is absent or null is not there; no other fields are taken.
     #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
     #[serde(deny_unknown_fields)]
-    pub(crate) struct Links {}
+    pub(crate) struct LinkInput {}
 }
 
-impl Links {
+impl LinkInput {
     /// The links, checked by the one validator.
-    pub(crate) fn checked(&self) -> Result<Vec<Link>, Problem> {
+    pub(crate) fn checked(&self) -> Result<Vec<link::Link>, Problem> {
         self.beside()
     }
 }
@@ -72,11 +72,11 @@ impl Links {
 pub(super) fn taken(
     single: &[(&str, &Option<Value>)],
     labels: Option<&BTreeMap<String, Value>>,
-) -> Result<Vec<Link>, Problem> {
+) -> Result<Vec<link::Link>, Problem> {
     let mut links = Vec::new();
     for (field, value) in single {
         if let Some(value) = value {
-            links.push(Link::from_json(field, value)?);
+            links.push(link::Link::from_json(field, value)?);
         }
     }
     for (key, value) in labels.into_iter().flatten() {
@@ -86,8 +86,11 @@ pub(super) fn taken(
 }
 
 /// The links of a body that has them in `links`, beside that, or in both places: then both say the same.
-pub(super) fn of_both(inside: Option<&Links>, beside: Vec<Link>) -> Result<Vec<Link>, Problem> {
-    let inside = inside.map(Links::checked).transpose();
+pub(super) fn of_both(
+    inside: Option<&LinkInput>,
+    beside: Vec<link::Link>,
+) -> Result<Vec<link::Link>, Problem> {
+    let inside = inside.map(LinkInput::checked).transpose();
     let inside = inside.map_err(|problem| problem.within("links"))?;
     let mut links = inside.unwrap_or_default();
     for link in beside {
@@ -105,19 +108,19 @@ pub(super) fn of_both(inside: Option<&Links>, beside: Vec<Link>) -> Result<Vec<L
 }
 
 /// Where a link is listed.
-fn place(link: &Link) -> Option<usize> {
+fn place(link: &link::Link) -> Option<usize> {
     FIELDS.iter().position(|field| *field == link.field())
 }
 
 /// Whether a request can have one of both only.
-fn is_for_the_same(one: &Link, other: &Link) -> bool {
+fn is_for_the_same(one: &link::Link, other: &link::Link) -> bool {
     match (one, other) {
-        (Link::Label { key: one, .. }, Link::Label { key: other, .. }) => one == other,
+        (link::Link::Label { key: one, .. }, link::Link::Label { key: other, .. }) => one == other,
         _ => one.field() == other.field(),
     }
 }
 
-fn label(key: &str, value: &Value) -> Result<Link, Problem> {
+fn label(key: &str, value: &Value) -> Result<link::Link, Problem> {
     let Value::String(value) = value else {
         return Err(Problem::invalid("labels", "the value of a label is text"));
     };
@@ -125,7 +128,7 @@ fn label(key: &str, value: &Value) -> Result<Link, Problem> {
         return Err(Problem::invalid("labels", "the key of a label has no `=`"));
     }
     let whole = Value::String(format!("{key}={value}"));
-    Ok(Link::from_json("label", &whole)?)
+    Ok(link::Link::from_json("label", &whole)?)
 }
 
 /// Labels in the document: it says what a key and a value may be.
@@ -152,11 +155,11 @@ pub(super) fn labels() -> Object {
     dead_code,
     reason = "stands in the document for text that a query holds"
 )]
-pub(crate) struct LabelAsked(String);
+pub(crate) struct LabelInput(String);
 
 /// A fact attached to a session.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct LinkTold {
+pub(crate) struct Link {
     /// The field.
     field: String,
     /// Its value: a number, or text; of a label `key=value`.
@@ -164,8 +167,8 @@ pub(crate) struct LinkTold {
     value: Value,
 }
 
-impl From<&Link> for LinkTold {
-    fn from(link: &Link) -> Self {
+impl From<&link::Link> for Link {
+    fn from(link: &link::Link) -> Self {
         Self {
             field: link.field().to_owned(),
             value: link.to_json(),
@@ -204,14 +207,14 @@ pub(crate) struct LinkEvent {
 
 /// The links of a session, and how they came to be.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct LinksTold {
+pub(crate) struct LinkList {
     /// What is attached now.
-    pub(crate) links: Vec<LinkTold>,
+    pub(crate) links: Vec<Link>,
     /// Everything that was ever attached or detached, oldest first.
     pub(crate) events: Vec<LinkEvent>,
 }
 
-impl LinksTold {
+impl LinkList {
     pub(crate) fn of(statements: &[StatementRecord]) -> Self {
         let event = |s: &StatementRecord| {
             let (link, change) = match &s.statement {
@@ -230,7 +233,7 @@ impl LinksTold {
         };
         let standing = siglum_engine::why::links(statements);
         Self {
-            links: standing.iter().map(LinkTold::from).collect(),
+            links: standing.iter().map(Link::from).collect(),
             events: statements.iter().filter_map(event).collect(),
         }
     }
@@ -244,16 +247,22 @@ mod tests {
     #[test]
     fn every_field_can_be_sent() {
         let all = r#"{"issue_number":1,"pr_number":2,"pipeline_id":"p","agent_role":"r","phase":"f","labels":{"a":"b"}}"#;
-        let links: Links = serde_json::from_str(all).unwrap();
-        let fields: Vec<&str> = links.checked().unwrap().iter().map(Link::field).collect();
+        let links: LinkInput = serde_json::from_str(all).unwrap();
+        let fields: Vec<&str> = links
+            .checked()
+            .unwrap()
+            .iter()
+            .map(link::Link::field)
+            .collect();
         assert_eq!(fields, FIELDS);
     }
 
     #[test]
     fn null_is_absent_and_others_are_refused() {
-        let none: Links = serde_json::from_str(r#"{"issue_number":null,"labels":null}"#).unwrap();
+        let none: LinkInput =
+            serde_json::from_str(r#"{"issue_number":null,"labels":null}"#).unwrap();
         assert!(none.checked().unwrap().is_empty());
-        assert!(serde_json::from_str::<Links>(r#"{"isue_number":1}"#).is_err());
+        assert!(serde_json::from_str::<LinkInput>(r#"{"isue_number":1}"#).is_err());
         for (text, field) in [
             (r#"{"issue_number":true}"#, "issue_number"),
             (r#"{"pr_number":"9"}"#, "pr_number"),
@@ -261,7 +270,7 @@ mod tests {
             (r#"{"labels":{"a=b":"c"}}"#, "labels"),
             (r#"{"labels":{"":"c"}}"#, "label"),
         ] {
-            let links: Links = serde_json::from_str(text).unwrap();
+            let links: LinkInput = serde_json::from_str(text).unwrap();
             assert_eq!(links.checked().unwrap_err().field(), Some(field), "{text}");
         }
     }

@@ -6,16 +6,16 @@ use siglum_domain::AgentName;
 use siglum_domain::link::Link;
 use utoipa::ToSchema;
 
-use super::Links;
+use super::LinkInput;
 use super::links::{of_both, with_links};
 use super::numbers::count_if_any;
 use crate::problem::Problem;
-use crate::runner::{IfBusy, Permissions};
+use crate::runner::{self, Permissions};
 
 /// Who says a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum RoleTold {
+pub(crate) enum Role {
     /// Whoever is in charge of both.
     System,
     /// The person.
@@ -27,9 +27,9 @@ pub(crate) enum RoleTold {
 /// One message, in one of two forms: `content` is its text, or `parts` are those of a UI message of the AI SDK. One of the
 /// two is there. Other fields, which pages of the AI SDK send, are left out of account.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
-pub(crate) struct MessageSaid {
+pub(crate) struct MessageInput {
     /// Who says it.
-    pub(crate) role: RoleTold,
+    pub(crate) role: Role,
     /// What.
     pub(crate) content: Option<String>,
     /// What, in parts. Texts are told as they are, tool calls with what they were given and what they returned; of files
@@ -42,7 +42,7 @@ pub(crate) struct MessageSaid {
 /// What is done while another run of the session goes on.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum IfBusyTold {
+pub(crate) enum IfBusy {
     /// The message is refused with 409 `session-busy`.
     Refuse,
     /// It waits for its turn.
@@ -53,13 +53,13 @@ pub(crate) enum IfBusyTold {
     Cancel,
 }
 
-impl From<IfBusyTold> for IfBusy {
-    fn from(told: IfBusyTold) -> Self {
+impl From<IfBusy> for runner::IfBusy {
+    fn from(told: IfBusy) -> Self {
         match told {
-            IfBusyTold::Refuse => Self::Refuse,
-            IfBusyTold::Queue => Self::Queue,
-            IfBusyTold::Steer => Self::Steer,
-            IfBusyTold::Cancel => Self::Cancel,
+            IfBusy::Refuse => Self::Refuse,
+            IfBusy::Queue => Self::Queue,
+            IfBusy::Steer => Self::Steer,
+            IfBusy::Cancel => Self::Cancel,
         }
     }
 }
@@ -67,7 +67,7 @@ impl From<IfBusyTold> for IfBusy {
 /// What is answered when the agent wants to be allowed something.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum PermissionsTold {
+pub(crate) enum PermissionMode {
     /// Somebody is asked: an interaction.
     Ask,
     /// It is allowed, each time.
@@ -76,12 +76,12 @@ pub(crate) enum PermissionsTold {
     Refuse,
 }
 
-impl From<PermissionsTold> for Permissions {
-    fn from(told: PermissionsTold) -> Self {
+impl From<PermissionMode> for Permissions {
+    fn from(told: PermissionMode) -> Self {
         match told {
-            PermissionsTold::Ask => Self::Ask,
-            PermissionsTold::Allow => Self::Allow,
-            PermissionsTold::Refuse => Self::Refuse,
+            PermissionMode::Ask => Self::Ask,
+            PermissionMode::Allow => Self::Allow,
+            PermissionMode::Refuse => Self::Refuse,
         }
     }
 }
@@ -89,7 +89,7 @@ impl From<PermissionsTold> for Permissions {
 /// When the run is ended, come what may. Limits of the operator hold where these are wider.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct LimitsTold {
+pub(crate) struct RunLimits {
     /// So long after it began, in milliseconds.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
@@ -111,7 +111,7 @@ pub(crate) struct LimitsTold {
 /// How the agent works.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Parameters {
+pub(crate) struct AgentParameters {
     /// The model, where it is not the agent's own choice.
     #[schema(pattern = r"^[!-~]{1,200}$")]
     pub(crate) model: Option<String>,
@@ -122,7 +122,7 @@ with_links! {
 /// `links`, or beside the other fields.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NewMessages {
+pub(crate) struct SendMessages {
     /// What the outside world calls the conversation. It names the session, and loads nothing: the agent is told what
     /// `messages` say, and knows nothing else of the conversation unless `resume` asks for it. Blank is absent; then the
     /// header `siglum-conversation-id` names it, else the baggage member `session.id`, else the agent's own id does.
@@ -133,14 +133,14 @@ pub(crate) struct NewMessages {
     pub(crate) agent: Option<AgentName>,
     /// All that the agent is told, whole and in order; one of them at least is the user's.
     #[schema(min_items = 1, max_items = 10_000)]
-    pub(crate) messages: Vec<MessageSaid>,
+    pub(crate) messages: Vec<MessageInput>,
     /// Data that the messages speak of. The agent is told it as JSON, before the messages.
     #[schema(value_type = Option<Object>)]
     pub(crate) inputs: Option<Map<String, Value>>,
     /// How the agent works.
-    pub(crate) parameters: Option<Parameters>,
+    pub(crate) parameters: Option<AgentParameters>,
     /// What the work is for; attached to the session.
-    pub(crate) links: Option<Links>,
+    pub(crate) links: Option<LinkInput>,
     /// Where replies go, and what the run is called: see contexts.
     #[schema(pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     pub(crate) route_key: Option<String>,
@@ -150,11 +150,11 @@ pub(crate) struct NewMessages {
     /// to have a gap.
     pub(crate) resume: Option<bool>,
     /// What is done while another run of the session goes on; refused where nothing is said.
-    pub(crate) if_busy: Option<IfBusyTold>,
+    pub(crate) if_busy: Option<IfBusy>,
     /// When the run is ended, come what may.
-    pub(crate) limits: Option<LimitsTold>,
+    pub(crate) limits: Option<RunLimits>,
     /// What is answered when the agent wants to be allowed something; where nothing is said, somebody is asked.
-    pub(crate) permissions: Option<PermissionsTold>,
+    pub(crate) permissions: Option<PermissionMode>,
     /// The directory it works in, within one that the operator named.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$")]
     pub(crate) cwd: Option<String>,
@@ -174,7 +174,7 @@ pub(crate) struct NewMessages {
 }
 }
 
-impl NewMessages {
+impl SendMessages {
     /// What the work is for, checked by the one validator.
     pub(crate) fn links(&self) -> Result<Vec<Link>, Problem> {
         of_both(self.links.as_ref(), self.beside()?)
@@ -184,7 +184,7 @@ impl NewMessages {
 /// An answer to an interaction: one of its options, or whether it is allowed.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NewAnswer {
+pub(crate) struct AnswerInteraction {
     /// The id of an option.
     #[schema(min_length = 1, max_length = 512)]
     pub(crate) option: Option<String>,
@@ -200,7 +200,7 @@ pub(crate) struct PastMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) turn_id: Option<String>,
     /// Who said it.
-    pub(crate) role: RoleTold,
+    pub(crate) role: Role,
     /// What, without the calls of tools.
     pub(crate) content: String,
     #[schema(format = DateTime)]
@@ -209,7 +209,7 @@ pub(crate) struct PastMessage {
 
 /// What was said in a session: of its committed turns.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
-pub(crate) struct PastMessages {
+pub(crate) struct MessagePage {
     /// In order; in the form that was asked for.
     #[schema(value_type = Vec<Object>)]
     pub(crate) messages: Vec<Value>,

@@ -122,7 +122,7 @@ pub(crate) struct RecordedEvents {
 
 /// A page of pipelines.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Pipelines {
+pub(crate) struct PipelinePage {
     /// The pipelines, the one that was named first last.
     #[schema(value_type = Vec<Object>)]
     pub(crate) pipelines: Vec<GraphJson>,

@@ -6,8 +6,8 @@ use siglum_domain::observation::{Outcome, ToolClass};
 use siglum_ledger::{InteractionOption, InteractionRecord};
 use utoipa::ToSchema;
 
-use super::{Ignored, NamedBy, TokensTold};
-use crate::runner::{Choice, Finished, RunError, RunEvent, Started, Usage};
+use super::{IgnoredName, NameSource, TokenUsage};
+use crate::runner::{self, Choice, Finished, Started, Usage};
 
 /// What a run is known by: the same in its first event, in its result and in the headers of the answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -15,7 +15,7 @@ pub(crate) struct RunIds {
     /// What the outside world calls the conversation.
     pub(crate) session_id: String,
     /// Where that name came from.
-    named_by: NamedBy,
+    named_by: NameSource,
     /// The session.
     pub(crate) session: String,
     /// The agent's own id for it.
@@ -59,7 +59,7 @@ impl From<&Started> for RunIds {
 /// What a run used.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunUsage {
-    tokens: TokensTold,
+    tokens: TokenUsage,
     /// The model, where the agent told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
@@ -80,15 +80,15 @@ impl From<&Usage> for RunUsage {
 
 /// What went wrong in a run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RunErrorTold {
+pub(crate) struct RunError {
     /// A word for programs, which never changes.
     code: &'static str,
     /// For people.
     text: String,
 }
 
-impl From<&RunError> for RunErrorTold {
-    fn from(error: &RunError) -> Self {
+impl From<&runner::RunError> for RunError {
+    fn from(error: &runner::RunError) -> Self {
         Self {
             code: error.code,
             text: error.text.clone(),
@@ -106,7 +106,7 @@ pub(crate) struct RunEnd {
     usage: RunUsage,
     /// What went wrong, where something did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<RunErrorTold>,
+    error: Option<RunError>,
 }
 
 impl From<&Finished> for RunEnd {
@@ -115,27 +115,27 @@ impl From<&Finished> for RunEnd {
             status: finished.status.as_str(),
             text: finished.text.clone(),
             usage: (&finished.usage).into(),
-            error: finished.error.as_ref().map(RunErrorTold::from),
+            error: finished.error.as_ref().map(RunError::from),
         }
     }
 }
 
 /// A run that ended.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RunTold {
+pub(crate) struct RunResult {
     /// What it is known by.
     pub(crate) run: RunIds,
     /// The agent.
     pub(crate) agent: String,
     /// Names of the conversation that another one came before.
-    pub(crate) ignored: Vec<Ignored>,
+    pub(crate) ignored: Vec<IgnoredName>,
     /// How it ended.
     pub(crate) end: RunEnd,
 }
 
 /// One answer that an interaction can have.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct ChoiceTold {
+pub(crate) struct InteractionChoice {
     /// To be chosen by.
     id: String,
     /// For people.
@@ -144,7 +144,7 @@ pub(crate) struct ChoiceTold {
     kind: String,
 }
 
-impl From<&Choice> for ChoiceTold {
+impl From<&Choice> for InteractionChoice {
     fn from(choice: &Choice) -> Self {
         Self {
             id: choice.id.clone(),
@@ -157,12 +157,12 @@ impl From<&Choice> for ChoiceTold {
 /// One event of a run, as its stream tells it. The id of each is its place in the run, from 1.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum RunEventTold {
+pub(crate) enum RunEvent {
     /// It began: the first one, always.
     Started {
         run: RunIds,
         /// Names of the conversation that another one came before.
-        ignored: Vec<Ignored>,
+        ignored: Vec<IgnoredName>,
     },
     /// More of a message of the agent.
     Text { id: String, delta: String },
@@ -191,7 +191,7 @@ pub(crate) enum RunEventTold {
         /// The call that it is about.
         #[serde(skip_serializing_if = "Option::is_none")]
         call: Option<String>,
-        options: Vec<ChoiceTold>,
+        options: Vec<InteractionChoice>,
     },
     /// It waits no more.
     Answered {
@@ -209,7 +209,7 @@ pub(crate) enum RunEventTold {
     Finished { end: RunEnd },
 }
 
-impl RunEventTold {
+impl RunEvent {
     /// Its name in the stream.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
@@ -227,22 +227,22 @@ impl RunEventTold {
     }
 }
 
-impl From<&RunEvent> for RunEventTold {
-    fn from(event: &RunEvent) -> Self {
+impl From<&runner::RunEvent> for RunEvent {
+    fn from(event: &runner::RunEvent) -> Self {
         match event {
-            RunEvent::Started(started) => Self::Started {
+            runner::RunEvent::Started(started) => Self::Started {
                 run: started.into(),
                 ignored: Vec::new(),
             },
-            RunEvent::Text { id, delta } => Self::Text {
+            runner::RunEvent::Text { id, delta } => Self::Text {
                 id: id.clone(),
                 delta: delta.clone(),
             },
-            RunEvent::Reasoning { id, delta } => Self::Reasoning {
+            runner::RunEvent::Reasoning { id, delta } => Self::Reasoning {
                 id: id.clone(),
                 delta: delta.clone(),
             },
-            RunEvent::ToolCall {
+            runner::RunEvent::ToolCall {
                 id,
                 name,
                 title,
@@ -255,7 +255,7 @@ impl From<&RunEvent> for RunEventTold {
                 class: class_word(*class),
                 input: input.clone(),
             },
-            RunEvent::ToolResult {
+            runner::RunEvent::ToolResult {
                 id,
                 output,
                 outcome,
@@ -264,7 +264,7 @@ impl From<&RunEvent> for RunEventTold {
                 output: output.clone(),
                 outcome: outcome_word(*outcome),
             },
-            RunEvent::Interaction {
+            runner::RunEvent::Interaction {
                 id,
                 title,
                 call,
@@ -273,17 +273,17 @@ impl From<&RunEvent> for RunEventTold {
                 id: id.to_string(),
                 title: title.clone(),
                 call: call.clone(),
-                options: options.iter().map(ChoiceTold::from).collect(),
+                options: options.iter().map(InteractionChoice::from).collect(),
             },
-            RunEvent::Answered { id, option, by } => Self::Answered {
+            runner::RunEvent::Answered { id, option, by } => Self::Answered {
                 id: id.to_string(),
                 option: option.clone(),
                 by: by.clone(),
             },
-            RunEvent::Usage(usage) => Self::Usage {
+            runner::RunEvent::Usage(usage) => Self::Usage {
                 usage: usage.into(),
             },
-            RunEvent::Finished(finished) => Self::Finished {
+            runner::RunEvent::Finished(finished) => Self::Finished {
                 end: finished.into(),
             },
         }
@@ -309,14 +309,14 @@ const fn class_word(class: ToolClass) -> &'static str {
 
 /// A run that is being cancelled.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct CancelledTold {
+pub(crate) struct CancelledRun {
     /// What it is known by.
     pub(crate) run: RunIds,
 }
 
 /// Something that an agent wants to hear from people.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct InteractionTold {
+pub(crate) struct Interaction {
     id: String,
     session: String,
     turn_id: String,
@@ -327,17 +327,17 @@ pub(crate) struct InteractionTold {
     /// The tool call that it is about, by the agent's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<String>,
-    options: Vec<ChoiceTold>,
+    options: Vec<InteractionChoice>,
     #[schema(format = DateTime)]
     raised_at: String,
     /// What became of it; absent while it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    settled: Option<SettledTold>,
+    settled: Option<InteractionOutcome>,
 }
 
 /// What became of an interaction.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct SettledTold {
+pub(crate) struct InteractionOutcome {
     #[schema(format = DateTime)]
     at: String,
     /// `answered`, `policy`, `expired`, `cancelled` or `lost`.
@@ -348,9 +348,9 @@ pub(crate) struct SettledTold {
     by: String,
 }
 
-impl From<&InteractionRecord> for InteractionTold {
+impl From<&InteractionRecord> for Interaction {
     fn from(record: &InteractionRecord) -> Self {
-        let choice = |option: &InteractionOption| ChoiceTold {
+        let choice = |option: &InteractionOption| InteractionChoice {
             id: option.id.clone(),
             name: option.name.as_str().to_owned(),
             kind: option.kind.clone(),
@@ -364,7 +364,7 @@ impl From<&InteractionRecord> for InteractionTold {
             call: record.call.clone(),
             options: record.options.iter().map(choice).collect(),
             raised_at: record.raised_at.to_string(),
-            settled: record.settled.as_ref().map(|settled| SettledTold {
+            settled: record.settled.as_ref().map(|settled| InteractionOutcome {
                 at: settled.at.to_string(),
                 how: settled.how.clone(),
                 option: settled.option.clone(),
@@ -376,7 +376,7 @@ impl From<&InteractionRecord> for InteractionTold {
 
 /// What an agent asked people.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Interactions {
+pub(crate) struct InteractionList {
     /// Newest first.
-    pub(crate) interactions: Vec<InteractionTold>,
+    pub(crate) interactions: Vec<Interaction>,
 }

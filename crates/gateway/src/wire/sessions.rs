@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::grammar::present;
-use siglum_domain::link::{Link, SECRET_RULE};
+use siglum_domain::link::{self, SECRET_RULE};
 use siglum_domain::observation::Tokens;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
@@ -10,13 +10,13 @@ use siglum_ledger::{LaunchEnd, Mode, SessionListing, SessionOrigin, Statement, S
 use utoipa::ToSchema;
 
 use super::links::{of_both, with_links};
-use super::{LinkTold, Links};
+use super::{Link, LinkInput};
 use crate::problem::Problem;
 
 /// Who runs a session.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ModeTold {
+pub(crate) enum SessionMode {
     /// One driver opens and commits its turns under a lease.
     #[default]
     Driven,
@@ -24,16 +24,16 @@ pub(crate) enum ModeTold {
     Observed,
 }
 
-impl From<ModeTold> for Mode {
-    fn from(mode: ModeTold) -> Self {
+impl From<SessionMode> for Mode {
+    fn from(mode: SessionMode) -> Self {
         match mode {
-            ModeTold::Driven => Self::Driven,
-            ModeTold::Observed => Self::Observed,
+            SessionMode::Driven => Self::Driven,
+            SessionMode::Observed => Self::Observed,
         }
     }
 }
 
-impl From<Mode> for ModeTold {
+impl From<Mode> for SessionMode {
     fn from(mode: Mode) -> Self {
         match mode {
             Mode::Driven => Self::Driven,
@@ -46,7 +46,7 @@ with_links! {
 /// A session that is wanted. What it works for is in `links`, or beside the other fields.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NewSession {
+pub(crate) struct CreateSession {
     /// Its id, where the caller made one: a UUID of version 7. The same one twice is one session.
     #[schema(value_type = Option<String>, pattern = r"^ses_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
     pub(crate) id: Option<SessionId>,
@@ -65,12 +65,12 @@ pub(crate) struct NewSession {
     #[schema(value_type = Option<String>, pattern = r"^(?!.*\.\.)[^\s/\\\x00-\x1f\x7f-\x9f]{1,256}$")]
     pub(crate) native_id: Option<NativeId>,
     /// Who runs it; `driven` where nothing is said.
-    pub(crate) mode: Option<ModeTold>,
+    pub(crate) mode: Option<SessionMode>,
     /// The directory it works in.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$")]
     pub(crate) cwd: Option<String>,
     /// What it works for.
-    pub(crate) links: Option<Links>,
+    pub(crate) links: Option<LinkInput>,
     /// The repositories that it works in, such as `github.com/owner/name`; the first is its own. Without a user or a
     /// password in them.
     #[schema(max_items = 32)]
@@ -81,9 +81,9 @@ pub(crate) struct NewSession {
 }
 }
 
-impl NewSession {
+impl CreateSession {
     /// What it works for, checked by the one validator.
-    pub(crate) fn links(&self) -> Result<Vec<Link>, Problem> {
+    pub(crate) fn links(&self) -> Result<Vec<link::Link>, Problem> {
         of_both(self.links.as_ref(), self.beside()?)
     }
 }
@@ -113,7 +113,7 @@ impl RepositoryName {
 /// Where the name of a conversation came from.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum NamedBy {
+pub(crate) enum NameSource {
     /// The path of the request.
     Path,
     /// The body of the request.
@@ -130,9 +130,9 @@ pub(crate) enum NamedBy {
 
 /// A name for the conversation that another one came before.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Ignored {
+pub(crate) struct IgnoredName {
     /// Where it came from.
-    pub(crate) named_by: NamedBy,
+    pub(crate) named_by: NameSource,
     /// The name.
     pub(crate) value: String,
 }
@@ -161,7 +161,7 @@ pub(crate) fn without_secret(field: &str, name: &str) -> Result<(), Problem> {
 
 /// A token, told once.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct TokenTold {
+pub(crate) struct SessionToken {
     /// Its id, which is no secret.
     #[schema(value_type = String)]
     pub(crate) id: TokenId,
@@ -174,24 +174,24 @@ pub(crate) struct TokenTold {
 
 /// A session that was created, or found.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Created {
+pub(crate) struct CreatedSession {
     /// The session.
-    pub(crate) session: SessionTold,
+    pub(crate) session: Session,
     /// Whether it was there before.
     pub(crate) already: bool,
     /// A token that acts for this session alone.
-    pub(crate) token: TokenTold,
+    pub(crate) token: SessionToken,
     /// Where the name of the conversation came from.
-    pub(crate) named_by: NamedBy,
+    pub(crate) named_by: NameSource,
     /// Names that another one came before.
-    pub(crate) ignored: Vec<Ignored>,
+    pub(crate) ignored: Vec<IgnoredName>,
 }
 
 /// How the work of a session ended.
 // Arms without fields have braces: without them serde takes any field there.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum NewEnd {
+pub(crate) enum EndSession {
     /// It came to its end.
     Completed {},
     /// It failed.
@@ -216,7 +216,7 @@ pub(crate) enum NewEnd {
     Lost {},
 }
 
-impl NewEnd {
+impl EndSession {
     pub(crate) fn checked(&self) -> Result<LaunchEnd, Problem> {
         Ok(match *self {
             Self::Completed {} => LaunchEnd::Completed,
@@ -235,23 +235,23 @@ impl NewEnd {
 
 /// What became of a request that may be made twice.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Ended {
+pub(crate) struct EndedSession {
     /// The session.
-    pub(crate) session: SessionTold,
+    pub(crate) session: Session,
     /// Whether it had ended before.
     pub(crate) already: bool,
 }
 
 /// What a session used.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct TokensTold {
+pub(crate) struct TokenUsage {
     input: u64,
     output: u64,
     cache_read: u64,
     cache_write: u64,
 }
 
-impl From<Tokens> for TokensTold {
+impl From<Tokens> for TokenUsage {
     fn from(used: Tokens) -> Self {
         Self {
             input: used.input,
@@ -264,11 +264,11 @@ impl From<Tokens> for TokensTold {
 
 /// A session.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct SessionTold {
+pub(crate) struct Session {
     id: String,
     agent: String,
     conversation_id: String,
-    mode: ModeTold,
+    mode: SessionMode,
     /// How it came here: `live`, `import`, `api`, `launch`.
     origin: &'static str,
     /// The ledger that alone extends its log.
@@ -296,7 +296,7 @@ pub(crate) struct SessionTold {
     cwd: Option<String>,
     /// The repositories that it works in, its own first.
     repositories: Vec<String>,
-    links: Vec<LinkTold>,
+    links: Vec<Link>,
     /// The first line of its first prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -305,12 +305,12 @@ pub(crate) struct SessionTold {
     /// The last sealed sequence.
     sealed: u64,
     turns: u64,
-    tokens: TokensTold,
+    tokens: TokenUsage,
     /// How many commits name it as committer.
     commits: u64,
 }
 
-impl SessionTold {
+impl Session {
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
@@ -346,7 +346,7 @@ impl SessionTold {
             repositories,
             links: siglum_engine::why::links(statements)
                 .iter()
-                .map(LinkTold::from)
+                .map(Link::from)
                 .collect(),
             title: listing.summary.title.clone(),
             head: record.head,
@@ -369,9 +369,9 @@ fn end(statements: &[StatementRecord]) -> Option<String> {
 
 /// A page of sessions.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionPage {
     /// The sessions, those that were created last first.
-    pub(crate) sessions: Vec<SessionTold>,
+    pub(crate) sessions: Vec<Session>,
     /// Give it as `cursor` to get the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,

@@ -45,7 +45,7 @@ pub(crate) struct Exported {
 /// Why a request cannot be read, for the document.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
-pub(crate) struct Status {
+pub(crate) struct RpcStatus {
     /// The code of gRPC.
     code: i32,
     /// What is wrong.
@@ -60,7 +60,7 @@ pub(crate) struct Protobuf(Vec<u8>);
 
 /// Records that no session was found for: of one batch, one trace and one agent, for one reason.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct UnassignedTold {
+pub(crate) struct UnassignedTelemetry {
     /// Its place in the order.
     number: u64,
     /// When it was taken.
@@ -84,7 +84,7 @@ pub(crate) struct UnassignedTold {
     reason: String,
 }
 
-impl From<&UnassignedRecord> for UnassignedTold {
+impl From<&UnassignedRecord> for UnassignedTelemetry {
     fn from(record: &UnassignedRecord) -> Self {
         Self {
             number: record.sequence,
@@ -104,7 +104,7 @@ impl From<&UnassignedRecord> for UnassignedTold {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct UnassignedPage {
     /// Newest first.
-    pub(crate) unassigned: Vec<UnassignedTold>,
+    pub(crate) unassigned: Vec<UnassignedTelemetry>,
     /// Give it as `before` to get the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<u64>,
@@ -113,7 +113,7 @@ pub(crate) struct UnassignedPage {
 /// A trace that belongs to a session.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TraceAsked {
+pub(crate) struct AssignTrace {
     /// The trace.
     #[schema(pattern = r"^(?=.*[1-9a-f])[0-9a-f]{32}$")]
     pub(crate) trace_id: String,
@@ -121,7 +121,7 @@ pub(crate) struct TraceAsked {
 
 /// A trace that has a session now.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct TraceTold {
+pub(crate) struct AssignedTrace {
     pub(crate) trace_id: String,
     pub(crate) session: String,
 }

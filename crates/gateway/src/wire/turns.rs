@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::fold::Entry;
-use siglum_domain::observation::{Observation, Outcome, Tokens, ToolClass};
-use siglum_domain::receipt::Receipt;
+use siglum_domain::observation::{self, Observation, Outcome, Tokens};
+use siglum_domain::receipt;
 use siglum_domain::{Timestamp, TurnId, TurnKey};
 use siglum_engine::turn::{Event, Leased, Page, Recovered};
 use utoipa::ToSchema;
@@ -17,20 +17,20 @@ const KEY_MOST: usize = 128;
 /// What a tool does, as far as identity cares.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ToolClassTold {
+pub(crate) enum ToolClass {
     Edit,
     Shell,
     Agent,
     Other,
 }
 
-impl From<ToolClassTold> for ToolClass {
-    fn from(class: ToolClassTold) -> Self {
+impl From<ToolClass> for observation::ToolClass {
+    fn from(class: ToolClass) -> Self {
         match class {
-            ToolClassTold::Edit => Self::Edit,
-            ToolClassTold::Shell => Self::Shell,
-            ToolClassTold::Agent => Self::Agent,
-            ToolClassTold::Other => Self::Other,
+            ToolClass::Edit => Self::Edit,
+            ToolClass::Shell => Self::Shell,
+            ToolClass::Agent => Self::Agent,
+            ToolClass::Other => Self::Other,
         }
     }
 }
@@ -38,7 +38,7 @@ impl From<ToolClassTold> for ToolClass {
 /// How a tool call ended.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum OutcomeTold {
+pub(crate) enum ToolOutcome {
     Ok,
     Failed,
     Denied,
@@ -62,12 +62,12 @@ pub(crate) struct Usage {
     cache_write: u64,
 }
 
-impl From<OutcomeTold> for Outcome {
-    fn from(outcome: OutcomeTold) -> Self {
+impl From<ToolOutcome> for Outcome {
+    fn from(outcome: ToolOutcome) -> Self {
         match outcome {
-            OutcomeTold::Ok => Self::Ok,
-            OutcomeTold::Failed => Self::Failed,
-            OutcomeTold::Denied => Self::Denied,
+            ToolOutcome::Ok => Self::Ok,
+            ToolOutcome::Failed => Self::Failed,
+            ToolOutcome::Denied => Self::Denied,
         }
     }
 }
@@ -87,7 +87,7 @@ impl From<Usage> for Tokens {
 /// that says something else is refused. Texts are redacted before they are stored.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum EventSaid {
+pub(crate) enum TurnEvent {
     /// Somebody prompted.
     Prompt {
         #[schema(pattern = r"^[!-~]{1,128}$")]
@@ -116,7 +116,7 @@ pub(crate) enum EventSaid {
         #[schema(min_length = 1, max_length = 256)]
         tool: String,
         input: String,
-        class: Option<ToolClassTold>,
+        class: Option<ToolClass>,
         #[schema(pattern = r"^[!-~]{1,128}$")]
         subagent: Option<String>,
     },
@@ -127,8 +127,8 @@ pub(crate) enum EventSaid {
         #[schema(min_length = 1, max_length = 256)]
         tool: String,
         output: String,
-        class: Option<ToolClassTold>,
-        outcome: Option<OutcomeTold>,
+        class: Option<ToolClass>,
+        outcome: Option<ToolOutcome>,
         #[schema(pattern = r"^[!-~]{1,128}$")]
         subagent: Option<String>,
     },
@@ -178,7 +178,7 @@ fn of_subagent(event: Event, subagent: Option<&String>) -> Result<Event, Problem
     Ok(event.in_subagent(id))
 }
 
-fn of_class(event: Event, class: Option<ToolClassTold>) -> Event {
+fn of_class(event: Event, class: Option<ToolClass>) -> Event {
     match class {
         Some(class) => event.class(class.into()),
         None => event,
@@ -190,14 +190,14 @@ fn tool_named(call: &str, tool: &str) -> Result<(), Problem> {
     called("tool", tool)
 }
 
-fn ended(event: Event, outcome: Option<OutcomeTold>) -> Event {
+fn ended(event: Event, outcome: Option<ToolOutcome>) -> Event {
     match outcome {
         Some(outcome) => event.outcome(outcome.into()),
         None => event,
     }
 }
 
-impl EventSaid {
+impl TurnEvent {
     fn checked(&self) -> Result<Event, Problem> {
         match self {
             Self::Prompt {
@@ -272,8 +272,8 @@ impl EventSaid {
 }
 
 /// The events of a request as what was observed at `now`.
-pub(crate) fn observed(said: &[EventSaid], now: Timestamp) -> Result<Vec<Observation>, Problem> {
-    let one = |(at, event): (usize, &EventSaid)| {
+pub(crate) fn observed(said: &[TurnEvent], now: Timestamp) -> Result<Vec<Observation>, Problem> {
+    let one = |(at, event): (usize, &TurnEvent)| {
         let event = event
             .checked()
             .map_err(|p| p.within(&format!("events.{at}")))?;
@@ -285,7 +285,7 @@ pub(crate) fn observed(said: &[EventSaid], now: Timestamp) -> Result<Vec<Observa
 /// Somebody wants to drive a session.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NewLease {
+pub(crate) struct AcquireLease {
     /// Who, for people: a host, a program.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
     pub(crate) holder: String,
@@ -300,7 +300,7 @@ pub(crate) struct NewLease {
 /// The lease of whoever renews it.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Renewal {
+pub(crate) struct RenewLease {
     /// The epoch of the lease.
     #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
@@ -313,7 +313,7 @@ pub(crate) struct Renewal {
 /// The lease of whoever gives it back, or aborts what is open.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Held {
+pub(crate) struct HeldLease {
     /// The epoch of the lease.
     #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
@@ -322,7 +322,7 @@ pub(crate) struct Held {
 
 /// The right to write to a session.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct LeaseTold {
+pub(crate) struct Lease {
     /// To be given with each write.
     epoch: u64,
     /// Where the log ends: the first write gives it as `expected_head`.
@@ -335,7 +335,7 @@ pub(crate) struct LeaseTold {
     open: Option<String>,
 }
 
-impl From<&Leased> for LeaseTold {
+impl From<&Leased> for Lease {
     fn from(leased: &Leased) -> Self {
         let recovered = match &leased.recovered {
             Recovered::Nothing => "nothing",
@@ -356,7 +356,7 @@ impl From<&Leased> for LeaseTold {
 /// What is said in a turn, under a lease.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Said {
+pub(crate) struct TurnEvents {
     /// The epoch of the lease.
     #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
@@ -368,12 +368,12 @@ pub(crate) struct Said {
     /// What happened, in order.
     #[serde(default)]
     #[schema(max_items = 10_000)]
-    pub(crate) events: Vec<EventSaid>,
+    pub(crate) events: Vec<TurnEvent>,
 }
 
 /// Proof that a turn is committed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct ReceiptTold {
+pub(crate) struct Receipt {
     session: String,
     /// Its number in the session, from 1.
     number: u64,
@@ -389,8 +389,8 @@ pub(crate) struct ReceiptTold {
     at: String,
 }
 
-impl From<&Receipt> for ReceiptTold {
-    fn from(receipt: &Receipt) -> Self {
+impl From<&receipt::Receipt> for Receipt {
+    fn from(receipt: &receipt::Receipt) -> Self {
         Self {
             session: receipt.session.to_string(),
             number: receipt.number,
@@ -406,30 +406,30 @@ impl From<&Receipt> for ReceiptTold {
 
 /// A turn that is committed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct CommittedTold {
-    pub(crate) receipt: ReceiptTold,
+pub(crate) struct CommittedTurn {
+    pub(crate) receipt: Receipt,
     /// Whether it had been committed before.
     pub(crate) already: bool,
 }
 
 /// A turn that is open.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct OpenTold {
+pub(crate) struct OpenedTurn {
     /// Whether it is open; else it was committed before, and there is its receipt.
     pub(crate) open: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) receipt: Option<ReceiptTold>,
+    pub(crate) receipt: Option<Receipt>,
 }
 
 /// Receipts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Receipts {
-    pub(crate) receipts: Vec<ReceiptTold>,
+pub(crate) struct ReceiptList {
+    pub(crate) receipts: Vec<Receipt>,
 }
 
 /// An entry of a session's log.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct EntryTold {
+pub(crate) struct LogEntry {
     sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<String>,
@@ -447,7 +447,7 @@ pub(crate) struct EntryTold {
     fact: serde_json::Value,
 }
 
-impl From<&Entry> for EntryTold {
+impl From<&Entry> for LogEntry {
     fn from(entry: &Entry) -> Self {
         let seen = &entry.observation;
         Self {
@@ -465,16 +465,16 @@ impl From<&Entry> for EntryTold {
 
 /// A part of the log of a session. Forgotten entries are left out.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct LogTold {
-    pub(crate) entries: Vec<EntryTold>,
+pub(crate) struct LogPage {
+    pub(crate) entries: Vec<LogEntry>,
     /// Up to where the log is sealed: what is behind that is open.
     pub(crate) sealed: u64,
 }
 
-impl From<&Page> for LogTold {
+impl From<&Page> for LogPage {
     fn from(page: &Page) -> Self {
         Self {
-            entries: page.entries.iter().map(EntryTold::from).collect(),
+            entries: page.entries.iter().map(LogEntry::from).collect(),
             sealed: page.committed,
         }
     }

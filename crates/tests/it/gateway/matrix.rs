@@ -120,12 +120,12 @@ impl There {
         );
         let key = |name: &str, nowhere: &str| or(self.keys[name].as_str().unwrap(), nowhere);
         match route.name.as_str() {
-            "gaps_of_context" | "lineage_of_context" | "explain_context" => format!(
+            "listContextGaps" | "getContextLineage" | "explainContext" => format!(
                 "{path}?route_key={}&context_key={}",
                 key("route_key", "route-of-nobody-at-all"),
                 key("context_key", "context-of-nobody-at-all"),
             ),
-            "show_route" => format!(
+            "getRoute" => format!(
                 "{path}?route_key={}",
                 key("route_key", "route-of-nobody-at-all")
             ),
@@ -145,26 +145,26 @@ impl There {
     fn context_body(&self, name: &str) -> Option<Value> {
         let turn = || json!([{ "type": "user", "text": "stolen" }]);
         Some(match name {
-            "resolve_context" => {
+            "resolveContext" => {
                 json!({ "route_key": "stolen", "agent": "openclaw", "run": "r9" })
             }
-            "prepare_subagent" => self.in_context(&json!({ "child": {
+            "prepareSubagent" => self.in_context(&json!({ "child": {
                 "route_key": "stolen", "agent": "openclaw", "run": "r9" } })),
-            "bootstrap_context" | "maintain_context" => self.in_context(&json!({})),
-            "assemble_context" => self.in_context(&json!({ "budget": 1_000 })),
-            "ingest_into_context" => self
+            "bootstrapContext" | "maintainContext" => self.in_context(&json!({})),
+            "assembleContext" => self.in_context(&json!({ "budget": 1_000 })),
+            "ingestContextMessage" => self
                 .in_context(&json!({ "advancement_key": "t9", "place": 0, "message": turn()[0] })),
-            "commit_to_context" => {
+            "commitContextTurn" => {
                 self.in_context(&json!({ "advancement_key": "t9", "messages": turn() }))
             }
-            "backfill_context" => self.in_context(&json!({
+            "backfillContext" => self.in_context(&json!({
                 "advancement_key": "t9", "messages": turn(), "positions": { "first": 1, "last": 2 } })),
-            "after_turn_of_context" => self.in_context(&json!({ "outcome": "done" })),
-            "compact_context" => {
+            "recordAfterTurn" => self.in_context(&json!({ "outcome": "done" })),
+            "compactContext" => {
                 self.in_context(&json!({ "advancement_key": "t9", "summary": "stolen" }))
             }
-            "subagent_ended" => self.in_context(&json!({ "outcome": "done" })),
-            "accept_gap" => self.in_context(&json!({ "until": 3 })),
+            "endSubagent" => self.in_context(&json!({ "outcome": "done" })),
+            "acceptContextGap" => self.in_context(&json!({ "until": 3 })),
             _ => return None,
         })
     }
@@ -173,31 +173,31 @@ impl There {
     fn body(&self, route: &Route) -> Option<Value> {
         let (epoch, head) = (self.epoch, self.head);
         let body = match route.name.as_str() {
-            "create_session" => base("stolen"),
-            "end_session" => json!({ "outcome": "lost" }),
-            "attach_links" => json!({ "pr_number": 7 }),
-            "detach_links" => json!({ "issue_number": 42 }),
-            "take_lease" => json!({ "holder": "tests", "nonce": "n", "term_ms": 60_000 }),
-            "renew_lease" => json!({ "epoch": epoch, "term_ms": 60_000 }),
-            "release_lease" | "abort_turn" => json!({ "epoch": epoch }),
-            "commit_turn" | "open_turn" | "append_to_turn" => said(epoch, head, "t2"),
-            "record_checkpoint" => json!({}),
-            "record_pipeline" => {
+            "createSession" => base("stolen"),
+            "endSession" => json!({ "outcome": "lost" }),
+            "attachLinks" => json!({ "pr_number": 7 }),
+            "detachLinks" => json!({ "issue_number": 42 }),
+            "acquireLease" => json!({ "holder": "tests", "nonce": "n", "term_ms": 60_000 }),
+            "renewLease" => json!({ "epoch": epoch, "term_ms": 60_000 }),
+            "releaseLease" | "abortTurn" => json!({ "epoch": epoch }),
+            "commitTurn" | "openTurn" | "appendToTurn" => said(epoch, head, "t2"),
+            "createCheckpoint" => json!({}),
+            "recordPipelineEvents" => {
                 json!({ "events": [{ "kind": "phase_started", "phase": "plan", "key": "k" }] })
             }
-            "take_replicas" => json!({
+            "pushReplicas" => json!({
                 "version": 1, "ledger": "led_019ad0000000700080000000000000ff",
                 "stamp": siglum_platform::clock::now(),
             }),
-            "take_traces" => json!({ "resourceSpans": [] }),
-            "take_logs" => json!({ "resourceLogs": [] }),
-            "take_metrics" => json!({ "resourceMetrics": [] }),
-            "assign_trace" => json!({ "trace_id": "1".repeat(32) }),
-            "put_heartbeat" => json!({ "name": "stolen", "definition": {
+            "exportTraces" => json!({ "resourceSpans": [] }),
+            "exportLogs" => json!({ "resourceLogs": [] }),
+            "exportMetrics" => json!({ "resourceMetrics": [] }),
+            "assignTrace" => json!({ "trace_id": "1".repeat(32) }),
+            "createHeartbeat" => json!({ "name": "stolen", "definition": {
                 "agent": "claude-code", "every": "1h", "prompt": "Look.", "target": "none" } }),
-            "send_messages" | "send_messages_to" => json!({
+            "sendMessages" | "sendSessionMessages" => json!({
                 "agent": "claude-code", "messages": [{ "role": "user", "content": "stolen" }] }),
-            "answer_interaction" => json!({ "option": "allow" }),
+            "answerInteraction" => json!({ "option": "allow" }),
             name if self.context_body(name).is_some() => return self.context_body(name),
             _ if !route.has_body => return None,
             other => panic!("{other} has a body, and no well-formed one is known here"),
@@ -349,7 +349,7 @@ fn nobody_who_may_not_gets_through_any_route() {
             .filter(|r| !r.secured)
             .map(|r| r.name.as_str())
             .collect();
-        let known = ["alive", "ready", "metrics", "document"];
+        let known = ["getLiveness", "getReadiness", "getMetrics", "getOpenApi"];
         let others: Vec<_> = open.iter().filter(|name| !known.contains(name)).collect();
         assert!(others.is_empty(), "without a token one gets to {others:?}");
         let intruders = intruders(store, &gateway, &there);
@@ -371,9 +371,10 @@ fn nobody_who_may_not_gets_through_any_route() {
                 // What it records of a pipeline is in a pipeline of its own, of whatever name.
                 let named = route.path.contains('{') || there.path(route, true).contains('?');
                 let in_context = matches!(route.path.as_str(), p if p.starts_with("/v1/contexts/"))
-                    && route.name != "resolve_context";
+                    && route.name != "resolveContext";
                 let own = !named && !in_context
-                    || ["record_pipeline", "list_ticks"].contains(&route.name.as_str());
+                    || ["recordPipelineEvents", "listHeartbeatTicks"]
+                        .contains(&route.name.as_str());
                 if who.elsewhere && own {
                     elsewhere(&answer, &there, &what, route);
                     continue;
@@ -403,7 +404,7 @@ fn nobody_who_may_not_gets_through_any_route() {
 }
 
 /// Links are a stream of this gateway's own: whoever launches here attaches what it knows to any session.
-const LINKS: [&str; 2] = ["attach_links", "detach_links"];
+const LINKS: [&str; 2] = ["attachLinks", "detachLinks"];
 
 #[test]
 fn another_launcher_changes_no_session_of_a_ledger_that_it_did_not_register() {
@@ -429,7 +430,7 @@ fn another_launcher_changes_no_session_of_a_ledger_that_it_did_not_register() {
             let body = there.body(&route);
             let answer = other.ask(&route.method, &path, body.as_ref()).unwrap();
             // There is no lease to let go of: that is done already.
-            let is_done = route.name == "release_lease" && answer.status == 200;
+            let is_done = route.name == "releaseLease" && answer.status == 200;
             assert!(
                 is_done || [400, 403, 404, 409].contains(&answer.status),
                 "{} {path}: {} {}",
@@ -454,7 +455,7 @@ fn elsewhere(answer: &Reply, there: &There, what: &str, route: &Route) {
         assert!(!answer.text.contains(ours.as_str()), "{what} tells {ours}");
     }
     // No agent is run here, whoever asks.
-    let refused = route.name == "send_messages" && answer.status == 400;
+    let refused = route.name == "sendMessages" && answer.status == 400;
     assert!(
         route.method == "GET" || answer.status < 300 || refused,
         "{what}: {}",

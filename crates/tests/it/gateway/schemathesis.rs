@@ -19,7 +19,7 @@ const SETTINGS: &str = r#"
 headers = { Authorization = "Bearer TOKEN" }
 
 [[operations]]
-include-operation-id = ["record_pipeline", "take_replicas", "take_traces", "take_logs", "take_metrics", "send_messages", "send_messages_to", "resolve_context", "prepare_subagent", "subagent_ended", "assemble_context", "ingest_into_context", "commit_to_context", "backfill_context", "put_heartbeat", "stream_messages"]
+include-operation-id = ["recordPipelineEvents", "pushReplicas", "exportTraces", "exportLogs", "exportMetrics", "sendMessages", "sendSessionMessages", "resolveContext", "prepareSubagent", "endSubagent", "assembleContext", "ingestContextMessage", "commitContextTurn", "backfillContext", "createHeartbeat", "streamMessages"]
 checks.positive_data_acceptance.enabled = false
 "#;
 
@@ -58,7 +58,7 @@ fn holds(store: &Store, program: &OsStr) {
         ])
         .args(["--request-timeout", "30", "--no-shrink", "--no-color"])
         // It never ends; `streams` holds it to what it promises.
-        .args(["--exclude-operation-id", "stream_session"])
+        .args(["--exclude-operation-id", "streamEvents"])
         .env("SCHEMATHESIS_HOOKS", "own_hooks")
         .env("PYTHONPATH", &dir)
         .env("PYTHONDONTWRITEBYTECODE", "1")

@@ -8,7 +8,7 @@ use siglum_ledger::ContextTurnKind;
 use utoipa::ToSchema;
 
 use crate::problem::Problem;
-use crate::wire::{OutcomeTold, Usage};
+use crate::wire::{ToolOutcome, Usage};
 
 /// One message. Texts are redacted before they are stored.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
@@ -52,7 +52,7 @@ pub(crate) enum ContextMessage {
         #[schema(min_length = 1, max_length = 256)]
         tool: String,
         output: String,
-        outcome: Option<OutcomeTold>,
+        outcome: Option<ToolOutcome>,
         #[schema(format = DateTime)]
         at: Option<String>,
     },
@@ -143,7 +143,7 @@ pub(crate) fn messages(said: &[ContextMessage]) -> Result<Vec<Message>, Problem>
 /// Where a message that is read stands.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum OriginTold {
+pub(crate) enum MessageOrigin {
     /// In the context itself.
     Own,
     /// In the one of `from`.
@@ -157,7 +157,7 @@ pub(crate) enum OriginTold {
 /// Who says a message.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum SpokenTold {
+pub(crate) enum MessageKind {
     User,
     System,
     Assistant,
@@ -167,9 +167,9 @@ pub(crate) enum SpokenTold {
 
 /// One message as it is read.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct SeenTold {
+pub(crate) struct VisibleMessage {
     #[serde(rename = "type")]
-    kind: SpokenTold,
+    kind: MessageKind,
     /// What it says: of a call its input, of a result its output.
     text: String,
     /// The tool call.
@@ -183,7 +183,7 @@ pub(crate) struct SeenTold {
     /// The model that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    origin: OriginTold,
+    origin: MessageOrigin,
     /// The context that it is inherited from, or sums up.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
@@ -208,25 +208,25 @@ const fn outcome(outcome: Outcome) -> &'static str {
 }
 
 /// The origin as it is told, with the context that it names.
-pub(super) fn origin(origin: &Origin) -> (OriginTold, Option<String>) {
+pub(super) fn origin(origin: &Origin) -> (MessageOrigin, Option<String>) {
     match origin {
-        Origin::Own => (OriginTold::Own, None),
-        Origin::Open => (OriginTold::Open, None),
-        Origin::Inherited { from } => (OriginTold::Inherited, Some(from.to_string())),
-        Origin::Summary { of } => (OriginTold::Summary, Some(of.to_string())),
+        Origin::Own => (MessageOrigin::Own, None),
+        Origin::Open => (MessageOrigin::Open, None),
+        Origin::Inherited { from } => (MessageOrigin::Inherited, Some(from.to_string())),
+        Origin::Summary { of } => (MessageOrigin::Summary, Some(of.to_string())),
     }
 }
 
-impl From<&Seen> for SeenTold {
+impl From<&Seen> for VisibleMessage {
     fn from(seen: &Seen) -> Self {
         let (kind, call, tool, how, model) = match &seen.spoken {
-            Spoken::User { .. } => (SpokenTold::User, None, None, None, None),
-            Spoken::System { .. } => (SpokenTold::System, None, None, None, None),
+            Spoken::User { .. } => (MessageKind::User, None, None, None, None),
+            Spoken::System { .. } => (MessageKind::System, None, None, None, None),
             Spoken::Assistant { model, .. } => {
-                (SpokenTold::Assistant, None, None, None, model.clone())
+                (MessageKind::Assistant, None, None, None, model.clone())
             }
             Spoken::Call { id, tool, .. } => (
-                SpokenTold::ToolCall,
+                MessageKind::ToolCall,
                 Some(id.clone()),
                 Some(tool.clone()),
                 None,
@@ -238,7 +238,7 @@ impl From<&Seen> for SeenTold {
                 outcome: how,
                 ..
             } => (
-                SpokenTold::ToolResult,
+                MessageKind::ToolResult,
                 Some(id.clone()),
                 Some(tool.clone()),
                 Some(outcome(*how)),

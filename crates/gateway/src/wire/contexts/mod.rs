@@ -1,9 +1,9 @@
-//! Contexts: what hosts ask, and what they are told.
+//! Contexts: requests of hosts, and responses.
 
-mod asked;
 mod message;
-mod told;
+mod requests;
+mod responses;
 
-pub(crate) use asked::*;
 pub(crate) use message::*;
-pub(crate) use told::*;
+pub(crate) use requests::*;
+pub(crate) use responses::*;

@@ -8,13 +8,13 @@ use siglum_engine::context::{
 use siglum_ledger::{ContextGap, ContextRecord, RouteMove, RouteRecord};
 use utoipa::ToSchema;
 
-use super::message::{OriginTold, SeenTold, origin};
-use crate::wire::ReceiptTold;
+use super::message::{MessageOrigin, VisibleMessage, origin};
+use crate::wire::Receipt;
 
 /// Whether a context was there.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WasTold {
+pub(crate) enum ContextResolution {
     /// It came to be for this run.
     Made,
     /// The route had it.
@@ -25,7 +25,7 @@ pub(crate) enum WasTold {
 
 /// The keys of a run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct ResolvedTold {
+pub(crate) struct ResolvedContext {
     /// Where answers go.
     route_key: String,
     /// What is kept under it: to be given with every other call.
@@ -41,10 +41,10 @@ pub(crate) struct ResolvedTold {
     /// The one that it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
-    was: WasTold,
+    was: ContextResolution,
 }
 
-impl From<&Resolved> for ResolvedTold {
+impl From<&Resolved> for ResolvedContext {
     fn from(resolved: &Resolved) -> Self {
         Self {
             route_key: resolved.keys.route.to_string(),
@@ -55,9 +55,9 @@ impl From<&Resolved> for ResolvedTold {
             inherit: resolved.inherit.to_string(),
             parent: resolved.parent.as_ref().map(ToString::to_string),
             was: match resolved.was {
-                Was::Made => WasTold::Made,
-                Was::Found => WasTold::Found,
-                Was::Asked => WasTold::Asked,
+                Was::Made => ContextResolution::Made,
+                Was::Found => ContextResolution::Found,
+                Was::Asked => ContextResolution::Asked,
             },
         }
     }
@@ -65,7 +65,7 @@ impl From<&Resolved> for ResolvedTold {
 
 /// A part of a host's order that nobody handed over.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct GapTold {
+pub(crate) struct Gap {
     /// The first position.
     first: u64,
     /// The last position.
@@ -83,7 +83,7 @@ pub(crate) struct GapTold {
     accepted_by: Option<String>,
 }
 
-impl From<&ContextGap> for GapTold {
+impl From<&ContextGap> for Gap {
     fn from(gap: &ContextGap) -> Self {
         let accepted = gap.accepted.as_ref();
         Self {
@@ -100,20 +100,20 @@ impl From<&ContextGap> for GapTold {
 
 /// The gaps of a context, in the host's order.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct GapsTold {
-    gaps: Vec<GapTold>,
+pub(crate) struct GapList {
+    gaps: Vec<Gap>,
 }
 
-impl From<&[ContextGap]> for GapsTold {
+impl From<&[ContextGap]> for GapList {
     fn from(gaps: &[ContextGap]) -> Self {
-        let gaps = gaps.iter().map(GapTold::from).collect();
+        let gaps = gaps.iter().map(Gap::from).collect();
         Self { gaps }
     }
 }
 
 /// How a context stands when a run begins.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct BootstrappedTold {
+pub(crate) struct BootstrappedContext {
     session: String,
     /// Why the context came to be.
     cause: &'static str,
@@ -125,10 +125,10 @@ pub(crate) struct BootstrappedTold {
     #[serde(skip_serializing_if = "Option::is_none")]
     next_position: Option<u64>,
     /// The gaps that nobody filled or accepted.
-    gaps: Vec<GapTold>,
+    gaps: Vec<Gap>,
 }
 
-impl From<&Bootstrapped> for BootstrappedTold {
+impl From<&Bootstrapped> for BootstrappedContext {
     fn from(stands: &Bootstrapped) -> Self {
         Self {
             session: stands.session.to_string(),
@@ -136,7 +136,7 @@ impl From<&Bootstrapped> for BootstrappedTold {
             inherit: stands.inherit.to_string(),
             committed: stands.committed,
             next_position: stands.next,
-            gaps: stands.gaps.iter().map(GapTold::from).collect(),
+            gaps: stands.gaps.iter().map(Gap::from).collect(),
         }
     }
 }
@@ -144,7 +144,7 @@ impl From<&Bootstrapped> for BootstrappedTold {
 /// Whether the current turn is among the messages.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum CoverageTold {
+pub(crate) enum TurnCoverage {
     /// It is: the host adds nothing.
     CurrentTurn,
     /// It is not: the host adds it behind them.
@@ -153,27 +153,31 @@ pub(crate) enum CoverageTold {
 
 /// What a run reads.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct AssembledTold {
-    messages: Vec<SeenTold>,
+pub(crate) struct AssembledContext {
+    messages: Vec<VisibleMessage>,
     /// Their tokens, estimated: one for four bytes.
     tokens: u64,
     /// The tokens that are left of the budget.
     room: u64,
     /// Whether older messages were left out for the budget.
     cut: bool,
-    coverage: CoverageTold,
+    coverage: TurnCoverage,
 }
 
-impl From<&Assembled> for AssembledTold {
+impl From<&Assembled> for AssembledContext {
     fn from(assembled: &Assembled) -> Self {
         Self {
-            messages: assembled.messages.iter().map(SeenTold::from).collect(),
+            messages: assembled
+                .messages
+                .iter()
+                .map(VisibleMessage::from)
+                .collect(),
             tokens: assembled.tokens,
             room: assembled.room,
             cut: assembled.cut,
             coverage: match assembled.coverage {
-                Coverage::CurrentTurn => CoverageTold::CurrentTurn,
-                Coverage::BeforeCurrentTurn => CoverageTold::BeforeCurrentTurn,
+                Coverage::CurrentTurn => TurnCoverage::CurrentTurn,
+                Coverage::BeforeCurrentTurn => TurnCoverage::BeforeCurrentTurn,
             },
         }
     }
@@ -182,7 +186,7 @@ impl From<&Assembled> for AssembledTold {
 /// What became of a turn that was handed over.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum AdvancementTold {
+pub(crate) enum CommitOutcome {
     /// It is stored.
     Committed,
     /// It had been stored before.
@@ -193,26 +197,26 @@ pub(crate) enum AdvancementTold {
 
 /// What became of a turn that was handed over.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct AdvancedTold {
-    outcome: AdvancementTold,
+pub(crate) struct ContextCommit {
+    outcome: CommitOutcome,
     /// The receipt of the turn, unless turns before it are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    receipt: Option<ReceiptTold>,
+    receipt: Option<Receipt>,
     /// The position that was expected, where turns before it are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<u64>,
 }
 
-impl From<&Committed> for AdvancedTold {
+impl From<&Committed> for ContextCommit {
     fn from(committed: &Committed) -> Self {
         let (outcome, receipt, expected) = match committed {
-            Committed::Done(receipt) => (AdvancementTold::Committed, Some(receipt), None),
-            Committed::Duplicate(receipt) => (AdvancementTold::Duplicate, Some(receipt), None),
-            Committed::Behind { expected } => (AdvancementTold::Behind, None, Some(*expected)),
+            Committed::Done(receipt) => (CommitOutcome::Committed, Some(receipt), None),
+            Committed::Duplicate(receipt) => (CommitOutcome::Duplicate, Some(receipt), None),
+            Committed::Behind { expected } => (CommitOutcome::Behind, None, Some(*expected)),
         };
         Self {
             outcome,
-            receipt: receipt.map(ReceiptTold::from),
+            receipt: receipt.map(Receipt::from),
             expected,
         }
     }
@@ -220,14 +224,14 @@ impl From<&Committed> for AdvancedTold {
 
 /// What looking after a context gave.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct MaintainedTold {
+pub(crate) struct MaintenanceReport {
     /// How many notes of old runs were let go, of any context.
     runs: u64,
     /// How many gaps wait to be filled or accepted.
     gaps: u64,
 }
 
-impl From<Maintained> for MaintainedTold {
+impl From<Maintained> for MaintenanceReport {
     fn from(done: Maintained) -> Self {
         Self {
             runs: done.runs,
@@ -238,13 +242,13 @@ impl From<Maintained> for MaintainedTold {
 
 /// How many gaps were accepted.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct AcceptedTold {
+pub(crate) struct AcceptedGaps {
     pub(crate) accepted: u64,
 }
 
 /// A context.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct ContextTold {
+pub(crate) struct Context {
     context_key: String,
     route_key: String,
     session: String,
@@ -272,7 +276,7 @@ pub(crate) struct ContextTold {
     aliases: serde_json::Value,
 }
 
-impl From<&ContextRecord> for ContextTold {
+impl From<&ContextRecord> for Context {
     fn from(context: &ContextRecord) -> Self {
         let parent = context.parent.as_ref();
         Self {
@@ -294,7 +298,7 @@ impl From<&ContextRecord> for ContextTold {
 
 /// A route went over to another context.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct MoveTold {
+pub(crate) struct ContextSwitch {
     #[schema(format = DateTime)]
     at: String,
     by: String,
@@ -306,7 +310,7 @@ pub(crate) struct MoveTold {
     cause: &'static str,
 }
 
-impl From<&RouteMove> for MoveTold {
+impl From<&RouteMove> for ContextSwitch {
     fn from(moved: &RouteMove) -> Self {
         Self {
             at: moved.at.to_string(),
@@ -320,29 +324,29 @@ impl From<&RouteMove> for MoveTold {
 
 /// Where a context came from, and what came from it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct LineageTold {
+pub(crate) struct ContextLineage {
     /// The context and those that it came from, newest first.
-    ancestors: Vec<ContextTold>,
+    ancestors: Vec<Context>,
     /// Those that came from it, oldest first; the first hundred.
-    children: Vec<ContextTold>,
+    children: Vec<Context>,
     /// When its route went over to another context, newest first; the last hundred.
-    moves: Vec<MoveTold>,
+    moves: Vec<ContextSwitch>,
 }
 
-impl From<&Lineage> for LineageTold {
+impl From<&Lineage> for ContextLineage {
     fn from(lineage: &Lineage) -> Self {
         Self {
-            ancestors: lineage.ancestors.iter().map(ContextTold::from).collect(),
-            children: lineage.children.iter().map(ContextTold::from).collect(),
-            moves: lineage.moves.iter().map(MoveTold::from).collect(),
+            ancestors: lineage.ancestors.iter().map(Context::from).collect(),
+            children: lineage.children.iter().map(Context::from).collect(),
+            moves: lineage.moves.iter().map(ContextSwitch::from).collect(),
         }
     }
 }
 
 /// Entries that are seen from a context for one reason.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct PartTold {
-    origin: OriginTold,
+pub(crate) struct VisiblePart {
+    origin: MessageOrigin,
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     session: String,
@@ -354,7 +358,7 @@ pub(crate) struct PartTold {
     why: String,
 }
 
-impl From<&Part> for PartTold {
+impl From<&Part> for VisiblePart {
     fn from(part: &Part) -> Self {
         let (origin, from) = origin(&part.origin);
         Self {
@@ -371,7 +375,7 @@ impl From<&Part> for PartTold {
 
 /// A turn that did one again that was broken off.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RecoveredTold {
+pub(crate) struct RecoveredTurn {
     /// Its key.
     advancement_key: String,
     /// The key of the one that was broken off.
@@ -380,35 +384,35 @@ pub(crate) struct RecoveredTold {
 
 /// Why a run sees what it sees.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct ExplainedTold {
-    context: ContextTold,
+pub(crate) struct ContextExplanation {
+    context: Context,
     /// What is seen, in order.
-    parts: Vec<PartTold>,
+    parts: Vec<VisiblePart>,
     /// The turns that heartbeats had in it.
     heartbeats: u64,
-    recovered: Vec<RecoveredTold>,
-    gaps: Vec<GapTold>,
+    recovered: Vec<RecoveredTurn>,
+    gaps: Vec<Gap>,
 }
 
-impl From<&Explained> for ExplainedTold {
+impl From<&Explained> for ContextExplanation {
     fn from(explained: &Explained) -> Self {
-        let recovered = explained.recovered.iter().map(|turn| RecoveredTold {
+        let recovered = explained.recovered.iter().map(|turn| RecoveredTurn {
             advancement_key: turn.key.clone(),
             recovers: turn.recovers.clone().unwrap_or_default(),
         });
         Self {
-            context: ContextTold::from(&explained.context),
-            parts: explained.parts.iter().map(PartTold::from).collect(),
+            context: Context::from(&explained.context),
+            parts: explained.parts.iter().map(VisiblePart::from).collect(),
             heartbeats: explained.heartbeats as u64,
             recovered: recovered.collect(),
-            gaps: explained.gaps.iter().map(GapTold::from).collect(),
+            gaps: explained.gaps.iter().map(Gap::from).collect(),
         }
     }
 }
 
 /// The last run of a route.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct LastRunTold {
+pub(crate) struct LastRun {
     context_key: String,
     session: String,
     /// How it ended, in a word of its host; absent while it runs.
@@ -421,7 +425,7 @@ pub(crate) struct LastRunTold {
 
 /// A route.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RouteTold {
+pub(crate) struct Route {
     pub(crate) route_key: String,
     /// The context that its ordinary runs see; absent where all of them were isolated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -435,10 +439,10 @@ pub(crate) struct RouteTold {
     /// How many runs there were.
     runs: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    last: Option<LastRunTold>,
+    last: Option<LastRun>,
 }
 
-impl From<&RouteRecord> for RouteTold {
+impl From<&RouteRecord> for Route {
     fn from(route: &RouteRecord) -> Self {
         Self {
             route_key: route.key.to_string(),
@@ -447,7 +451,7 @@ impl From<&RouteRecord> for RouteTold {
             created_at: route.created_at.to_string(),
             seen_at: route.seen_at.to_string(),
             runs: route.runs,
-            last: route.last.as_ref().map(|last| LastRunTold {
+            last: route.last.as_ref().map(|last| LastRun {
                 context_key: last.context.to_string(),
                 session: last.session.to_string(),
                 outcome: last.outcome.clone(),
@@ -459,8 +463,8 @@ impl From<&RouteRecord> for RouteTold {
 
 /// Routes, by key.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RoutesTold {
-    pub(crate) routes: Vec<RouteTold>,
+pub(crate) struct RoutePage {
+    pub(crate) routes: Vec<Route>,
     /// The last key, where there may be more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
@@ -468,20 +472,20 @@ pub(crate) struct RoutesTold {
 
 /// A route with the last of its contexts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RouteShownTold {
-    route: RouteTold,
+pub(crate) struct RouteDetail {
+    route: Route,
     /// Newest first; the last hundred.
-    contexts: Vec<ContextTold>,
+    contexts: Vec<Context>,
     /// When it went over to another context, newest first; the last hundred.
-    moves: Vec<MoveTold>,
+    moves: Vec<ContextSwitch>,
 }
 
-impl From<&RouteShown> for RouteShownTold {
+impl From<&RouteShown> for RouteDetail {
     fn from(shown: &RouteShown) -> Self {
         Self {
-            route: RouteTold::from(&shown.route),
-            contexts: shown.contexts.iter().map(ContextTold::from).collect(),
-            moves: shown.moves.iter().map(MoveTold::from).collect(),
+            route: Route::from(&shown.route),
+            contexts: shown.contexts.iter().map(Context::from).collect(),
+            moves: shown.moves.iter().map(ContextSwitch::from).collect(),
         }
     }
 }

@@ -8,18 +8,18 @@ use siglum_engine::context::{self, Bootstrap, Committed, Compact, Ingest};
 use siglum_engine::turn::EVENTS_MOST;
 use siglum_ledger::Ledger;
 
-use super::may::may;
+use super::permission::may;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::{Caller, Launcher};
 use crate::openapi::Problems;
 use crate::problem::Problem;
-use crate::routes::traced::{InTrace, Traced};
-use crate::routes::turns::Done;
+use crate::routes::trace_context::{InTrace, Traced};
+use crate::routes::turns::Acknowledgement;
 use crate::wire::{
-    AcceptGapAsked, AcceptedTold, AdvancedTold, AfterTurnAsked, BootstrapAsked, BootstrappedTold,
-    CommitAsked, CompactAsked, IngestAsked, KeysAsked, MaintainedTold, PrepareSubagentAsked,
-    ResolveAsked, ResolvedTold, SubagentEndedAsked,
+    AcceptGap, AcceptedGaps, AfterTurn, BootstrapContext, BootstrappedContext, CommitContextTurn,
+    CompactContext, ContextCommit, EndSubagent, IngestMessage, MaintainContext, MaintenanceReport,
+    PrepareSubagent, ResolveContext, ResolvedContext,
 };
 
 /// Does something that writes, for the caller of a context.
@@ -39,20 +39,20 @@ async fn write<T: Send + 'static>(
     done.await?
 }
 
-/// Gives a run its two keys, and makes what is missing
+/// Resolve the route key and context key of a run, creating what is missing
 ///
 /// The route key says where answers go and is never changed; the context key is what everything else is kept under. Without
 /// `cause` the run gets the context that its route has, and both keys are equal until the route goes over to another one.
 /// The same `run` of the same client asked for again is given the same.
-#[utoipa::path(post, path = "/v1/contexts/resolve", tag = "contexts", operation_id = "resolve_context",
+#[utoipa::path(post, path = "/v1/contexts/resolve", tag = "contexts", operation_id = "resolveContext",
     security(("launcher" = [])),
-    request_body = ResolveAsked,
-    responses((status = 200, description = "The keys", body = ResolvedTold), Problems))]
+    request_body = ResolveContext,
+    responses((status = 200, description = "The keys", body = ResolvedContext), Problems))]
 pub(crate) async fn resolve(
     State(app): State<App>,
     Launcher(caller): Launcher,
-    Body(asked): Body<ResolveAsked>,
-) -> Result<Json<ResolvedTold>, Problem> {
+    Body(asked): Body<ResolveContext>,
+) -> Result<Json<ResolvedContext>, Problem> {
     app.rates().creation(&caller)?;
     let ask = asked.checked(caller.by())?;
     let policy = app.policy().clone();
@@ -63,19 +63,19 @@ pub(crate) async fn resolve(
     if resolved.was == context::Was::Made {
         app.metrics().sessions.inc();
     }
-    Ok(Json(ResolvedTold::from(&resolved)))
+    Ok(Json(ResolvedContext::from(&resolved)))
 }
 
-/// A run begins: what another one left open is settled, and what was not handed over is noted
-#[utoipa::path(post, path = "/v1/contexts/bootstrap", tag = "contexts", operation_id = "bootstrap_context",
+/// Start a run: settle what an earlier run left open, and record gaps
+#[utoipa::path(post, path = "/v1/contexts/bootstrap", tag = "contexts", operation_id = "bootstrapContext",
     security(("launcher" = []), ("session" = [])),
-    request_body = BootstrapAsked,
-    responses((status = 200, description = "How the context stands", body = BootstrappedTold), Problems))]
+    request_body = BootstrapContext,
+    responses((status = 200, description = "How the context stands", body = BootstrappedContext), Problems))]
 pub(crate) async fn bootstrap(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<BootstrapAsked>,
-) -> Result<Json<BootstrappedTold>, Problem> {
+    Body(asked): Body<BootstrapContext>,
+) -> Result<Json<BootstrappedContext>, Problem> {
     let keys = asked.keys();
     let ask = Bootstrap {
         last: asked.last_position,
@@ -83,19 +83,19 @@ pub(crate) async fn bootstrap(
     let stands = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::bootstrap(here, ledger, &keys, by, &ask)
     });
-    Ok(Json(BootstrappedTold::from(&stands.await?)))
+    Ok(Json(BootstrappedContext::from(&stands.await?)))
 }
 
-/// Takes one message of a turn that is not over; nobody else sees it before the turn is committed
-#[utoipa::path(post, path = "/v1/contexts/ingest", tag = "contexts", operation_id = "ingest_into_context",
+/// Add a message to an open turn, invisible to others until the turn is committed
+#[utoipa::path(post, path = "/v1/contexts/ingest", tag = "contexts", operation_id = "ingestContextMessage",
     security(("launcher" = []), ("session" = [])),
-    request_body = IngestAsked,
-    responses((status = 200, description = "It is taken", body = Done), Problems))]
+    request_body = IngestMessage,
+    responses((status = 200, description = "It is taken", body = Acknowledgement), Problems))]
 pub(crate) async fn ingest(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<IngestAsked>,
-) -> Result<Json<Done>, Problem> {
+    Body(asked): Body<IngestMessage>,
+) -> Result<Json<Acknowledgement>, Problem> {
     let keys = asked.keys();
     let place = usize::from(asked.place);
     if place >= EVENTS_MOST {
@@ -110,32 +110,32 @@ pub(crate) async fn ingest(
         context::ingest(here, ledger, &keys, by, &ask)
     });
     taken.await?;
-    Ok(Json(Done { done: true }))
+    Ok(Json(Acknowledgement { done: true }))
 }
 
-fn advanced(app: &App, committed: &Committed) -> Json<AdvancedTold> {
+fn advanced(app: &App, committed: &Committed) -> Json<ContextCommit> {
     if matches!(committed, Committed::Done(_)) {
         app.metrics().turns.inc();
         app.sealed();
     }
-    Json(AdvancedTold::from(committed))
+    Json(ContextCommit::from(committed))
 }
 
-/// Takes a turn that is over, once: the same one again is a duplicate, another one under its key a conflict
+/// Commit a finished turn once: a repeat is a duplicate, other content under its key a conflict
 ///
 /// Where turns before it are missing in the host's own order nothing but the gap is stored, and the outcome is `behind`: the
 /// missing ones are handed over by `backfill`, or the gap is accepted, and then it is committed.
-#[utoipa::path(post, path = "/v1/contexts/commit", tag = "contexts", operation_id = "commit_to_context",
+#[utoipa::path(post, path = "/v1/contexts/commit", tag = "contexts", operation_id = "commitContextTurn",
     security(("launcher" = []), ("session" = [])),
     params(InTrace),
-    request_body = CommitAsked,
-    responses((status = 200, description = "What became of it", body = AdvancedTold), Problems))]
+    request_body = CommitContextTurn,
+    responses((status = 200, description = "What became of it", body = ContextCommit), Problems))]
 pub(crate) async fn commit(
     State(app): State<App>,
     caller: Caller,
     traced: Traced,
-    Body(asked): Body<CommitAsked>,
-) -> Result<Json<AdvancedTold>, Problem> {
+    Body(asked): Body<CommitContextTurn>,
+) -> Result<Json<ContextCommit>, Problem> {
     let (keys, mut ask) = (asked.keys(), asked.checked()?);
     ask.traced = traced.0;
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
@@ -144,16 +144,16 @@ pub(crate) async fn commit(
     Ok(advanced(&app, &done.await?))
 }
 
-/// Takes a turn that stands in a gap: it is seen at its place
-#[utoipa::path(post, path = "/v1/contexts/backfill", tag = "contexts", operation_id = "backfill_context",
+/// Backfill a missing turn at its place in the context
+#[utoipa::path(post, path = "/v1/contexts/backfill", tag = "contexts", operation_id = "backfillContext",
     security(("launcher" = []), ("session" = [])),
-    request_body = CommitAsked,
-    responses((status = 200, description = "What became of it", body = AdvancedTold), Problems))]
+    request_body = CommitContextTurn,
+    responses((status = 200, description = "What became of it", body = ContextCommit), Problems))]
 pub(crate) async fn backfill(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<CommitAsked>,
-) -> Result<Json<AdvancedTold>, Problem> {
+    Body(asked): Body<CommitContextTurn>,
+) -> Result<Json<ContextCommit>, Problem> {
     let (keys, ask) = (asked.keys(), asked.checked()?);
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::backfill(here, ledger, &keys, by, &ask)
@@ -161,34 +161,34 @@ pub(crate) async fn backfill(
     Ok(advanced(&app, &done.await?))
 }
 
-/// A run is over: its route says how it ended
-#[utoipa::path(post, path = "/v1/contexts/after-turn", tag = "contexts", operation_id = "after_turn_of_context",
+/// Record how a run ended on its route
+#[utoipa::path(post, path = "/v1/contexts/after-turn", tag = "contexts", operation_id = "recordAfterTurn",
     security(("launcher" = []), ("session" = [])),
-    request_body = AfterTurnAsked,
-    responses((status = 200, description = "It is noted", body = Done), Problems))]
+    request_body = AfterTurn,
+    responses((status = 200, description = "It is noted", body = Acknowledgement), Problems))]
 pub(crate) async fn after_turn(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<AfterTurnAsked>,
-) -> Result<Json<Done>, Problem> {
+    Body(asked): Body<AfterTurn>,
+) -> Result<Json<Acknowledgement>, Problem> {
     let (keys, ran) = (asked.keys(), asked.ran());
     let noted = write(&app, &caller, keys.clone(), move |here, ledger, _| {
         context::after_turn(here, ledger, &keys, &ran)
     });
     noted.await?;
-    Ok(Json(Done { done: true }))
+    Ok(Json(Acknowledgement { done: true }))
 }
 
-/// Takes the host's summary of what was said so far, in this context and in no other
-#[utoipa::path(post, path = "/v1/contexts/compact", tag = "contexts", operation_id = "compact_context",
+/// Compact a context: replace its messages so far by the host's summary
+#[utoipa::path(post, path = "/v1/contexts/compact", tag = "contexts", operation_id = "compactContext",
     security(("launcher" = []), ("session" = [])),
-    request_body = CompactAsked,
-    responses((status = 200, description = "What became of it", body = AdvancedTold), Problems))]
+    request_body = CompactContext,
+    responses((status = 200, description = "What became of it", body = ContextCommit), Problems))]
 pub(crate) async fn compact(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<CompactAsked>,
-) -> Result<Json<AdvancedTold>, Problem> {
+    Body(asked): Body<CompactContext>,
+) -> Result<Json<ContextCommit>, Problem> {
     let keys = asked.keys();
     let ask = Compact {
         trigger: asked.trigger()?,
@@ -202,75 +202,75 @@ pub(crate) async fn compact(
     Ok(advanced(&app, &done.await?))
 }
 
-/// Looks after a context: what a host that died left open is settled
-#[utoipa::path(post, path = "/v1/contexts/maintain", tag = "contexts", operation_id = "maintain_context",
+/// Maintain a context: settle what a crashed host left open
+#[utoipa::path(post, path = "/v1/contexts/maintain", tag = "contexts", operation_id = "maintainContext",
     security(("launcher" = []), ("session" = [])),
-    request_body = KeysAsked,
-    responses((status = 200, description = "It is done", body = MaintainedTold), Problems))]
+    request_body = MaintainContext,
+    responses((status = 200, description = "It is done", body = MaintenanceReport), Problems))]
 pub(crate) async fn maintain(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<KeysAsked>,
-) -> Result<Json<MaintainedTold>, Problem> {
+    Body(asked): Body<MaintainContext>,
+) -> Result<Json<MaintenanceReport>, Problem> {
     let keys = asked.keys();
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::maintain(here, ledger, &keys, by)
     });
-    Ok(Json(MaintainedTold::from(done.await?)))
+    Ok(Json(MaintenanceReport::from(done.await?)))
 }
 
-/// Gives a sub-agent its keys before it starts
+/// Reserve the keys of a sub-agent before it starts
 ///
 /// Its session comes to be with its first call: of one that never starts nothing stays, once that is said.
-#[utoipa::path(post, path = "/v1/contexts/prepare-subagent", tag = "contexts", operation_id = "prepare_subagent",
+#[utoipa::path(post, path = "/v1/contexts/prepare-subagent", tag = "contexts", operation_id = "prepareSubagent",
     security(("launcher" = [])),
-    request_body = PrepareSubagentAsked,
-    responses((status = 200, description = "The keys of the sub-agent", body = ResolvedTold), Problems))]
+    request_body = PrepareSubagent,
+    responses((status = 200, description = "The keys of the sub-agent", body = ResolvedContext), Problems))]
 pub(crate) async fn prepare_subagent(
     State(app): State<App>,
     Launcher(caller): Launcher,
-    Body(asked): Body<PrepareSubagentAsked>,
-) -> Result<Json<ResolvedTold>, Problem> {
+    Body(asked): Body<PrepareSubagent>,
+) -> Result<Json<ResolvedContext>, Problem> {
     app.rates().creation(&caller)?;
     let (keys, ask) = (asked.keys(), asked.checked(caller.by())?);
     let prepared = write(&app, &caller, keys.clone(), move |here, ledger, _| {
         context::prepare_subagent(here, ledger, &keys, &ask)
     });
-    Ok(Json(ResolvedTold::from(&prepared.await?)))
+    Ok(Json(ResolvedContext::from(&prepared.await?)))
 }
 
-/// A sub-agent ended, or never started; the keys are its own
-#[utoipa::path(post, path = "/v1/contexts/subagent-ended", tag = "contexts", operation_id = "subagent_ended",
+/// Record that a sub-agent ended or never started
+#[utoipa::path(post, path = "/v1/contexts/subagent-ended", tag = "contexts", operation_id = "endSubagent",
     security(("launcher" = []), ("session" = [])),
-    request_body = SubagentEndedAsked,
-    responses((status = 200, description = "It is noted", body = Done), Problems))]
+    request_body = EndSubagent,
+    responses((status = 200, description = "It is noted", body = Acknowledgement), Problems))]
 pub(crate) async fn subagent_ended(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<SubagentEndedAsked>,
-) -> Result<Json<Done>, Problem> {
+    Body(asked): Body<EndSubagent>,
+) -> Result<Json<Acknowledgement>, Problem> {
     let (keys, how) = (asked.keys(), asked.how());
     let noted = write(&app, &caller, keys.clone(), move |here, ledger, _| {
         context::subagent_ended(here, ledger, &keys, how)
     });
     noted.await?;
-    Ok(Json(Done { done: true }))
+    Ok(Json(Acknowledgement { done: true }))
 }
 
-/// Goes on without what is missing
-#[utoipa::path(post, path = "/v1/contexts/accept-gap", tag = "contexts", operation_id = "accept_gap",
+/// Accept the gaps of a context and continue without the missing turns
+#[utoipa::path(post, path = "/v1/contexts/accept-gap", tag = "contexts", operation_id = "acceptContextGap",
     security(("launcher" = []), ("session" = [])),
-    request_body = AcceptGapAsked,
-    responses((status = 200, description = "How many gaps those are", body = AcceptedTold), Problems))]
+    request_body = AcceptGap,
+    responses((status = 200, description = "How many gaps those are", body = AcceptedGaps), Problems))]
 pub(crate) async fn accept_gap(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<AcceptGapAsked>,
-) -> Result<Json<AcceptedTold>, Problem> {
+    Body(asked): Body<AcceptGap>,
+) -> Result<Json<AcceptedGaps>, Problem> {
     let (keys, until) = (asked.keys(), asked.until);
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::accept_gap(here, ledger, &keys, by, until)
     });
     let accepted = done.await? as u64;
-    Ok(Json(AcceptedTold { accepted }))
+    Ok(Json(AcceptedGaps { accepted }))
 }

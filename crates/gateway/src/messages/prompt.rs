@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::problem::Problem;
 use crate::runner::{Said, Speaker};
-use crate::wire::{MessageSaid, RoleTold};
+use crate::wire::{MessageInput, Role};
 
 /// The most messages of a request.
 const MESSAGES_MOST: usize = 10_000;
@@ -13,7 +13,7 @@ const PARTS_MOST: usize = 1_000;
 
 /// All that an agent is told: the data first, then the messages as they come.
 pub(crate) fn prompt(
-    messages: &[MessageSaid],
+    messages: &[MessageInput],
     inputs: Option<&Map<String, Value>>,
 ) -> Result<Vec<Said>, Problem> {
     if !(1..=MESSAGES_MOST).contains(&messages.len()) {
@@ -45,11 +45,11 @@ pub(crate) fn prompt(
     }
 }
 
-fn said(message: &MessageSaid, field: &str) -> Result<Said, Problem> {
+fn said(message: &MessageInput, field: &str) -> Result<Said, Problem> {
     let role = match message.role {
-        RoleTold::System => Speaker::System,
-        RoleTold::User => Speaker::User,
-        RoleTold::Assistant => Speaker::Assistant,
+        Role::System => Speaker::System,
+        Role::User => Speaker::User,
+        Role::Assistant => Speaker::Assistant,
     };
     let text = match (&message.content, &message.parts) {
         (Some(text), None) => text.clone(),
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     fn asked(messages: &Value, inputs: &Value) -> Result<Vec<(Speaker, String)>, String> {
-        let messages: Vec<MessageSaid> = serde_json::from_value(messages.clone()).unwrap();
+        let messages: Vec<MessageInput> = serde_json::from_value(messages.clone()).unwrap();
         prompt(&messages, inputs.as_object())
             .map(|said| said.into_iter().map(|s| (s.role, s.text)).collect())
             .map_err(|problem| problem.field().unwrap_or_default().to_owned())

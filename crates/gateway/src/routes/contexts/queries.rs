@@ -7,7 +7,7 @@ use siglum_domain::context::{ContextKey, Keys, RouteKey};
 use siglum_engine::context::{self, ContextError};
 use siglum_ledger::Ledger;
 
-use super::may::may;
+use super::permission::may;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::{Caller, Launcher};
@@ -15,8 +15,8 @@ use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::wire::{
-    AssembleAsked, AssembledTold, ExplainedTold, GapsTold, LineageTold, RouteShownTold, RouteTold,
-    RoutesTold,
+    AssembleContext, AssembledContext, ContextExplanation, ContextLineage, GapList, Route,
+    RouteDetail, RoutePage,
 };
 
 /// Rows of a page.
@@ -53,19 +53,19 @@ fn keys(mut query: Query) -> Result<Keys, Problem> {
     Ok(Keys { route, context })
 }
 
-/// Gives what a run is to read: the newest messages that fit its budget
+/// Assemble the messages that a run reads: the newest ones that fit its budget
 ///
 /// Refused with the code `gap` where turns are known to be missing, unless the caller accepts that. `coverage` says whether the
 /// current turn is among the messages. The conversation's past is read by whoever asks, so it is written into the audit.
-#[utoipa::path(post, path = "/v1/contexts/assemble", tag = "contexts", operation_id = "assemble_context",
+#[utoipa::path(post, path = "/v1/contexts/assemble", tag = "contexts", operation_id = "assembleContext",
     security(("launcher" = []), ("session" = [])),
-    request_body = AssembleAsked,
-    responses((status = 200, description = "The messages", body = AssembledTold), Problems))]
+    request_body = AssembleContext,
+    responses((status = 200, description = "The messages", body = AssembledContext), Problems))]
 pub(crate) async fn assemble(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<AssembleAsked>,
-) -> Result<Json<AssembledTold>, Problem> {
+    Body(asked): Body<AssembleContext>,
+) -> Result<Json<AssembledContext>, Problem> {
     let (keys, ask) = (asked.keys(), asked.checked()?);
     let done = read(&app, &caller, keys, move |ledger, keys| {
         let assembled = context::assemble(ledger, keys, &ask)?;
@@ -76,107 +76,107 @@ pub(crate) async fn assemble(
     if let Some(session) = session {
         crate::caller::read(&app, &caller, session);
     }
-    Ok(Json(AssembledTold::from(&assembled)))
+    Ok(Json(AssembledContext::from(&assembled)))
 }
 
-/// Lists what was not handed over, also where it was filled or accepted since
-#[utoipa::path(get, path = "/v1/contexts/gaps", tag = "contexts", operation_id = "gaps_of_context",
+/// List the gaps of a context, including those filled or accepted since
+#[utoipa::path(get, path = "/v1/contexts/gaps", tag = "contexts", operation_id = "listContextGaps",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("route_key" = String, Query, description = "Where answers go", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
-        ("context_key" = String, Query, description = "What is kept under it", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("context_key" = String, Query, description = "Context key: what the conversation is stored under", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
     ),
-    responses((status = 200, description = "The gaps", body = GapsTold), Problems))]
+    responses((status = 200, description = "The gaps", body = GapList), Problems))]
 pub(crate) async fn gaps(
     State(app): State<App>,
     caller: Caller,
     query: Query,
-) -> Result<Json<GapsTold>, Problem> {
+) -> Result<Json<GapList>, Problem> {
     let told = read(&app, &caller, keys(query)?, |ledger, keys| {
         context::gaps(ledger, keys)
     });
-    Ok(Json(GapsTold::from(told.await?.as_slice())))
+    Ok(Json(GapList::from(told.await?.as_slice())))
 }
 
-/// Tells where a context came from, and what came from it
-#[utoipa::path(get, path = "/v1/contexts/lineage", tag = "contexts", operation_id = "lineage_of_context",
+/// Get the ancestors and descendants of a context
+#[utoipa::path(get, path = "/v1/contexts/lineage", tag = "contexts", operation_id = "getContextLineage",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("route_key" = String, Query, description = "Where answers go", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
-        ("context_key" = String, Query, description = "What is kept under it", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("context_key" = String, Query, description = "Context key: what the conversation is stored under", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
     ),
-    responses((status = 200, description = "Its lineage", body = LineageTold), Problems))]
+    responses((status = 200, description = "Its lineage", body = ContextLineage), Problems))]
 pub(crate) async fn lineage(
     State(app): State<App>,
     caller: Caller,
     query: Query,
-) -> Result<Json<LineageTold>, Problem> {
+) -> Result<Json<ContextLineage>, Problem> {
     let told = read(&app, &caller, keys(query)?, |ledger, keys| {
         context::lineage(ledger, keys)
     });
-    Ok(Json(LineageTold::from(&told.await?)))
+    Ok(Json(ContextLineage::from(&told.await?)))
 }
 
-/// Tells why a run of a context sees what it sees
-#[utoipa::path(get, path = "/v1/contexts/explain", tag = "contexts", operation_id = "explain_context",
+/// Explain why a run of a context sees these messages
+#[utoipa::path(get, path = "/v1/contexts/explain", tag = "contexts", operation_id = "explainContext",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("route_key" = String, Query, description = "Where answers go", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
-        ("context_key" = String, Query, description = "What is kept under it", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("context_key" = String, Query, description = "Context key: what the conversation is stored under", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
     ),
-    responses((status = 200, description = "What is seen, and why", body = ExplainedTold), Problems))]
+    responses((status = 200, description = "What is seen, and why", body = ContextExplanation), Problems))]
 pub(crate) async fn explain(
     State(app): State<App>,
     caller: Caller,
     query: Query,
-) -> Result<Json<ExplainedTold>, Problem> {
+) -> Result<Json<ContextExplanation>, Problem> {
     let told = read(&app, &caller, keys(query)?, |ledger, keys| {
         context::explain(ledger, keys)
     });
-    Ok(Json(ExplainedTold::from(&told.await?)))
+    Ok(Json(ContextExplanation::from(&told.await?)))
 }
 
-/// Lists routes by key, page by page
-#[utoipa::path(get, path = "/v1/routes", tag = "contexts", operation_id = "list_routes",
+/// List routes by key
+#[utoipa::path(get, path = "/v1/routes", tag = "contexts", operation_id = "listRoutes",
     security(("launcher" = [])),
     params(
-        ("after" = Option<String>, Query, description = "Behind this route: what a page gives as `next`", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
-        ("limit" = Option<i64>, Query, description = "At most so many", minimum = 1, maximum = 100),
+        ("after" = Option<String>, Query, description = "Return routes after this one (`next` of the previous page)", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 100),
     ),
-    responses((status = 200, description = "The routes", body = RoutesTold), Problems))]
+    responses((status = 200, description = "The routes", body = RoutePage), Problems))]
 pub(crate) async fn routes(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<RoutesTold>, Problem> {
+) -> Result<Json<RoutePage>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let after = query.named("after", |text| RouteKey::new(text).ok(), KEY_RULE)?;
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         context::routes(ledger, after.as_ref(), limit)
     });
-    let routes: Vec<RouteTold> = found.await??.iter().map(RouteTold::from).collect();
+    let routes: Vec<Route> = found.await??.iter().map(Route::from).collect();
     let next = routes.last().filter(|_| routes.len() == limit);
     let next = next.map(|route| route.route_key.clone());
-    Ok(Json(RoutesTold { routes, next }))
+    Ok(Json(RoutePage { routes, next }))
 }
 
-/// Shows a route: when it was last heard of, how its last run ended, its last contexts
-#[utoipa::path(get, path = "/v1/route", tag = "contexts", operation_id = "show_route",
+/// Get a route: last activity, how its last run ended, its latest contexts
+#[utoipa::path(get, path = "/v1/route", tag = "contexts", operation_id = "getRoute",
     security(("launcher" = [])),
     params(
-        ("route_key" = String, Query, description = "Where answers go", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
     ),
-    responses((status = 200, description = "The route", body = RouteShownTold), Problems))]
+    responses((status = 200, description = "The route", body = RouteDetail), Problems))]
 pub(crate) async fn route(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<RouteShownTold>, Problem> {
+) -> Result<Json<RouteDetail>, Problem> {
     let key = route_key(&mut query)?;
     query.end()?;
     let shown = app.ledgers().read(&caller.tenant, move |_, ledger| {
         context::route(ledger, &key)
     });
-    Ok(Json(RouteShownTold::from(&shown.await??)))
+    Ok(Json(RouteDetail::from(&shown.await??)))
 }

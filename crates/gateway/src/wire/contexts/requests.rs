@@ -6,8 +6,7 @@ use serde::Deserialize;
 use siglum_domain::context::{Cause, ContextKey, Inherit, Keys, RouteKey};
 use siglum_domain::{AgentName, NativeId, TurnKey};
 use siglum_engine::context::{
-    Anchor, Assemble, Commit, During, Gaps, Heartbeats, PrepareSubagent, Ran, Resolve, SubagentEnd,
-    Want,
+    self, Anchor, Assemble, Commit, During, Gaps, Heartbeats, Ran, Resolve, SubagentEnd, Want,
 };
 use siglum_ledger::ContextTurnKind;
 use utoipa::ToSchema;
@@ -15,12 +14,12 @@ use utoipa::ToSchema;
 use super::{ContextMessage, messages};
 use crate::problem::Problem;
 use crate::wire::numbers::{count, count_if_any};
-use crate::wire::{Links, conversation};
+use crate::wire::{LinkInput, conversation};
 
 /// Both keys of a run. Every call but the first has both.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct KeysAsked {
+pub(crate) struct MaintainContext {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -44,22 +43,22 @@ macro_rules! with_keys {
 }
 
 with_keys!(
-    KeysAsked,
-    BootstrapAsked,
-    AssembleAsked,
-    IngestAsked,
-    CommitAsked,
-    AfterTurnAsked,
-    CompactAsked,
-    PrepareSubagentAsked,
-    SubagentEndedAsked,
-    AcceptGapAsked,
+    MaintainContext,
+    BootstrapContext,
+    AssembleContext,
+    IngestMessage,
+    CommitContextTurn,
+    AfterTurn,
+    CompactContext,
+    PrepareSubagent,
+    EndSubagent,
+    AcceptGap,
 );
 
 /// Why a run gets another context than the one that its route has.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum CauseAsked {
+pub(crate) enum ContextCause {
     /// A heartbeat that is isolated: a context for it alone.
     Tick,
     /// A scheduled run that is isolated: a context for it alone.
@@ -81,7 +80,7 @@ pub(crate) enum CauseAsked {
 /// A place in a context: exactly one of these.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AnchorAsked {
+pub(crate) struct ContextAnchor {
     /// The end of the turn that was handed over under this key.
     #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
     turn: Option<TurnKey>,
@@ -95,7 +94,7 @@ pub(crate) struct AnchorAsked {
     message: Option<u64>,
 }
 
-impl AnchorAsked {
+impl ContextAnchor {
     fn checked(&self) -> Result<Anchor, Problem> {
         match (&self.turn, self.position, self.message) {
             (Some(turn), None, None) => Ok(Anchor::Turn(turn.clone())),
@@ -112,7 +111,7 @@ impl AnchorAsked {
 /// A run that wants its keys.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ResolveAsked {
+pub(crate) struct ResolveContext {
     /// Where its answers go. Never shortened, never taken apart, its case is kept.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -126,11 +125,11 @@ pub(crate) struct ResolveAsked {
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
     client: Option<String>,
     /// Why it gets another context than the one that its route has; without it, it gets that one.
-    cause: Option<CauseAsked>,
+    cause: Option<ContextCause>,
     /// Where a rewind goes back to, or a fork goes on from.
-    anchor: Option<AnchorAsked>,
+    anchor: Option<ContextAnchor>,
     /// What a fork goes on from.
-    from: Option<KeysAsked>,
+    from: Option<MaintainContext>,
     /// What the outside world calls the conversation. Blank is absent.
     #[schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$")]
     conversation_id: Option<String>,
@@ -144,7 +143,7 @@ pub(crate) struct ResolveAsked {
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     next_position: Option<u64>,
     /// What it works for.
-    links: Option<Links>,
+    links: Option<LinkInput>,
     /// The directory it works in.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$")]
     cwd: Option<String>,
@@ -161,7 +160,7 @@ fn plain(field: &str, text: &str, most: usize) -> Result<String, Problem> {
     }
 }
 
-impl ResolveAsked {
+impl ResolveContext {
     /// What is asked, checked.
     pub(crate) fn checked(&self, by: String) -> Result<Resolve, Problem> {
         let client = self.client.as_deref();
@@ -173,7 +172,10 @@ impl ResolveAsked {
             native: self.native_id.clone(),
             anchors: aliases.into_iter().collect(),
             next: self.next_position,
-            links: self.links.as_ref().map_or(Ok(Vec::new()), Links::checked)?,
+            links: self
+                .links
+                .as_ref()
+                .map_or(Ok(Vec::new()), LinkInput::checked)?,
             cwd: cwd.map(|text| plain("cwd", text, 4096)).transpose()?,
             client,
             ..Resolve::new(
@@ -187,7 +189,11 @@ impl ResolveAsked {
     }
 
     fn want(&self) -> Result<Want, Problem> {
-        let anchor = self.anchor.as_ref().map(AnchorAsked::checked).transpose()?;
+        let anchor = self
+            .anchor
+            .as_ref()
+            .map(ContextAnchor::checked)
+            .transpose()?;
         let only = |field: &str, cause: &str| {
             Err(Problem::invalid(
                 field,
@@ -195,31 +201,31 @@ impl ResolveAsked {
             ))
         };
         let another = |cause| Ok(Want::Another { cause });
-        let is_fork = matches!(self.cause, Some(CauseAsked::Fork));
+        let is_fork = matches!(self.cause, Some(ContextCause::Fork));
         if self.from.is_some() && !is_fork {
             return only("from", "fork");
         }
-        if anchor.is_some() && !is_fork && !matches!(self.cause, Some(CauseAsked::Rewind)) {
+        if anchor.is_some() && !is_fork && !matches!(self.cause, Some(ContextCause::Rewind)) {
             return only("anchor", "rewind or fork");
         }
         match self.cause {
             None => Ok(Want::Shared),
-            Some(CauseAsked::Tick) => Ok(Want::Isolated { cause: Cause::Tick }),
-            Some(CauseAsked::CronRun) => Ok(Want::Isolated {
+            Some(ContextCause::Tick) => Ok(Want::Isolated { cause: Cause::Tick }),
+            Some(ContextCause::CronRun) => Ok(Want::Isolated {
                 cause: Cause::CronRun,
             }),
-            Some(CauseAsked::Reset) => another(Cause::Reset),
-            Some(CauseAsked::Idle) => another(Cause::Idle),
-            Some(CauseAsked::Recovery) => another(Cause::Recovery),
-            Some(CauseAsked::Import) => another(Cause::Import),
-            Some(CauseAsked::Rewind) => match anchor {
+            Some(ContextCause::Reset) => another(Cause::Reset),
+            Some(ContextCause::Idle) => another(Cause::Idle),
+            Some(ContextCause::Recovery) => another(Cause::Recovery),
+            Some(ContextCause::Import) => another(Cause::Import),
+            Some(ContextCause::Rewind) => match anchor {
                 Some(to) => Ok(Want::Rewound { to }),
                 None => Err(Problem::invalid(
                     "anchor",
                     "says where a rewind goes back to",
                 )),
             },
-            Some(CauseAsked::Fork) => match &self.from {
+            Some(ContextCause::Fork) => match &self.from {
                 Some(from) => Ok(Want::Forked {
                     from: from.keys(),
                     at: anchor,
@@ -233,7 +239,7 @@ impl ResolveAsked {
 /// A run begins.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct BootstrapAsked {
+pub(crate) struct BootstrapContext {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -250,7 +256,7 @@ pub(crate) struct BootstrapAsked {
 /// When the call is made.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum DuringAsked {
+pub(crate) enum AssemblyPhase {
     /// Before the prompt goes to the model.
     #[default]
     BeforePrompt,
@@ -263,7 +269,7 @@ pub(crate) enum DuringAsked {
 /// A run wants to know what to read.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AssembleAsked {
+pub(crate) struct AssembleContext {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -276,7 +282,7 @@ pub(crate) struct AssembleAsked {
     budget: u64,
     /// The prompt of the turn: it takes its part of the budget and is not among the messages.
     prompt: Option<String>,
-    during: Option<DuringAsked>,
+    during: Option<AssemblyPhase>,
     /// The tokens of the result, for `tool-result`.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
@@ -289,12 +295,12 @@ pub(crate) struct AssembleAsked {
     accept_gaps: bool,
 }
 
-impl AssembleAsked {
+impl AssembleContext {
     pub(crate) fn checked(&self) -> Result<Assemble, Problem> {
         let during = match (self.during.unwrap_or_default(), self.result_tokens) {
-            (DuringAsked::BeforePrompt, None) => During::BeforePrompt,
-            (DuringAsked::ToolLoop, None) => During::ToolLoop,
-            (DuringAsked::ToolResult, Some(tokens)) => During::ToolResult { tokens },
+            (AssemblyPhase::BeforePrompt, None) => During::BeforePrompt,
+            (AssemblyPhase::ToolLoop, None) => During::ToolLoop,
+            (AssemblyPhase::ToolResult, Some(tokens)) => During::ToolResult { tokens },
             _ => {
                 let rule = "is said for tool-result, and for nothing else";
                 return Err(Problem::invalid("result_tokens", rule));
@@ -319,7 +325,7 @@ impl AssembleAsked {
 /// One message of a turn that is not over.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct IngestAsked {
+pub(crate) struct IngestMessage {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -338,7 +344,7 @@ pub(crate) struct IngestAsked {
 /// A part of the host's own order.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PositionsAsked {
+pub(crate) struct PositionRange {
     /// The first position.
     #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
@@ -352,7 +358,7 @@ pub(crate) struct PositionsAsked {
 /// A turn that is over.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct CommitAsked {
+pub(crate) struct CommitContextTurn {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -363,7 +369,7 @@ pub(crate) struct CommitAsked {
     #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
     advancement_key: TurnKey,
     /// Where it stands in the host's own order, if the host counts.
-    positions: Option<PositionsAsked>,
+    positions: Option<PositionRange>,
     /// All of its messages, also those that were handed over one by one.
     #[schema(min_items = 1, max_items = 9_000)]
     messages: Vec<ContextMessage>,
@@ -378,7 +384,7 @@ pub(crate) struct CommitAsked {
     recovers: Option<TurnKey>,
 }
 
-impl CommitAsked {
+impl CommitContextTurn {
     pub(crate) fn checked(&self) -> Result<Commit, Problem> {
         let digest = self.digest.as_deref();
         Ok(Commit {
@@ -404,7 +410,7 @@ const fn kind(heartbeat: bool) -> ContextTurnKind {
 /// A run is over.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AfterTurnAsked {
+pub(crate) struct AfterTurn {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -422,7 +428,7 @@ pub(crate) struct AfterTurnAsked {
     heartbeat: bool,
 }
 
-impl AfterTurnAsked {
+impl AfterTurn {
     pub(crate) fn ran(&self) -> Ran {
         Ran {
             turn: self.advancement_key.clone(),
@@ -435,7 +441,7 @@ impl AfterTurnAsked {
 /// What was said so far is summed up.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct CompactAsked {
+pub(crate) struct CompactContext {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -456,7 +462,7 @@ pub(crate) struct CompactAsked {
     pub(crate) keep: u16,
 }
 
-impl CompactAsked {
+impl CompactContext {
     pub(crate) fn trigger(&self) -> Result<String, Problem> {
         plain("trigger", self.trigger.as_deref().unwrap_or("host"), 64)
     }
@@ -465,7 +471,7 @@ impl CompactAsked {
 /// A sub-agent is about to be started.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PrepareSubagentAsked {
+pub(crate) struct PrepareSubagent {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -473,16 +479,16 @@ pub(crate) struct PrepareSubagentAsked {
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
     /// The run that the sub-agent will be; `cause`, `anchor` and `from` are not said of it.
-    child: ResolveAsked,
+    child: ResolveContext,
     /// What it has of the context that starts it: `none` where nothing is said, `summary`, `tail:<n>` or `all`.
     #[schema(pattern = r"^(none|summary|all|tail:[1-9][0-9]{0,4})$")]
     inherit: Option<String>,
     /// Up to where; without this, up to the end.
-    anchor: Option<AnchorAsked>,
+    anchor: Option<ContextAnchor>,
 }
 
-impl PrepareSubagentAsked {
-    pub(crate) fn checked(&self, by: String) -> Result<PrepareSubagent, Problem> {
+impl PrepareSubagent {
+    pub(crate) fn checked(&self, by: String) -> Result<context::PrepareSubagent, Problem> {
         let inherit = self.inherit.as_deref().unwrap_or("none").parse::<Inherit>();
         let child = self.child.checked(by).map_err(|p| p.within("child"))?;
         if child.want != Want::Shared {
@@ -491,10 +497,14 @@ impl PrepareSubagentAsked {
                 "is not said of a sub-agent",
             ));
         }
-        Ok(PrepareSubagent {
+        Ok(context::PrepareSubagent {
             child,
             inherit: inherit.map_err(|e| Problem::invalid("inherit", e.rule))?,
-            at: self.anchor.as_ref().map(AnchorAsked::checked).transpose()?,
+            at: self
+                .anchor
+                .as_ref()
+                .map(ContextAnchor::checked)
+                .transpose()?,
         })
     }
 }
@@ -502,7 +512,7 @@ impl PrepareSubagentAsked {
 /// How a sub-agent ended.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum SubagentEndAsked {
+pub(crate) enum SubagentOutcome {
     Done,
     Failed,
     /// It never started: nothing of it stays.
@@ -512,22 +522,22 @@ pub(crate) enum SubagentEndAsked {
 /// A sub-agent ended. The keys are its own.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SubagentEndedAsked {
+pub(crate) struct EndSubagent {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
     /// What is kept under it: as `resolve` gave it, and never made by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
-    outcome: SubagentEndAsked,
+    outcome: SubagentOutcome,
 }
 
-impl SubagentEndedAsked {
+impl EndSubagent {
     pub(crate) const fn how(&self) -> SubagentEnd {
         match self.outcome {
-            SubagentEndAsked::Done => SubagentEnd::Done,
-            SubagentEndAsked::Failed => SubagentEnd::Failed,
-            SubagentEndAsked::NeverStarted => SubagentEnd::NeverStarted,
+            SubagentOutcome::Done => SubagentEnd::Done,
+            SubagentOutcome::Failed => SubagentEnd::Failed,
+            SubagentOutcome::NeverStarted => SubagentEnd::NeverStarted,
         }
     }
 }
@@ -535,7 +545,7 @@ impl SubagentEndedAsked {
 /// Somebody goes on without what is missing.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AcceptGapAsked {
+pub(crate) struct AcceptGap {
     /// Where answers go.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,

@@ -7,13 +7,13 @@ use siglum_ledger::{
     Transaction,
 };
 
-use crate::wire::{CheckpointTold, LinkTold, PinTold, SessionTold};
+use crate::wire::{Checkpoint, Link, Pin, Session};
 
 /// A session as it is now.
 pub(super) fn session(
     tx: &mut dyn Transaction,
     id: SessionId,
-) -> Result<Option<SessionTold>, LedgerError> {
+) -> Result<Option<Session>, LedgerError> {
     let Some(record) = tx.session(id)? else {
         return Ok(None);
     };
@@ -51,7 +51,7 @@ pub(super) fn repository_name(
 pub(super) fn sessions(
     tx: &mut dyn Transaction,
     listings: &[SessionListing],
-) -> Result<Vec<SessionTold>, LedgerError> {
+) -> Result<Vec<Session>, LedgerError> {
     let mut told = Vec::with_capacity(listings.len());
     for listing in listings {
         let statements = tx.statements_of_session(listing.record.id)?;
@@ -59,7 +59,7 @@ pub(super) fn sessions(
         for id in remote::works_in(&listing.record, &statements) {
             repositories.extend(repository_name(tx, id)?);
         }
-        told.push(SessionTold::of(listing, &statements, repositories));
+        told.push(Session::of(listing, &statements, repositories));
     }
     Ok(told)
 }
@@ -68,7 +68,7 @@ pub(super) fn sessions(
 pub(super) fn checkpoints(
     tx: &mut dyn Transaction,
     records: &[CheckpointRecord],
-) -> Result<Vec<CheckpointTold>, LedgerError> {
+) -> Result<Vec<Checkpoint>, LedgerError> {
     let mut told = Vec::with_capacity(records.len());
     for record in records {
         let repository = match record.repository {
@@ -78,13 +78,13 @@ pub(super) fn checkpoints(
         let mut pins = Vec::new();
         for (session, sequence) in &record.pins {
             let links = siglum_engine::why::links(&tx.statements_of_session(*session)?);
-            pins.push(PinTold {
+            pins.push(Pin {
                 session: session.to_string(),
                 sequence: *sequence,
-                links: links.iter().map(LinkTold::from).collect(),
+                links: links.iter().map(Link::from).collect(),
             });
         }
-        told.push(CheckpointTold::of(record, pins, repository));
+        told.push(Checkpoint::of(record, pins, repository));
     }
     Ok(told)
 }
