@@ -1,9 +1,10 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
 use siglum_domain::legible;
 
 use crate::commands;
@@ -14,32 +15,36 @@ use crate::error::{CommandError, Kind};
 use crate::home::Home;
 use crate::ui::{self, Color, Pager, Ui};
 
-/// A session ledger for AI coding agents: which session made this commit, and how that is known
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
+
+/// A session ledger for AI coding agents: which session made this commit, with the evidence
 #[derive(Parser)]
 #[command(
     name = "siglum",
     version,
     max_term_width = 100,
-    propagate_version = true
+    propagate_version = true,
+    disable_help_subcommand = true
 )]
 pub struct Cli {
-    /// Work as if started in this directory
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    /// Run as if started in this directory
+    #[arg(short = 'C', value_name = "DIR", global = true, help_heading = GLOBAL)]
     dir: Option<PathBuf>,
-    /// Answer in JSON
-    #[arg(long, global = true)]
+    /// Print JSON
+    #[arg(long, global = true, help_heading = GLOBAL)]
     json: bool,
-    /// When to use colours
-    #[arg(long, value_name = "WHEN", global = true)]
+    /// Use colours: `auto`, `always` or `never`
+    #[arg(long, value_name = "WHEN", hide_possible_values = true, global = true, help_heading = GLOBAL)]
     color: Option<Color>,
-    /// Say nothing but the answer
-    #[arg(short, long, global = true)]
+    /// Print only the result
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     quiet: bool,
-    /// Write a long answer at a terminal as it is, without a pager
-    #[arg(long, global = true)]
+    /// Do not pipe long output into a pager
+    #[arg(long, global = true, help_heading = GLOBAL)]
     no_pager: bool,
-    /// Tell on standard error what is done
-    #[arg(short, long, global = true)]
+    /// Log progress to stderr
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     verbose: bool,
     #[command(subcommand)]
     command: Command,
@@ -98,6 +103,7 @@ enum Command {
     Man(commands::man::Args),
     Version(commands::version::Args),
     Upgrade(commands::upgrade::Args),
+    Help(commands::help::Args),
     #[command(hide = true)]
     Worker(commands::worker::Args),
 }
@@ -124,7 +130,7 @@ impl Command {
 fn legible_error() -> Option<clap::Error> {
     let words = std::env::args_os();
     let legible = words.map(|word| legible::line(&word.to_string_lossy()).into_owned());
-    Cli::try_parse_from(legible).err()
+    parse(legible).err()
 }
 
 /// What there is for a command before its options are known, in the directory that this runs in; it says nothing.
@@ -140,10 +146,15 @@ fn load_config(dir: &Path) -> Config {
     Config::load(worktree.as_ref().map(siglum_gitstore::Repo::worktree))
 }
 
+fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Cli, clap::Error> {
+    let mut matches = commands::help::grouped(false).try_get_matches_from(words)?;
+    Cli::from_arg_matches_mut(&mut matches)
+}
+
 /// Parses the command line and runs the command.
 pub fn run() -> ExitCode {
     commands::completions::answer();
-    let cli = match Cli::try_parse() {
+    let cli = match parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
@@ -193,13 +204,15 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
     } else {
         tracing::Level::ERROR
     });
-    let dir = match cli.dir {
-        Some(dir) => dir,
-        None => PathBuf::from("."),
-    };
+    let is_elsewhere = cli.dir.is_some();
+    let dir = cli.dir.unwrap_or_else(|| PathBuf::from("."));
     let dir = dir
         .canonicalize()
         .map_err(|e| CommandError::usage(format!("{}: {e}", dir.display())))?;
+    // Files that options name are found from there, too.
+    if is_elsewhere {
+        std::env::set_current_dir(&dir).map_err(CommandError::at(&dir))?;
+    }
     let config = load_config(&dir);
     let color = cli.color.unwrap_or_else(|| match config.get("color") {
         "always" => Color::Always,
@@ -221,6 +234,7 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
 fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
     let done = match command {
         Command::Run(args) => return commands::run::run(&args, cx),
+        Command::Help(args) => return Ok(commands::help::run(&args)),
         Command::Pipeline(command) => return commands::pipeline::run(&command, cx),
         Command::Demo(args) => commands::demo::run(&args, cx),
         Command::Init(args) => commands::init::run(&args, cx),

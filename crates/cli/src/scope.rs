@@ -23,10 +23,10 @@ const NAMED: usize = 5;
 /// The repositories that a list is of.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Where {
-    /// Those of this repository: a path inside it, or its id. Default: the one of the current directory
+    /// Only this repository: a path inside it, or its id; default: the repository of the current directory
     #[arg(long, value_name = "PATH|ID", conflicts_with = "all")]
     pub repository: Option<String>,
-    /// Those of all repositories, not only of this one
+    /// Include all repositories
     #[arg(long)]
     pub all: bool,
     #[arg(skip)]
@@ -91,11 +91,11 @@ impl Where {
 /// What may leave for a destination.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct ScopeArgs {
-    /// Send sessions of this repository: a path inside it, or its id. Can be given more than once. Default: the
-    /// repository of the current directory
+    /// Send sessions of this repository: a path inside it, or its id; repeatable; default: the repository of the
+    /// current directory
     #[arg(long, value_name = "PATH|ID")]
     repository: Vec<String>,
-    /// Send sessions of all repositories that Siglum is switched on in now, and of none
+    /// Send sessions of all repositories in which Siglum is on now, and sessions without a repository
     #[arg(long, conflicts_with = "repository")]
     all_repositories: bool,
     /// Send only sessions that began at this time or later: `7d`, `2026-01-31`, or RFC 3339
@@ -106,7 +106,7 @@ pub struct ScopeArgs {
 /// How much of a session leaves.
 #[derive(clap::Args, Debug, Clone, Copy, Default)]
 pub struct KindsArg {
-    /// How much of each session to send: verdicts, prompts (verdicts and prompts), or conversations (everything)
+    /// Data to send of each session: verdicts, prompts (includes verdicts), or conversations (everything)
     #[arg(long, value_name = "KINDS")]
     kinds: Option<Kinds>,
 }

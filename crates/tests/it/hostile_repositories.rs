@@ -250,25 +250,13 @@ const SWITCHES: &[&[&str]] = &[
 
 /// All commands that the program has, by its own help.
 fn all_commands(repo: &Repo<'_>, above: &[String]) -> Vec<Vec<String>> {
-    let mut args: Vec<&str> = above.iter().map(String::as_str).collect();
-    args.push("--help");
-    let help = repo.siglum(&args).ok();
-    let names: Vec<&str> = match help.split_once("\nCommands:\n") {
-        None => Vec::new(),
-        Some((_, list)) => list
-            .lines()
-            .take_while(|line| !line.is_empty())
-            // Longer descriptions go on in lines that are indented further.
-            .filter_map(|line| line.strip_prefix("  ").filter(|l| !l.starts_with(' ')))
-            .filter_map(|line| line.split(' ').next())
-            .filter(|name| *name != "help")
-            .collect(),
-    };
+    let above_them: Vec<&str> = above.iter().map(String::as_str).collect();
+    let names = repo.commands_below(&above_them);
     if names.is_empty() {
         return vec![above.to_vec()];
     }
     let below = names.iter().map(|name| {
-        let path: Vec<String> = above.iter().cloned().chain([(*name).to_owned()]).collect();
+        let path: Vec<String> = above.iter().chain([name]).cloned().collect();
         all_commands(repo, &path)
     });
     below.flatten().collect()

@@ -303,22 +303,11 @@ const OWN: &[&str] = &["demo"];
 
 /// Every command that the program has, by its own help.
 fn known_commands(repo: &Repo<'_>, above: &[&str], known: &mut Vec<String>) {
-    let help = repo.siglum(&[above, &["--help"]].concat()).ok();
-    let list = help
-        .split_once("\nCommands:\n")
-        .map_or("", |(_, list)| list);
-    let names = list
-        .lines()
-        .take_while(|line| !line.trim().is_empty())
-        .filter(|line| !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help");
-    let mut is_leaf = true;
-    for name in names {
-        is_leaf = false;
+    let names = repo.commands_below(above);
+    for name in &names {
         known_commands(repo, &[above, &[name]].concat(), known);
     }
-    if is_leaf {
+    if names.is_empty() {
         known.push(above.join(" "));
     }
 }

@@ -15,18 +15,25 @@ use crate::error::CommandError;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.adopt/1";
 
-/// State that a commit is of a session, beside the evidence
+/// Attribute a commit to a session by hand, alongside the evidence
 ///
-/// `siglum why` shows the statement as claimed, with who made it and when. It changes no verdict and
-/// can be taken back with `--undo`.
+/// `siglum why` shows the statement as claimed, with its author and time. It changes no verdict;
+/// `--undo` reverts it.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Attribute the last commit to a session
+    siglum adopt HEAD 7c2a91e4
+
+  Revert the statement about a commit
+    siglum adopt HEAD --undo")]
 pub struct Args {
-    /// The commit, in any form that git takes
+    /// Commit, in any form that git accepts
     commit: String,
-    /// The session: its id, the last digits of it, or the agent's own id
+    /// Session: its id, the last digits of it, or the agent's native id
     #[arg(required_unless_present = "undo")]
     session: Option<String>,
-    /// Take back what was stated of the commit
+    /// Revert the statement about the commit
     #[arg(long, conflicts_with = "session")]
     undo: bool,
 }

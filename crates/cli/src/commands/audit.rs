@@ -10,8 +10,17 @@ use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
 
-/// Look through what was done and refused, verify that nobody changed it, and hand it over
+/// List, verify and export the audit log
+///
+/// The audit log records who did what, or was refused what. `verify` detects entries that were changed.
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  List the actions that were refused in the last week
+    siglum audit list --refused --since 7d
+
+  Verify that no entry was changed
+    siglum audit verify")]
 pub enum Command {
     #[command(alias = "ls")]
     List(list::Args),

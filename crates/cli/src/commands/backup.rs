@@ -19,18 +19,25 @@ pub const SCHEMA: &str = "siglum.backup/1";
 
 /// Copy the ledger to a file while it is in use
 ///
-/// The copy is of one moment and holds every session, commit, link and receipt up to then. What waits in the spools is
-/// taken into the ledger first. Versions of edited files are not in it: `--objects DIR` copies them, too, and copies
-/// only new ones when it is run again. Hooks' settings, the log file and deliveries that could not be read are in
-/// neither. The copy holds what agents said and did: keep it as private as the ledger.
+/// The copy is a snapshot of one moment, with every session, commit, link and receipt up to then. Spooled data is
+/// taken into the ledger first. The copy excludes versions of edited files: `--objects DIR` copies them too, and copies
+/// only new versions on later runs. Neither includes hook settings, the log file or deliveries that could not be read.
+/// The copy contains what agents said and did: keep it as private as the ledger.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Back up the ledger
+    siglum backup /backup/siglum.db
+
+  Replace the last backup, and copy file versions too
+    siglum backup /backup/siglum.db --objects /backup/objects --force")]
 pub struct Args {
-    /// Where to
+    /// Destination file
     file: PathBuf,
-    /// Copy the versions of edited files to this directory, too
+    /// Copy versions of edited files to this directory too
     #[arg(long, value_name = "DIR")]
     objects: Option<PathBuf>,
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }

@@ -17,30 +17,36 @@ use crate::error::CommandError;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.check/1";
 
-/// Check that the commits of a range have a record, and trailers that point to it
+/// Check that commits have a record and a trailer that points to it
 ///
-/// For pipelines and hooks. Lists the commits that fail, each with the reason and what to do. A
-/// commit of a session passes if its message names the checkpoint that it is; a person's, if the
-/// person was seen making it; any, if somebody adopted it.
+/// For pipelines and hooks. Lists the commits that fail, each with the reason and a remedy. A session's
+/// commit passes if its message names its own checkpoint; a person's commit passes if evidence shows that
+/// the person made it; any commit passes if it was adopted (`siglum adopt`).
 ///
-/// Where there is no ledger only the trailers themselves can be checked: that each commit has one,
-/// and that it is well formed.
+/// Without a ledger, checks only the trailers: that each commit has one, and that it is well formed.
 ///
-/// Exit codes: 0 all commits pass, or there are none; 1 some fail; 2 wrong usage; 3 the range names
-/// nothing; 4 none fails, but not all could be checked: there is no ledger, or a shallow clone cuts
-/// the range.
+/// Exit codes: 0 all commits pass, or the range is empty; 1 some fail; 2 wrong usage; 3 the range names no
+/// commits; 4 none fails, but some could not be checked: there is no ledger, or a shallow clone truncates the
+/// range.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Check the commits that are not yet pushed
+    siglum check
+
+  Check a branch, and accept merges by the forge
+    siglum check main..HEAD --allow merge")]
 pub struct Args {
-    /// The commits, in git's own words, as `main..HEAD`; by default what the upstream branch lacks
+    /// Commits, as a git range such as `main..HEAD` (default: commits that the upstream branch lacks)
     #[arg(value_name = "RANGE")]
     range: Vec<String>,
-    /// Let commits pass that fail for this reason only; may be given several times
+    /// Pass commits that fail only for this reason (repeatable)
     #[arg(long, value_name = "REASON")]
     allow: Vec<Reason>,
-    /// Let commits fail for this reason, which else passes: `ambiguous`, `before`
+    /// Fail commits for this reason, which passes by default: `ambiguous`, `before`
     #[arg(long, value_name = "REASON")]
     deny: Vec<Reason>,
-    /// Check the trailers only, and ask no ledger
+    /// Check only the trailers, without the ledger
     #[arg(long)]
     trailers: bool,
 }
@@ -48,21 +54,21 @@ pub struct Args {
 /// Why a commit fails
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Reason {
-    /// Nothing is recorded of it
+    /// The ledger has no record of the commit
     Unrecorded,
-    /// It is recorded, and nobody was seen making it
+    /// The commit is recorded, but without evidence of who made it
     Unknown,
-    /// The same of a merge, as those that a forge makes
+    /// An unrecorded or unknown merge commit, such as one made by a forge
     Merge,
-    /// A session made it, and its message names no checkpoint
+    /// A session made the commit, but its message names no checkpoint
     NoTrailer,
-    /// Its message names only the checkpoint of another commit
+    /// The message names only another commit's checkpoint
     Copied,
-    /// Its trailer points to nothing that is recorded here
+    /// The trailer points to nothing that is recorded here
     Nowhere,
-    /// One of several sessions made it (passes, unless it is denied)
+    /// One of several sessions made the commit (passes unless denied)
     Ambiguous,
-    /// It lacks something, and was there before Siglum was switched on (passes, unless it is denied)
+    /// The commit fails a check, but predates Siglum here (passes unless denied)
     Before,
 }
 

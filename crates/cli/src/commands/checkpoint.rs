@@ -10,6 +10,13 @@ use crate::error::CommandError;
 
 /// List and show checkpoints
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  List this repository's checkpoints
+    siglum checkpoint list
+
+  Show a checkpoint by the last digits of its id
+    siglum checkpoint show 5be01f37")]
 pub enum Command {
     #[command(alias = "ls")]
     List(Box<list::Args>),

@@ -26,17 +26,27 @@ const SESSIONS: usize = 50;
 /// How many commits are offered, newest first.
 const COMMITS: usize = 30;
 
-/// Print completions for a shell
+/// Print a completion script for a shell
 ///
-/// They offer commands and options, and the agents, the sessions and the commits of the repository that you stand in.
+/// It completes commands and flags, and the agents, sessions and commits of the current
+/// repository.
 ///
 /// For bash: `siglum completions bash > ~/.local/share/bash-completion/completions/siglum`.
-/// For zsh: put the output into a file `_siglum` in a directory of `$fpath`.
+/// For zsh: write the output to a file `_siglum` in a directory of `$fpath`.
 /// For fish: `siglum completions fish > ~/.config/fish/completions/siglum.fish`.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Examples:
+  Print the script for bash
+    siglum completions bash
+
+  Print the script for fish
+    siglum completions fish"
+)]
 pub struct Args {
-    /// The shell
+    /// Shell
     shell: Shell,
 }
 

@@ -11,8 +11,18 @@ use siglum_ledger::{ContextRecord, RouteRecord};
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-/// Show what runs of agents were given to read: routes, their contexts, and where those came from
+/// Show routes, contexts and the messages that agent runs read
+///
+/// A route is where an agent's answers go; a context is the conversational state that a run sees. Shows where
+/// each context comes from.
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  List the routes
+    siglum context list
+
+  Explain a context by its key
+    siglum context explain heartbeat:triage")]
 pub enum Command {
     #[command(alias = "ls")]
     List(list::Args),

@@ -31,36 +31,43 @@ pub const SCHEMA: &str = "siglum.cost/1";
 /// How many sessions are folded at a time.
 const FOLDED: usize = 64;
 
-/// Show what sessions used, and what that costs at list prices
+/// Show token usage and its cost at list prices
 ///
-/// Each message is counted once, however many records tell of it. A model without a price is shown as unknown; a cost
-/// with an unknown part says so. Where several issues, pull requests, roles or pipelines stood when a turn ran, it is
-/// shown under each of them, and the total has it once.
+/// Each message counts once, however many records mention it. A model without a price is shown as unknown, and a cost
+/// with an unknown part says so. If several issues, pull requests, roles or pipelines were linked when a turn ran, the
+/// turn is shown under each of them and counts once in the total.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Cost of each issue in the last week
+    siglum cost --by issue --since 7d
+
+  Cost of each model on issue 42
+    siglum cost --by model --link issue=42")]
 pub struct Args {
-    /// By what usage is summed up
+    /// Group usage by this dimension
     #[arg(long, value_name = "WHAT", default_value = "session", value_parser = by())]
     pub by: By,
     #[command(flatten)]
     pub period: Period,
-    /// At most so many rows; 0 means all
+    /// Limit to N rows; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
-    /// Only this session: its id, the last digits of it, or the agent's own id
+    /// Limit to this session: its id, the last digits of it, or the agent's native id
     #[arg(long)]
     pub session: Option<String>,
-    /// Only sessions of this agent
+    /// Limit to sessions of this agent
     #[arg(long, value_name = "AGENT", value_parser = super::session::agent)]
     pub agent: Option<AgentName>,
-    /// Only messages of this model
+    /// Limit to messages of this model
     #[arg(long)]
     pub model: Option<String>,
-    /// Only turns with this fact attached: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
+    /// Limit to turns with this link: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
     #[arg(long, value_name = "FACT")]
     pub link: Vec<Link>,
     #[command(flatten)]
     pub place: Where,
-    /// Explain the difference to the plain sum of all records
+    /// Explain the difference from the plain sum of all records
     #[arg(long)]
     pub explain: bool,
 }

@@ -18,18 +18,26 @@ use crate::ui::{self, Style};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.doctor/1";
 
-/// Say what was not recorded and why, and what stands in the way of recording
+/// Diagnose gaps in recording and their causes
 ///
-/// Ends with exit code 1 if there are problems.
+/// Reports the data that was not recorded and why, and the problems that prevent recording. Exits with code 1 if
+/// there are problems.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show gaps of the last day
+    siglum doctor --since 1d
+
+  Repair what can be repaired
+    siglum doctor --fix")]
 pub struct Args {
-    /// Mend what can be mended: hooks, the program that they call, what waits
+    /// Repair hooks and the binary that they call, and process pending data
     #[arg(long)]
     fix: bool,
-    /// Show what was declined since this moment
+    /// Show data that was declined since this time
     #[arg(long, value_name = "TIME", value_parser = super::time::since, default_value = "7d")]
     since: Timestamp,
-    /// Look through everything that is stored for secrets that today's rules find
+    /// Scan all stored data for secrets that the current rules match
     #[arg(long)]
     secrets: bool,
 }

@@ -18,33 +18,41 @@ use crate::text_files::{TextFiles, take_up_notes};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.forget/1";
 
-/// Erase what was recorded: whole sessions, every occurrence of a text, or secrets that today's rules find
+/// Erase recorded sessions, all occurrences of a text, or secrets
 ///
-/// What goes is gone: from the ledger, the spools and the file versions, byte by byte. Sessions, commits and their
-/// verdicts stay, receipts still verify, and what a session cost is still counted: tokens, model, turn and time. Nothing comes back when a transcript is read or imported once more. The
-/// agent's own files are not touched.
+/// Erasure is permanent: the data is removed byte by byte from the ledger, the spools and the file versions. `--rule`
+/// finds secrets by the current redaction rules. Sessions, commits and their verdicts stay, receipts still verify, and
+/// the usage of a session still counts: tokens, model, turn and time. Erased data does not return when a transcript is
+/// read or imported again. The agent's own files are not touched.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Erase a session
+    siglum forget 7c2a91e4
+
+  Show the secrets that any rule finds, as a dry run
+    siglum forget --rule all --dry-run")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub struct Args {
-    /// Sessions: their ids, the last digits of them, or the agent's own ids
+    /// Sessions: their ids, the last digits of them, or the agent's native ids
     #[arg(group = "what")]
     session: Vec<String>,
-    /// Forget whatever this regular expression matches
+    /// Erase every match of this regular expression
     #[arg(long, value_name = "REGEX", group = "what")]
     pattern: Option<String>,
-    /// Forget the text that stands on standard input, so that no shell keeps it; needs `--yes` or `--dry-run`
+    /// Erase the text given on stdin, which keeps it out of the shell history; needs `--yes` or `--dry-run`
     #[arg(long, group = "what")]
     text: bool,
-    /// Forget what this rule of redaction finds today; `all` means every rule (repeatable)
+    /// Erase current matches of this redaction rule; `all` means every rule (repeatable)
     #[arg(long, value_name = "RULE", group = "what")]
     rule: Vec<String>,
-    /// Erase what the sessions cost, too
+    /// Erase the usage and cost of the sessions too
     #[arg(long, requires = "session", conflicts_with_all = ["pattern", "text", "rule"])]
     costs: bool,
-    /// Erase it without asking
+    /// Erase without asking
     #[arg(long)]
     yes: bool,
-    /// Show what would go, and erase nothing
+    /// Show what would be erased, without erasing it
     #[arg(long)]
     dry_run: bool,
 }

@@ -15,10 +15,17 @@ use crate::error::CommandError;
 
 /// Run agents on a schedule
 ///
-/// A heartbeat runs an agent every so often, or as a cron expression says, while `siglum serve` runs
-/// with `--run` for that agent. Each time that it is due is a tick: it has a session and a context of its
-/// own, unless the heartbeat is shared, and its answer goes where the heartbeat says.
+/// A heartbeat runs an agent at an interval or by a cron expression, while `siglum serve` runs with `--run` for
+/// that agent. Each scheduled run is a tick: it has a session and a context of its own, unless the heartbeat is
+/// shared, and its answer goes to the target of the heartbeat.
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  Run an agent every 30 minutes
+    siglum heartbeat add triage --agent claude-code --every 30m --prompt 'Triage new issues'
+
+  When each heartbeat is due, and how its last tick ended
+    siglum heartbeat list")]
 pub enum Command {
     Add(Box<add::Args>),
     #[command(alias = "ls")]

@@ -23,23 +23,30 @@ pub const SCHEMA: &str = "siglum.import/1";
 pub const GO_ON_IMPORTING: &str =
     "An import runs, or was interrupted: `siglum import` brings what is not here yet.";
 
-/// Import the sessions that agents left on disk
+/// Import sessions from transcripts that agents left on disk
 ///
-/// Reads the transcripts of this repository, the newest first, and looks for the commits that hold their work. A second
-/// import reads only what is new, and one that was interrupted goes on where it stopped: `siglum status` and `siglum log`
-/// say so until it is done.
+/// Reads the transcripts of this repository, newest first, and looks for the commits that contain their work. A second
+/// import reads only new data, and an interrupted import continues where it stopped: `siglum status` and `siglum log`
+/// report it until it is complete.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show the transcripts of this repository, as a dry run
+    siglum import --dry-run
+
+  Import the last 30 days of all repositories
+    siglum import --all --since 30d")]
 pub struct Args {
-    /// Show what would be read, and read nothing
+    /// Show what would be imported, without importing it
     #[arg(long)]
     dry_run: bool,
-    /// The sessions of all repositories, and those outside of any
+    /// Import sessions of all repositories, and sessions outside any repository
     #[arg(long)]
     all: bool,
-    /// Only transcripts that were written at or after this moment
+    /// Import only transcripts written at or after this time
     #[arg(long, value_name = "TIME", value_parser = super::time::since)]
     since: Option<Timestamp>,
-    /// Only these transcripts, or those in these directories; they must lie in the agent's own
+    /// Import only these transcripts, or those in these directories; they must be inside the agent's own directory
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 }

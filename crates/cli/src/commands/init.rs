@@ -33,37 +33,44 @@ use crate::ui::{self, Style};
 const DIRECTORY_MODE: u32 = 0o777;
 const PRIVATE_MODE: u32 = 0o700;
 
-/// Switch Siglum on: hooks for the agents on this machine and for this repository
+/// Enable Siglum: install hooks for agents and for this repository
 ///
-/// Says what it will change and where, shows it line by line if asked to, and asks before it changes
-/// anything. `siglum remove` takes out exactly that.
+/// Hooks are installed for the agents on this machine. The command lists the changes and the files that they affect,
+/// shows the diff on request, and asks before it changes anything. `siglum remove` reverts exactly these changes.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Enable Siglum in this repository
+    siglum init
+
+  Show the changes, as a dry run
+    siglum init --dry-run")]
 pub struct Args {
-    /// Change it without asking
+    /// Apply the changes without asking
     #[arg(long)]
     yes: bool,
-    /// Show what would change, and change nothing
+    /// Show what would change, without changing it
     #[arg(long)]
     dry_run: bool,
-    /// Record sessions everywhere, also outside of repositories that are switched on
+    /// Record sessions everywhere, including outside enabled repositories
     #[arg(long)]
     global: bool,
-    /// This repository is a clone of that one, and no fork: a path inside it, or its id. Itself takes that back
+    /// Mark this repository as a clone, not a fork, of another (a path inside that one, or its id); `.` undoes this
     #[arg(long, value_name = "PATH|ID", conflicts_with = "global")]
     same_as: Option<String>,
-    /// Leave the messages of agents' commits as they are: sets `trailer` to false
+    /// Do not add trailers to agents' commits: sets `trailer` to false
     #[arg(long)]
     no_trailer: bool,
-    /// Have the agents send their own telemetry (OpenTelemetry) to the gateway, without what was said in it
+    /// Configure agents to export their own OpenTelemetry data to the gateway, without conversation content
     #[arg(long)]
     telemetry: bool,
-    /// The gateway that gets it; else the one that got it before, or http://127.0.0.1:7477
+    /// Gateway for that telemetry (default: the previous one, or http://127.0.0.1:7477)
     #[arg(long, value_name = "URL", requires = "telemetry")]
     gateway: Option<String>,
-    /// A file with a token for telemetry that a gateway on another machine gave
+    /// File with a telemetry token issued by a gateway on another machine
     #[arg(long, value_name = "FILE", requires = "telemetry")]
     token_file: Option<PathBuf>,
-    /// The gateway is another machine, and what is sent there is not encrypted
+    /// Allow an unencrypted connection to a gateway on another machine
     #[arg(long, requires = "telemetry")]
     allow_plain: bool,
 }

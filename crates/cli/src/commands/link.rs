@@ -19,25 +19,53 @@ pub const REMOVE: &str = "siglum.link.remove/1";
 /// The schema of the JSON answer of `link list`.
 pub const LIST: &str = "siglum.link.list/1";
 
-/// Attach issues, pull requests and other facts to a session
+/// Attach issues, pull requests and other links to a session
 #[derive(Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  Link a session to an issue
+    siglum link add a1b2c3d4 issue=42
+
+  List the links of a session
+    siglum link list a1b2c3d4")]
 pub enum Command {
-    /// Attach facts to a session
+    /// Attach links to a session
+    #[command(after_long_help = "\
+Examples:
+  Link a session to an issue and a pull request
+    siglum link add a1b2c3d4 issue=42 pr=57
+
+  Add a label
+    siglum link add a1b2c3d4 label=team=checkout")]
     Add(Args),
-    /// Detach facts from a session
+    /// Detach links from a session
+    #[command(after_long_help = "\
+Examples:
+  Detach an issue
+    siglum link remove a1b2c3d4 issue=42
+
+  Detach a role and a phase
+    siglum link remove a1b2c3d4 role=coder phase=implement")]
     Remove(Args),
-    /// List the facts attached to a session
+    /// List the links of a session
+    #[command(after_long_help = "\
+Examples:
+  List the links of a session
+    siglum link list a1b2c3d4
+
+  Print them as JSON
+    siglum link list a1b2c3d4 --json")]
     List {
-        /// The session: its id, the last digits of it, or the agent's own id
+        /// Session id, the last digits of it, or the agent's native id
         session: String,
     },
 }
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The session: its id, the last digits of it, or the agent's own id
+    /// Session id, the last digits of it, or the agent's native id
     session: String,
-    /// issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
+    /// Link: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
     #[arg(required = true, value_name = "FACT")]
     links: Vec<String>,
 }
@@ -64,16 +92,17 @@ pub struct Fact {
 /// Which sessions a list is of, by what is attached to them. All that is said must be attached.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Facts {
-    /// Only with this fact attached: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE; may be given several times
+    /// Only sessions with this link: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE;
+    /// repeatable, and all must match
     #[arg(long = "link", value_name = "FACT")]
     link: Vec<Link>,
-    /// Only of this role
+    /// Only sessions with this agent role
     #[arg(long, value_name = "NAME", value_parser = |text: &str| Link::parse("agent_role", text))]
     role: Option<Link>,
-    /// Only of this phase
+    /// Only sessions of this phase
     #[arg(long, value_name = "NAME", value_parser = |text: &str| Link::parse("phase", text))]
     phase: Option<Link>,
-    /// Only with this label; may be given several times
+    /// Only sessions with this label; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = |text: &str| Link::parse("label", text))]
     label: Vec<Link>,
 }

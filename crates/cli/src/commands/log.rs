@@ -20,22 +20,29 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.log/1";
 
-/// List the commits of this branch, newest first, with who made each of them
+/// List commits of this branch, newest first, with their sessions
 ///
-/// WROTE says how many lines of a commit sessions were seen writing, and after `/` all lines that it added, if there are
-/// more; with the names of the agents, unless all are of the session that committed. COMMITTER is `-` where only that is
-/// known. Commits of which nothing is known are listed, too, dimmed.
+/// COMMITTER is `-` if only the authors of lines are known. WROTE counts the lines of a commit that sessions were
+/// observed to write, followed by `/` and the number of all added lines if that is larger; it names the agents,
+/// unless the committing session wrote all counted lines. Commits with no record are listed too, dimmed.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the last 20 commits
+    siglum log
+
+  List the commits of a branch made by Codex
+    siglum log --agent codex main..fix/cart-rounding")]
 pub struct Args {
     #[command(flatten)]
     period: Period,
-    /// At most this many; 0 means all
+    /// Limit to N rows; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Only those that sessions of this agent made
+    /// Only commits made by sessions of this agent
     #[arg(long, value_name = "AGENT", value_parser = super::session::agent)]
     agent: Option<AgentName>,
-    /// A revision or range, in any form that git takes
+    /// Revision or range, in any form that git accepts
     #[arg(value_name = "REVISION-RANGE")]
     range: Option<String>,
 }

@@ -12,11 +12,17 @@ use crate::error::CommandError;
 /// Print the manual page, or write the pages of all commands
 ///
 /// To read it: `siglum man | man -l -`.
-/// For packages: `siglum man --to DIR` writes a page for each command.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
+#[command(after_long_help = "\
+Examples:
+  Print the manual page
+    siglum man
+
+  Write one page per command, for a package
+    siglum man --to /usr/local/share/man/man1")]
 pub struct Args {
-    /// Write siglum.1, siglum-why.1 and so on into this directory, which exists
+    /// Write siglum.1, siglum-why.1 and so on to this existing directory
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
 }

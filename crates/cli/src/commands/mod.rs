@@ -13,6 +13,7 @@ pub mod demo;
 pub mod doctor;
 pub mod forget;
 pub mod heartbeat;
+pub mod help;
 pub mod import;
 pub mod init;
 pub mod link;

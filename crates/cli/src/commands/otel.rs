@@ -13,8 +13,15 @@ use siglum_ledger::{Projection, SqliteLedger, read};
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-/// Have every committed turn sent as a trace to a server that speaks OTLP
+/// Export committed turns as traces to OTLP endpoints
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  Send traces to a collector on this machine
+    siglum otel add phoenix http://127.0.0.1:6006
+
+  List endpoints with their health and backlog
+    siglum otel list")]
 pub enum Command {
     Add(add::Args),
     #[command(alias = "ls")]

@@ -11,11 +11,19 @@ use std::process::ExitCode;
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-/// Record what happens in a pipeline, and see it as a graph
+/// Record the progress of a pipeline and show it as a graph
 ///
-/// A pipeline is known by the id that its sessions are linked to (`siglum run --pipeline ID`). What its runner
-/// knows beside them is recorded here: phases, contracts, reviews, checks. Nothing is started, stopped or held up.
+/// A pipeline is identified by the id that its sessions are linked to (`siglum run --pipeline ID`). These commands
+/// record the facts that only its runner knows: phases, contracts, reviews, checks. They start, stop and block
+/// nothing.
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  Draw a pipeline and redraw it on every change
+    siglum pipeline show issue-42 --watch
+
+  Record that a phase starts
+    siglum pipeline phase start issue-42 implement")]
 pub enum Command {
     #[command(alias = "ls")]
     List(list::Args),

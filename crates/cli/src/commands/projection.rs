@@ -14,8 +14,15 @@ use siglum_ledger::{Projection, SqliteLedger, read};
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-/// Have every committed turn handed over to a directory or a program of yours
+/// Deliver committed turns to a directory or a program
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  Write the sessions of this repository to a directory
+    siglum projection add copies --directory ~/copies
+
+  List projections with their lag and failures
+    siglum projection list")]
 pub enum Command {
     Add(add::Args),
     #[command(alias = "ls")]

@@ -19,16 +19,22 @@ pub const JUDGEMENTS: &str = "judgements";
 /// How many sessions are folded at a time.
 const FOLDED: usize = 64;
 
-/// Rebuild a projection, the summaries of sessions, or the judgements of commits
+/// Rebuild a projection, session summaries or commit verdicts
 ///
-/// `judgements` applies today's rules to the raw evidence of all commits and lists the answers that
-/// changed.
+/// `judgements` applies the current rules to the raw evidence of all commits and lists the verdicts that changed.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Judge all commits again with the current rules
+    siglum rebuild judgements
+
+  Deliver one session to a projection again
+    siglum rebuild copies a1b2c3d4")]
 pub struct Args {
-    /// A projection, `summaries` or `judgements`
+    /// Name of a projection, `summaries` or `judgements`
     #[arg(value_name = "NAME")]
     name: String,
-    /// Only this session: its id, the last digits of it, or the agent's own id
+    /// Only this session: its id, the last digits of it, or the agent's native id
     #[arg(value_name = "SESSION")]
     session: Option<String>,
 }

@@ -27,23 +27,29 @@ use crate::ui::{self, Style};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.remove/1";
 
-/// Switch Siglum off: take out exactly what `siglum init` put in
+/// Switch Siglum off: remove exactly what `siglum init` installed
 ///
-/// Shows what will change and where, and asks before it changes anything. The hooks of agents serve
-/// all repositories, so they go with the last repository, or with `--global`. Everything that was
-/// recorded stays.
+/// Shows the changes with their places, and asks for confirmation before making any. The hooks of agents serve all
+/// repositories, so they are removed with the last repository, or with `--global`. All recorded data stays.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show what would be removed from this repository
+    siglum remove --dry-run
+
+  Remove the hooks of agents too, without confirmation
+    siglum remove --global --yes")]
 pub struct Args {
-    /// Change it without asking
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Show what would change, and change nothing
+    /// Show the changes without making them
     #[arg(long)]
     dry_run: bool,
-    /// Take out the hooks of agents, too, although other repositories are switched on
+    /// Remove the hooks of agents too, even if Siglum is on in other repositories
     #[arg(long)]
     global: bool,
-    /// Take out only what has the agents send their telemetry
+    /// Remove only the settings that make agents export telemetry
     #[arg(long, conflicts_with = "global")]
     telemetry: bool,
 }

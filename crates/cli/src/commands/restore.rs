@@ -27,23 +27,30 @@ pub const SCHEMA: &str = "siglum.restore/1";
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Bring the ledger back to what a backup holds
+/// Restore the ledger from a backup
 ///
-/// The backup is looked at before anything is touched. What is there now is kept beside the ledger, as
-/// `ledger.db.before-restore-<time>`. Afterwards everything is due at every projection again, so that one that is ahead
-/// is noticed and filled again, and drivers from before have to take their leases anew. What hooks deliver meanwhile
-/// waits in the spool and comes in afterwards.
+/// Checks the backup before changing anything, and keeps the current ledger beside the restored one, as
+/// `ledger.db.before-restore-<time>`. Afterwards every session is due at every projection again, so that a projection
+/// that is ahead is detected and refilled, and drivers must acquire their leases again. Hook deliveries that arrive
+/// during the restore wait in the spool and are recorded afterwards.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Restore a backup
+    siglum restore siglum-backup.db
+
+  Restore it with file versions, without confirmation
+    siglum restore siglum-backup.db --objects ./objects --yes")]
 pub struct Args {
-    /// A file that `siglum backup` wrote
+    /// Backup written by `siglum backup`
     file: PathBuf,
-    /// Bring back versions of edited files from this directory, too; nothing that is there is replaced
+    /// Also restore versions of edited files from this directory; existing ones are not replaced
     #[arg(long, value_name = "DIR")]
     objects: Option<PathBuf>,
-    /// Also a backup of another ledger, or one in which rows are missing or damaged
+    /// Accept a backup of another ledger, or one with missing or damaged rows
     #[arg(long)]
     force: bool,
-    /// Do not ask before the ledger that is there is replaced
+    /// Replace the current ledger without confirmation
     #[arg(long)]
     yes: bool,
 }

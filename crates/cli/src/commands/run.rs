@@ -33,58 +33,67 @@ const NOT_STARTED: u8 = 126;
 /// What is added to the number of the signal that ended a command.
 const BY_SIGNAL: i32 = 128;
 
-/// Launch an agent as a session, with what it works for
+/// Run an agent as a session linked to an issue, PR or pipeline
 ///
-/// The session is in the ledger before the command starts, with issue, pull request, pipeline, role,
-/// phase and labels, and every commit made in it shows them. What no flag says comes from the
-/// environment: SIGLUM_ISSUE_NUMBER, SIGLUM_PR_NUMBER, SIGLUM_PIPELINE_ID, SIGLUM_AGENT_ROLE,
-/// SIGLUM_PHASE, SIGLUM_LABELS (k=v,k=v), else EGG_ISSUE_NUMBER, EGG_PR_NUMBER, EGG_PIPELINE_ID,
-/// EGG_AGENT_ROLE, EGG_PIPELINE_PHASE. A bad flag is refused, and nothing runs; a bad variable is told
-/// and left out.
+/// Records the session in the ledger before the command starts, with issue, pull request, pipeline, role, phase and
+/// labels; every commit made in it shows them. Values without a flag come from the environment: SIGLUM_ISSUE_NUMBER,
+/// SIGLUM_PR_NUMBER, SIGLUM_PIPELINE_ID, SIGLUM_AGENT_ROLE, SIGLUM_PHASE, SIGLUM_LABELS (k=v,k=v), else
+/// EGG_ISSUE_NUMBER, EGG_PR_NUMBER, EGG_PIPELINE_ID, EGG_AGENT_ROLE, EGG_PIPELINE_PHASE. An invalid flag is an error,
+/// and nothing runs; an invalid variable is reported and ignored.
 ///
-/// The command has this terminal and these files, gets the signals that are sent to this program, and
-/// its exit code is returned: 128 and its number for a signal, 127 where the command is not found, 126
-/// where it cannot be started. Where `siglum init --telemetry` was run, it gets the variables by which agents send
-/// their telemetry, unless it has its own. The first agent process below takes up the session; an agent that this
-/// one starts gets a session of its own.
+/// The command inherits the terminal and the open files, and receives the signals that are sent to siglum. Its exit
+/// code is returned: 128 plus the signal number after a signal, 127 if the command is not found, 126 if it cannot be
+/// started. After `siglum init --telemetry`, it gets the variables that make agents export telemetry, unless it has
+/// its own. The first agent process below takes over the session; an agent that this one starts gets a session of its
+/// own.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Run Claude Code for an issue
+    siglum run --issue 42 -- claude
+
+  Run Codex as a coder in a worktree of its own
+    siglum run --issue 42 --role coder --worktree=fix/issue-42 -- codex")]
 pub struct Args {
-    /// The issue that asks for the work
+    /// Issue that the work is for
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     issue: Option<String>,
-    /// The pull request that carries it
+    /// Pull request that carries the work
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pr: Option<String>,
-    /// The pipeline that starts it
+    /// Pipeline that starts the agent
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pipeline: Option<String>,
-    /// The role that the agent plays there
+    /// Role of the agent in the pipeline
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     role: Option<String>,
-    /// The phase of the pipeline
+    /// Phase of the pipeline
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     phase: Option<String>,
-    /// A label; may be given several times
+    /// Label; repeatable
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     label: Vec<String>,
-    /// The agent that the command starts, where its name does not tell
+    /// Agent that the command starts, if its name does not show it
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Make a worktree for this session alone, with this branch or a new one. It is removed at the end
-    /// only if nothing in it would be lost
+    /// Create a worktree for this session only, on BRANCH or a new branch
+    ///
+    /// It is removed at the end only if nothing in it would be lost.
     #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true)]
     worktree: Option<Option<String>>,
-    /// Register the session at the team's gateway first, and send it there at the end, with what belongs to it and
-    /// nothing else; else SIGLUM_GATEWAY. If the gateway refuses it, nothing runs; nothing of the gateway is remembered
+    /// Register the session at the team's gateway and send it there at the end; default: SIGLUM_GATEWAY
+    ///
+    /// Registers the session before the command starts; if the gateway refuses it, nothing runs. Sends the session and
+    /// the data that belongs to it, and nothing else. The gateway is not remembered.
     #[arg(long, value_name = "URL")]
     gateway: Option<String>,
-    /// A file with the token by which the gateway knows you; else SIGLUM_GATEWAY_TOKEN_FILE, or SIGLUM_GATEWAY_TOKEN
+    /// File with the gateway token; default: SIGLUM_GATEWAY_TOKEN_FILE or SIGLUM_GATEWAY_TOKEN
     #[arg(long, value_name = "FILE")]
     gateway_token_file: Option<PathBuf>,
-    /// The gateway is another machine, and what is sent there is not encrypted
+    /// Allow an unencrypted connection to a gateway on another machine
     #[arg(long)]
     allow_plain: bool,
-    /// The command and its arguments
+    /// Command to run, with its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -15,26 +15,34 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.search/1";
 
-/// Find sessions by words
+/// Search sessions by prompt, link, commit, id or path
 ///
-/// A session is found if every word stands, in any case and order, in what was asked of it, in its links, in the ids and
-/// first lines of its commits, in its ids, or in the path that it works in. What the agent said and what its tools
-/// returned is not looked at. A fact, such as issue=42, pr=7 or role=coder, finds the sessions that it is attached to, and
-/// #42 those with the issue or the pull request of this number. There is no index: the newest sessions are looked through, as many as `--within` says.
+/// A session matches if it contains every word, in any case and order, in its prompts, its links, the ids and
+/// subjects of its commits, its ids, or the path that it works in. Agent messages and tool output are not searched. A
+/// link such as issue=42, pr=7 or role=coder finds the sessions that it is attached to, and #42 those with the issue
+/// or the pull request of this number. There is no index: the search scans the newest sessions, as many as `--within`
+/// allows.
 #[derive(clap::Args, Debug, Clone)]
+#[command(after_long_help = "\
+Examples:
+  Find sessions by the words of their prompts
+    siglum search cart rounding
+
+  Find the sessions of an issue in all repositories
+    siglum search issue=42 --all")]
 pub struct Args {
-    /// The words; each may be a part of one
+    /// Word to search for, or a part of one
     #[arg(required = true, value_name = "WORD")]
     pub words: Vec<String>,
     #[command(flatten)]
     pub period: Period,
-    /// At most this many sessions; 0 means all
+    /// Limit to N sessions; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
-    /// Look through so many of the newest sessions; 0 means all
+    /// Scan only the newest N sessions; 0 means all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub within: usize,
-    /// Only those of this agent
+    /// Only sessions of this agent
     #[arg(long, value_name = "AGENT", value_parser = super::session::agent)]
     pub agent: Option<AgentName>,
     #[command(flatten)]

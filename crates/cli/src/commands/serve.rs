@@ -25,36 +25,43 @@ pub const SCHEMA: &str = "siglum.serve/1";
 /// Serve sessions, turns, checkpoints and audit over HTTP
 ///
 /// Serves the ledger of this home, or the PostgreSQL store that SIGLUM_STORE names as
-/// postgres://user:password@host/database. Several gateways can serve one PostgreSQL store. Whoever
-/// asks needs a token: `siglum token create` makes one for a launcher (there, of the tenant that
-/// SIGLUM_TENANT names), and creating a session gives one for that session. Stops on SIGTERM and SIGINT: what has begun is finished.
+/// postgres://user:password@host/database. Several gateways can serve one PostgreSQL store. Clients need a token:
+/// `siglum token create` creates one for a launcher (on PostgreSQL, of the tenant in SIGLUM_TENANT), and creating a
+/// session returns one for that session. On SIGTERM and SIGINT, the gateway finishes requests in progress and stops.
 ///
-/// What it can do is at /v1/openapi.json, whether it can serve at /readyz, what it counts at /metrics.
+/// The API is described at /v1/openapi.json; /readyz reports readiness, /metrics exposes metrics.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Serve the ledger of this home
+    siglum serve
+
+  Run Claude Code for clients that send messages
+    siglum serve --run claude-code --workdir .")]
 pub struct Args {
-    /// Where to listen
+    /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7477")]
     listen: SocketAddr,
-    /// Listen on an address that others can reach, though what is sent there is not encrypted: for a
-    /// gateway behind a proxy that does that
+    /// Listen without encryption on an address that other machines can reach: for a gateway behind a proxy that
+    /// encrypts
     #[arg(long)]
     plain: bool,
-    /// Requests of one token in a second
+    /// Limit each token to N requests per second
     #[arg(long, value_name = "N", default_value_t = Limits::default().rate)]
     rate: u32,
-    /// Sessions that one token may create in a minute
+    /// Limit each token to N new sessions per minute
     #[arg(long, value_name = "N", default_value_t = Limits::default().creations)]
     creations: u32,
-    /// Run this agent for those who send messages; its program is looked up, unless it is given
+    /// Run this agent for clients that send messages; its program is looked up unless it is given
     #[arg(long = "run", value_name = "AGENT[=PROGRAM]", value_parser = agent, requires = "workdir")]
     run: Vec<RunAgent>,
-    /// A directory in which, or within which, agents that are run may work
+    /// Allow agents to work in this directory and below it
     #[arg(long, value_name = "DIR", value_parser = directory)]
     workdir: Vec<PathBuf>,
-    /// Let heartbeats hand over to a webhook on this host, though its address is one of this machine or its network
+    /// Allow heartbeats to call a webhook on this host, even if its address is on this machine or its network
     #[arg(long, value_name = "HOST")]
     webhook: Vec<String>,
-    /// Let pages of this origin ask, such as http://localhost:5173
+    /// Allow CORS requests from this origin, such as http://localhost:5173
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<Origin>,
 }

@@ -13,8 +13,15 @@ use siglum_domain::AgentName;
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-/// List, show, end, archive and fork sessions, and settle what a dead driver left
+/// List, show, end, archive, fork and recover sessions
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  List the sessions that have not ended
+    siglum session list --open
+
+  Show a session with its turns
+    siglum session show a1b2c3d4")]
 pub enum Command {
     #[command(alias = "ls")]
     List(list::Args),

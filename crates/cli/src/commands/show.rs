@@ -8,10 +8,17 @@ use super::{checkpoint, session, why};
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-/// Show a session with its turns, a checkpoint, or who made a commit
+/// Show a session, a checkpoint, or the session behind a commit
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show a session with its turns
+    siglum show a1b2c3d4
+
+  Show the session behind the last commit, in full
+    siglum show HEAD --full")]
 pub struct Args {
-    /// An id, the last digits of one, the agent's own id of a session, or a commit
+    /// Id or the last digits of it, the agent's native id of a session, or a commit
     #[arg(value_name = "SESSION|CHECKPOINT|COMMIT")]
     name: String,
     #[command(flatten)]

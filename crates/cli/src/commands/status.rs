@@ -22,8 +22,15 @@ use crate::ui::{self, Cell, Style, Table};
 /// How many running sessions are named.
 const RUNNING: usize = 12;
 
-/// Say whether Siglum is on here, which sessions run, and what waits
+/// Show whether Siglum is on here, open sessions and pending work
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show the status of this repository
+    siglum status
+
+  Print it as JSON
+    siglum status --json")]
 pub struct Args {}
 
 /// All that there is to say.

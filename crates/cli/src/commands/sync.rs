@@ -34,36 +34,42 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Send sessions, sealed turns and commits to the team's gateway
 ///
-/// A gateway is named once, with `--to`; it is remembered, gets all that is in its scope, and from then on the worker
-/// sends what is new. Its scope is the repository of the current directory, unless flags say otherwise: a repository
-/// that is switched on later is outside until `siglum projection scope NAME --add PATH` adds it. With `--dry-run` the
-/// scope is shown with its counts, and nothing is sent. Without `--to` all gateways that are remembered get what they lack. While a gateway is out of
-/// reach everything waits, for days if need be, and nothing is lost or sent twice in effect.
+/// `--to` adds a gateway. Siglum remembers it and sends everything in its scope, and the worker sends new data from
+/// then on. The scope is the repository of the current directory unless flags say otherwise: a repository in which
+/// Siglum is switched on later is out of scope until `siglum projection scope NAME --add PATH` adds it. `--dry-run`
+/// shows the scope with its counts and sends nothing. Without `--to`, every remembered gateway gets the data that it
+/// lacks. While a gateway is unreachable, data waits, for days if need be; nothing is lost or applied twice.
 ///
-/// What is sent: sessions with their links, turns that are sealed, statements, and commits as they were judged here.
-/// Everything is redacted again before it leaves. What the gateway takes is a replica: this ledger stays its home.
+/// Sends sessions with their links, sealed turns, statements, and commits with their local verdicts. All data is
+/// redacted again before it leaves. The gateway stores a replica: this ledger stays its home.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Add a gateway and send this repository
+    siglum sync --to https://siglum.example.org --token-file ~/token --name team
+
+  Show what would be sent to it (dry run)
+    siglum sync --to https://siglum.example.org --dry-run")]
 pub struct Args {
-    /// The gateway: https://…, or http://… on this machine
+    /// Gateway URL: https://…, or http://… on this machine
     #[arg(long, value_name = "URL")]
     to: Option<String>,
-    /// What to call it: up to 64 of a-z, 0-9 and -
+    /// Name of the gateway: up to 64 of a-z, 0-9 and -
     #[arg(long, value_name = "NAME", value_parser = add::name, requires = "to")]
     name: Option<String>,
-    /// A file with the token by which the gateway knows you, else SIGLUM_GATEWAY_TOKEN; it is kept for later, for your
-    /// eyes alone
+    /// File with the gateway token; default: SIGLUM_GATEWAY_TOKEN; the token is stored, readable only by you
     #[arg(long, value_name = "FILE", requires = "to")]
     token_file: Option<PathBuf>,
-    /// Send without encryption, to another machine, too
+    /// Allow unencrypted requests to another machine
     #[arg(long, requires = "to")]
     allow_plain: bool,
-    /// Send this one time, and do not remember the gateway
+    /// Send once, without remembering the gateway
     #[arg(long, requires = "to", conflicts_with = "dry_run")]
     once: bool,
-    /// Send this session and those that came from it, one time and nothing else, and do not remember the gateway
+    /// Send only this session and those derived from it, once, without remembering the gateway
     #[arg(long, value_name = "SESSION", requires = "to", conflicts_with_all = ["once", "dry_run", "name"])]
     session: Option<String>,
-    /// Say what would be sent; nothing is sent or remembered
+    /// Show what would be sent, without sending or remembering anything
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -14,7 +14,7 @@ pub struct Period {
     /// Only from this time on: `2h`, `3d`, `1w`, `2026-01-31`, or RFC 3339
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<Timestamp>,
-    /// Only before this time; of a day, all of it counts
+    /// Only before this time; a date includes the whole day
     #[arg(long, value_name = "TIME", value_parser = until)]
     pub until: Option<Timestamp>,
 }

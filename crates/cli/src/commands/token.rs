@@ -18,8 +18,15 @@ use crate::error::CommandError;
 use crate::store;
 use crate::ui;
 
-/// Give launchers, sessions and agents access to the gateway, and take it back
+/// Create, list, rotate and revoke tokens for the gateway
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  Create a token for a launcher
+    siglum token create --name ci
+
+  List tokens with their expiry and last use
+    siglum token list")]
 pub enum Command {
     Create(create::Args),
     #[command(alias = "ls")]

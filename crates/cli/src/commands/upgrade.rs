@@ -21,17 +21,24 @@ pub const SCHEMA: &str = "siglum.upgrade/1";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// Show how to upgrade this program, and whether the ledger is migrated by that
+/// Show how to upgrade siglum, and whether that migrates the ledger
 ///
-/// Looks at where the program lies, and at the ledger, which stays as it is. Nothing is sent or asked for. Each release has
-/// a file that describes it, `release.json`; with `--release` it is compared with this program. The guide has the line that
-/// fetches the newest one.
+/// Reads the location of the program and the schema of the ledger, and changes neither. Makes no network request.
+/// Each release ships a file that describes it, `release.json`; `--release` compares it with this program. The guide
+/// has the command that fetches the newest one.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show how to upgrade
+    siglum upgrade --check
+
+  Compare this program with a release
+    siglum upgrade --check --release release.json")]
 pub struct Args {
-    /// Only look: who installed the program upgrades it
+    /// Check only; the upgrade is done with the tool that installed siglum
     #[arg(long, required = true)]
     check: bool,
-    /// The release.json of a release; `-` for standard input
+    /// The release.json of a release; `-` for stdin
     #[arg(long, value_name = "FILE")]
     release: Option<PathBuf>,
 }

@@ -15,19 +15,27 @@ pub const SCHEMA: &str = "siglum.verify/1";
 /// How many problems people see.
 const SHOWN: usize = 50;
 
-/// Check that what is stored is what was stored: receipts, payloads, transcripts, file versions, projections, audit
+/// Verify the integrity of the ledger, file versions and projections
 ///
-/// Tells what is damaged from what is missing and from what was forgotten, and changes nothing. Ends with exit code 4 if
-/// anything is missing or damaged. One damaged session hides no other.
+/// Checks receipts, payloads, transcripts, file versions, projections and the audit log. Distinguishes damaged data
+/// from missing and forgotten data, and changes nothing. Exits with code 4 if anything is missing or damaged. One
+/// damaged session does not hide others.
 ///
-/// With `--quarantine`, damaged sessions are set aside: nobody drives them any more and no receipt seals them. All of
-/// them can still be read, and hooks of an observed one are recorded as before. `siglum verify SESSION` takes a session
-/// back that is sound again.
+/// With `--quarantine`, damaged sessions are quarantined: no driver can use them, and no receipt seals them. They
+/// stay readable, and hooks of an observed one are recorded as before. `siglum verify SESSION` releases a session
+/// that is sound again.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Verify everything
+    siglum verify
+
+  Verify one session
+    siglum verify a1b2c3d4")]
 pub struct Args {
-    /// Only this session: its id, the last digits of it, or the agent's own id
+    /// Only this session: its id, the last digits of it, or the agent's native id
     session: Option<String>,
-    /// Set damaged sessions aside, and take those back that are sound again
+    /// Quarantine damaged sessions, and release those that are sound again
     #[arg(long)]
     quarantine: bool,
 }

@@ -16,8 +16,12 @@ const FEATURES: &[(&str, bool)] = &[
     ("postgres", cfg!(feature = "postgres")),
 ];
 
-/// Show the version of this program, what is in it, and which ledgers it reads
+/// Show the version, the built-in features and the ledgers it reads
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show the version and the build
+    siglum version")]
 pub struct Args {}
 
 /// The JSON form of the answer.

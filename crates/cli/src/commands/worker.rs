@@ -23,10 +23,14 @@ const IDLE_SLICES: u32 = 10;
 /// long; and a worker lives through many changes of projections, none of which starts another one.
 const AGAIN_MOST: u32 = 16;
 
-/// Do what hooks left for later, then exit
+/// Process the work that hooks deferred, then exit
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Process the deferred work and exit at once
+    siglum worker --once")]
 pub struct Args {
-    /// Exit as soon as there is nothing left to do
+    /// Exit as soon as no work is left
     #[arg(long)]
     once: bool,
 }

@@ -26,11 +26,11 @@ use shown::Shown;
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Color {
-    /// If standard output is a terminal that has them, and `NO_COLOR` is not set.
+    /// If stdout is a terminal that supports colours, and `NO_COLOR` is not set
     Auto,
-    /// Always.
+    /// Always
     Always,
-    /// Never.
+    /// Never
     Never,
 }
 

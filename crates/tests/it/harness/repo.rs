@@ -33,6 +33,31 @@ impl<'w> Repo<'w> {
         self.world.siglum(&self.dir, args)
     }
 
+    /// The commands that the program has below another one, or at all, by its own help.
+    pub(crate) fn commands_below(&self, above: &[&str]) -> Vec<String> {
+        let (help, begin) = match above {
+            [] => (self.siglum(&["help", "--all"]).ok(), ":\n"),
+            _ => (
+                self.siglum(&[above, &["--help"]].concat()).ok(),
+                "\nCommands:\n",
+            ),
+        };
+        let list = help.split_once(begin).map_or("", |(_, list)| list);
+        let list = list
+            .split_once("\nOptions:\n")
+            .map_or(list, |(list, _)| list);
+        // Longer descriptions go on in lines that are indented further.
+        let lines = list
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .filter(|line| !line.starts_with(' '));
+        let names = lines.filter_map(|line| line.split_whitespace().next());
+        names
+            .filter(|name| *name != "help")
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// Another directory of the same world.
     pub(crate) fn beside(&self, dir: impl AsRef<Path>) -> Self {
         Self {

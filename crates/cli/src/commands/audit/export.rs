@@ -12,12 +12,20 @@ use crate::error::CommandError;
 /// The schema of each line.
 pub const SCHEMA: &str = "siglum.audit.export/1";
 
-/// Print the audit as JSON Lines, oldest first, with all that verifying it takes
+/// Export the audit log as JSON Lines, oldest first
 ///
-/// The export itself is its last entry. The guide says how to verify it without the ledger.
+/// Includes everything needed to verify the chain. The last entry records the export itself. The guide
+/// describes how to verify an export without the ledger.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Export the whole audit log
+    siglum audit export
+
+  Export the entries since a date
+    siglum audit export --since 2026-01-31")]
 pub struct Args {
-    /// Only from this time on: `2h`, `3d`, `1w`, `2026-01-31`, or RFC 3339
+    /// Limit to entries since this time: `2h`, `3d`, `1w`, `2026-01-31`, or RFC 3339
     #[arg(long, value_name = "TIME", value_parser = crate::commands::time::since)]
     since: Option<Timestamp>,
 }

@@ -14,30 +14,37 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.audit.list/1";
 
-/// List what was done and what was refused, newest first
+/// List audit entries, both done and refused, newest first
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Which actions were refused in the last week
+    siglum audit list --refused --since 7d
+
+  Which sessions a launcher created
+    siglum audit list --actor launcher --action session.created")]
 pub struct Args {
-    /// Only what was done with this session: its id, the last digits of it, or the agent's own id
+    /// Limit to this session: its id, the last digits of it, or the agent's native id
     #[arg(long)]
     session: Option<String>,
-    /// Only this action, such as `session.created` or `token.used`
+    /// Limit to this action, such as `session.created` or `token.used`
     #[arg(long)]
     action: Option<String>,
-    /// Only what this actor did: a person's name, `launcher`, `token tok_…`
+    /// Limit to this actor: a person's name, `launcher`, `token tok_…`
     #[arg(long)]
     actor: Option<String>,
-    /// Only what was done in this pipeline
+    /// Limit to this pipeline
     #[arg(long, value_name = "ID")]
     pipeline: Option<String>,
     #[command(flatten)]
     period: Period,
-    /// Only what was refused
+    /// Limit to refused actions
     #[arg(long)]
     refused: bool,
-    /// Only entries before the one of this number: to go on where a list ended
+    /// Limit to entries before this number, to continue an earlier list
     #[arg(long, value_name = "NUMBER")]
     before: Option<u64>,
-    /// At most this many; 0 means all
+    /// Limit to N entries; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
 }

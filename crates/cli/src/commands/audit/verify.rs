@@ -10,11 +10,18 @@ use crate::ui::{self, Style};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.audit.verify/1";
 
-/// Verify that no entry of the audit was changed, removed, added in between or put elsewhere
+/// Verify that no audit entry was changed, removed, inserted or moved
 ///
-/// Prints the digest of the last entry. Whoever keeps it can tell later that nothing before it was changed, also by
-/// somebody who made all digests anew. Ends with exit code 4 if the chain is broken.
+/// Prints the digest of the last entry. Keep it: it later proves that no entry before it was changed, even if
+/// every digest was recomputed. Exits with code 4 if the chain is broken.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Verify the audit log
+    siglum audit verify
+
+  Get the digest of the last entry as JSON
+    siglum audit verify --json")]
 pub struct Args {}
 
 /// The JSON form of the answer.

@@ -23,13 +23,20 @@ const LOOK_AT: usize = 10_000;
 
 /// List checkpoints, newest first
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Checkpoints of the last day
+    siglum checkpoint list --since 1d
+
+  Checkpoints of sessions that worked on issue 42
+    siglum checkpoint list --link issue=42")]
 pub struct Args {
     #[command(flatten)]
     period: Period,
-    /// At most this many; 0 means all
+    /// Limit to N checkpoints; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Only those that pin this session
+    /// Limit to checkpoints that pin this session
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     #[command(flatten)]

@@ -18,10 +18,17 @@ use crate::ui::{self, Style};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.checkpoint/1";
 
-/// Show one checkpoint with the sessions that it pins
+/// Show a checkpoint and the sessions that it pins
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show a checkpoint by the last digits of its id
+    siglum checkpoint show 5be01f37
+
+  Show it as JSON
+    siglum checkpoint show 5be01f37 --json")]
 pub struct Args {
-    /// The checkpoint: its id, or the last digits of it
+    /// Checkpoint: its id, or the last digits of it
     #[arg(value_name = "CHECKPOINT")]
     checkpoint: String,
 }

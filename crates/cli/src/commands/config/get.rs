@@ -11,8 +11,15 @@ pub const SCHEMA: &str = "siglum.config.get/1";
 
 /// Print the value of a setting
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Whether sessions and commits are recorded
+    siglum config get record
+
+  Print the value with its origin, as JSON
+    siglum config get trailer --json")]
 pub struct Args {
-    /// The setting, as `siglum config list` names it
+    /// Setting, as listed by `siglum config list`
     #[arg(value_name = "SETTING")]
     name: String,
 }

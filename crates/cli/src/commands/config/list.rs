@@ -10,11 +10,18 @@ use crate::ui::{Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.config.list/1";
 
-/// List all settings with their values and where those come from
+/// List all settings with their values and origins
 ///
-/// A setting in the environment wins over the repository's `.siglum.toml`, which wins over the
-/// user's file. A repository may only switch things off.
+/// An environment variable overrides the repository's `.siglum.toml`, which overrides the user's file.
+/// A repository can only switch things off.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the settings that apply here
+    siglum config list
+
+  List those of another repository
+    siglum -C ../app config list")]
 pub struct Args {}
 
 /// The JSON form of the answer.

@@ -14,6 +14,13 @@ use crate::error::CommandError;
 
 /// Show and change settings
 #[derive(clap::Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  List all settings
+    siglum config list
+
+  Do not add trailers to commits
+    siglum config set trailer false")]
 pub enum Command {
     #[command(alias = "ls")]
     List(list::Args),

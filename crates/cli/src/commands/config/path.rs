@@ -9,10 +9,17 @@ use crate::error::CommandError;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.config.path/1";
 
-/// Print where settings are written down
+/// Print the path of the configuration file
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Path of the user's file
+    siglum config path
+
+  Path of this repository's file
+    siglum config path --repository")]
 pub struct Args {
-    /// The file of this repository instead of the user's
+    /// Print the path of this repository's file instead of the user's
     #[arg(long)]
     repository: bool,
 }

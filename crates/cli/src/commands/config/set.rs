@@ -13,15 +13,22 @@ use crate::error::CommandError;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.config.set/1";
 
-/// Change a setting in the user's file
+/// Set a value in the user's configuration file
 ///
-/// Comments and order of the file stay as they are.
+/// Preserves the comments and the order of the file.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Do not add trailers to commits
+    siglum config set trailer false
+
+  Always use colours
+    siglum config set color always")]
 pub struct Args {
-    /// The setting, as `siglum config list` names it
+    /// Setting, as listed by `siglum config list`
     #[arg(value_name = "SETTING")]
     name: String,
-    /// Its value
+    /// Value
     value: String,
 }
 

@@ -10,10 +10,17 @@ use crate::error::CommandError;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.config.unset/1";
 
-/// Take a setting out of the user's file
+/// Remove a setting from the user's configuration file
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Restore the default for trailers
+    siglum config unset trailer
+
+  Restore the default for colours
+    siglum config unset color")]
 pub struct Args {
-    /// The setting, as `siglum config list` names it
+    /// Setting, as listed by `siglum config list`
     #[arg(value_name = "SETTING")]
     name: String,
 }

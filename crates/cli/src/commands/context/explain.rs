@@ -15,10 +15,20 @@ use crate::ui::{Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.context.explain/1";
 
-/// Explain why a run of a context sees what it sees: its own messages, what it inherits and from where, what is missing
+/// Explain what a run of a context sees, and why
+///
+/// Lists the context's own messages, the messages that it inherits with their origin, and the messages that are
+/// missing.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Explain a context by its key
+    siglum context explain heartbeat:triage
+
+  Explain the context that a session keeps
+    siglum context explain 7c2a91e4")]
 pub struct Args {
-    /// The key of the context, or the session that it is kept in
+    /// Context key, or the session that keeps the context
     #[arg(value_name = "CONTEXT")]
     context: String,
 }

@@ -15,10 +15,17 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.context.list/1";
 
-/// List routes: how many runs each had, when it was last heard of, how its last run ended
+/// List routes with run counts, last activity and last outcome
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the routes
+    siglum context list
+
+  List all routes as JSON
+    siglum context list --limit 0 --json")]
 pub struct Args {
-    /// At most this many; 0 means all
+    /// Limit to N routes; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
 }

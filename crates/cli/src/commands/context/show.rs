@@ -14,10 +14,19 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.context.show/1";
 
-/// Show a route: the last of its contexts, newest first, and which one its ordinary runs see
+/// Show a route and its latest contexts, newest first
+///
+/// Marks the context that the route's ordinary runs see.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show the route of a heartbeat
+    siglum context show heartbeat:triage
+
+  Show its contexts and moves as JSON
+    siglum context show heartbeat:triage --json")]
 pub struct Args {
-    /// The key of the route
+    /// Route key
     #[arg(value_name = "ROUTE", value_parser = key)]
     route: RouteKey,
 }

@@ -6,21 +6,29 @@ use super::{agent, person, play, stage};
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-/// Play with two agents and a person in a throw-away repository, and ask who made which commit
+/// Simulate two agents and a person in a throw-away repository
 ///
-/// Needs nothing but git, no network, and touches nothing outside of a temporary directory.
+/// Then shows who made which commit. Needs only git, uses no network, and touches nothing outside a temporary
+/// directory.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Run the demo
+    siglum demo
+
+  Keep the repository and its ledger for a closer look
+    siglum demo --keep")]
 pub struct Args {
-    /// Keep the directory, and say where it is
+    /// Keep the directory and print its path
     #[arg(long)]
     keep: bool,
-    /// The part that this process plays
+    /// Part that this process plays
     #[arg(long, hide = true, value_enum, requires = "at")]
     part: Option<Part>,
-    /// The directory of the play; for the person, the terminal
+    /// Directory of the demo; for the person, the terminal
     #[arg(long, hide = true, value_name = "PATH")]
     at: Option<PathBuf>,
-    /// The process to be cut loose from
+    /// Process to detach from
     #[arg(long, hide = true, value_name = "PID")]
     from: Option<i32>,
 }
@@ -28,17 +36,17 @@ pub struct Args {
 /// What a process does in the play.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum Part {
-    /// Starts the stage and ends, so that the stage loses its parent.
+    /// Start the stage and exit, so that the stage loses its parent
     Usher,
-    /// Directs the others.
+    /// Direct the others
     Stage,
-    /// Does what Claude Code would do.
+    /// Act as Claude Code
     Agent,
-    /// Shows a person a terminal.
+    /// Open a terminal for a person
     Terminal,
-    /// Sits at a terminal.
+    /// Act as a person at a terminal
     Person,
-    /// Runs a script without a terminal.
+    /// Run a script without a terminal
     Script,
 }
 

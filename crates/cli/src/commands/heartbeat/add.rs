@@ -14,19 +14,26 @@ use crate::{store, ui};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.heartbeat.add/1";
 
-/// Add a heartbeat, or change the one of this name
+/// Add a heartbeat, or change the one with this name
 ///
-/// Runs are made by `siglum serve --run AGENT --workdir DIR`, which has to run. A heartbeat whose answers go
-/// to a command is written in the configuration, as [heartbeat.NAME].
+/// `siglum serve --run AGENT --workdir DIR` runs the ticks and must be running. To send answers to a command, define
+/// the heartbeat in the configuration file instead, as [heartbeat.NAME].
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Triage issues every 30 minutes
+    siglum heartbeat add triage --agent claude-code --every 30m --prompt 'Triage new issues'
+
+  Review pull requests at 9:00 on weekdays
+    siglum heartbeat add review --agent codex --cron '0 9 * * 1-5' --zone Europe/Berlin --prompt 'Review open pull requests'")]
 pub struct Args {
-    /// What it is called
+    /// Heartbeat name
     #[arg(value_name = "NAME", value_parser = super::name)]
     name: HeartbeatName,
-    /// The agent to run
+    /// Agent to run
     #[arg(long)]
     agent: String,
-    /// How often, such as 30m or 1h30m
+    /// Interval, such as 30m or 1h30m
     #[arg(
         long,
         value_name = "SPAN",
@@ -34,16 +41,16 @@ pub struct Args {
         conflicts_with = "cron"
     )]
     every: Option<String>,
-    /// When, as a cron expression
+    /// Schedule, as a cron expression
     #[arg(long, value_name = "EXPRESSION")]
     cron: Option<String>,
-    /// The time zone of the expression and of the active hours; without this, UTC
+    /// Time zone of `--cron` and `--active` (default: UTC)
     #[arg(long, value_name = "ZONE")]
     zone: Option<String>,
-    /// Only in these hours of the day, such as 09:00-18:00
+    /// Run only in these hours of the day, such as 09:00-18:00
     #[arg(long, value_name = "HOURS")]
     active: Option<String>,
-    /// What the agent is told
+    /// Prompt for the agent
     #[arg(
         long,
         value_name = "TEXT",
@@ -51,52 +58,52 @@ pub struct Args {
         conflicts_with = "prompt_file"
     )]
     prompt: Option<String>,
-    /// A file in the directory with what the agent is told; without content there is nothing to do
+    /// File in the working directory with the prompt; if it is empty, the tick does nothing
     #[arg(long, value_name = "FILE", requires = "cwd")]
     prompt_file: Option<String>,
-    /// The directory that it works in
+    /// Working directory of the agent
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// The model, as the agent calls it
+    /// Model, by the agent's name for it
     #[arg(long)]
     model: Option<String>,
-    /// Its route key; without this, heartbeat:NAME
+    /// Route key (default: heartbeat:NAME)
     #[arg(long, value_name = "KEY")]
     route: Option<String>,
-    /// Let all ticks go on in one context, that of the route
+    /// Continue all ticks in one context, the context of the route
     #[arg(long)]
     shared: bool,
-    /// Attach a link to each tick's session, as field=value: issue_number=7, label=area=auth
+    /// Attach a link to each tick's session: issue_number=7, label=area=auth
     #[arg(long, value_name = "FIELD=VALUE")]
     link: Vec<String>,
-    /// Where answers go: none, log, webhook or session
+    /// Target for answers: none, log, webhook or session
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
-    /// The address of the webhook: https, or http on this machine
+    /// Webhook URL: https, or http on this machine
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
-    /// The route key of the conversation that answers are said in
+    /// Route key of the conversation that receives answers
     #[arg(long, value_name = "KEY")]
     session: Option<String>,
-    /// A file with the JSON schema of what the webhook takes: of what the run is known by it gets what this declares
+    /// File with the JSON schema of the webhook's arguments; only the run identifiers that it declares are sent
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// An answer that is only this is not delivered; without this, HEARTBEAT_OK
+    /// Do not deliver an answer that is only this text (default: HEARTBEAT_OK)
     #[arg(long, value_name = "TEXT")]
     acknowledge: Option<String>,
-    /// What the agent hears when it wants to be allowed something: refuse, allow or ask
+    /// Response to the agent's permission requests: refuse, allow or ask
     #[arg(long, value_name = "ANSWER")]
     permissions: Option<String>,
-    /// How long a tick may take, such as 10m
+    /// Time limit of a tick, such as 10m
     #[arg(long, value_name = "SPAN")]
     wall: Option<String>,
-    /// How many tokens a tick may use
+    /// Token limit of a tick
     #[arg(long, value_name = "N")]
     tokens: Option<u64>,
-    /// How many dollars a tick may cost, such as 0.50
+    /// Cost limit of a tick in dollars, such as 0.50
     #[arg(long, value_name = "AMOUNT")]
     dollars: Option<String>,
-    /// How long ticks are kept, with their sessions, such as 30d
+    /// Retention of ticks and their sessions, such as 30d
     #[arg(long, value_name = "SPAN")]
     keep: Option<String>,
 }

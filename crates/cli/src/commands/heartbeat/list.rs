@@ -15,8 +15,18 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.heartbeat.list/1";
 
-/// List heartbeats: when each is due, how its last tick ended and why, whether it lives, what it came to
+/// List heartbeats with their schedule, last tick and totals
+///
+/// Shows when each heartbeat is due, how its last tick ended and why, when a tick last succeeded, and how many
+/// ticks there were.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the heartbeats
+    siglum heartbeat list
+
+  List them with totals by outcome, as JSON
+    siglum heartbeat list --json")]
 pub struct Args {}
 
 /// The JSON form of the answer.

@@ -11,10 +11,19 @@ use crate::store;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.heartbeat.pause/1";
 
-/// Pause a heartbeat: it is not due until it is resumed
+/// Pause a heartbeat
+///
+/// It is not due until it is resumed.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Pause a heartbeat
+    siglum heartbeat pause triage
+
+  Resume it later
+    siglum heartbeat resume triage")]
 pub struct Args {
-    /// The heartbeat
+    /// Heartbeat name
     #[arg(value_name = "NAME", value_parser = super::name)]
     name: HeartbeatName,
 }

@@ -11,10 +11,19 @@ use crate::store;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.heartbeat.remove/1";
 
-/// Remove a heartbeat; what became of its ticks is kept as long as it would have been
+/// Remove a heartbeat
+///
+/// Records of its ticks are kept until their retention ends.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Remove a heartbeat
+    siglum heartbeat remove triage
+
+  Stop it for a while instead
+    siglum heartbeat pause triage")]
 pub struct Args {
-    /// The heartbeat
+    /// Heartbeat name
     #[arg(value_name = "NAME", value_parser = super::name)]
     name: HeartbeatName,
 }

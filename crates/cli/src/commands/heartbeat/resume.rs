@@ -10,10 +10,19 @@ use crate::error::CommandError;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.heartbeat.resume/1";
 
-/// Let a heartbeat go on that was paused; what it missed is left out
+/// Resume a paused heartbeat
+///
+/// Ticks that it missed are skipped.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Resume a heartbeat
+    siglum heartbeat resume triage
+
+  Check when it is due next
+    siglum heartbeat show triage")]
 pub struct Args {
-    /// The heartbeat
+    /// Heartbeat name
     #[arg(value_name = "NAME", value_parser = super::name)]
     name: HeartbeatName,
 }

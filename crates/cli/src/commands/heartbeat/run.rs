@@ -27,19 +27,26 @@ const ADDRESS: &str = "SIGLUM_GATEWAY";
 /// How long the token holds that is made for one call.
 const HOLDS: Duration = Duration::from_secs(60);
 
-/// Run a heartbeat now, whatever its schedule says
+/// Run a heartbeat now, regardless of its schedule
 ///
-/// Asks the gateway, which has to run with `--run` for its agent. Where no token is given, one is made in the
-/// ledger of this home that holds for this call alone.
+/// Calls the gateway, which must run with `--run` for the heartbeat's agent. Without a token, the command creates
+/// one in the ledger of this home that is valid for this call only.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Run a heartbeat now
+    siglum heartbeat run triage
+
+  Run it through a gateway on another machine
+    siglum heartbeat run triage --gateway https://siglum.example.org --gateway-token-file launcher.token")]
 pub struct Args {
-    /// The heartbeat
+    /// Heartbeat name
     #[arg(value_name = "NAME", value_parser = super::name)]
     name: HeartbeatName,
-    /// The address of the gateway; without this, that of SIGLUM_GATEWAY, else the one that `siglum serve` has
+    /// Gateway address (default: SIGLUM_GATEWAY, else the default address of `siglum serve`)
     #[arg(long, value_name = "URL")]
     gateway: Option<String>,
-    /// A file with the token of a launcher
+    /// File with a launcher token
     #[arg(long, value_name = "FILE")]
     gateway_token_file: Option<PathBuf>,
 }

@@ -14,13 +14,20 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.heartbeat.show/1";
 
-/// Show a heartbeat and what became of its ticks, newest first
+/// Show a heartbeat and how its ticks ended, newest first
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show a heartbeat
+    siglum heartbeat show triage
+
+  Show its last 100 ticks
+    siglum heartbeat show triage -n 100")]
 pub struct Args {
-    /// The heartbeat
+    /// Heartbeat name
     #[arg(value_name = "NAME", value_parser = super::name)]
     name: HeartbeatName,
-    /// At most this many ticks
+    /// Limit to N ticks
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
 }

@@ -18,56 +18,64 @@ use crate::{gateway, platform};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.otel.add/1";
 
-/// Add a server that speaks OTLP: committed turns of the sessions in its scope are sent to it as traces, old ones too
+/// Add an OTLP endpoint that receives committed turns as traces
 ///
-/// Its scope is the repository of the current directory, unless flags say otherwise.
+/// Sends the committed turns of the sessions in its scope, including past ones. The scope is the repository of the
+/// current directory unless flags say otherwise.
 ///
-/// The address is the endpoint as OTEL_EXPORTER_OTLP_ENDPOINT has it: over HTTP, /v1/traces and /v1/logs are added to
-/// it. One that ends in /v1/traces is taken as it is, and gets traces alone. Prompts, answers and what tools said stay
-/// here unless `--content` is given. For a server that is there already, its settings become those of this command,
-/// and nothing is sent again.
+/// URL has the form of OTEL_EXPORTER_OTLP_ENDPOINT: over HTTP, /v1/traces and /v1/logs are appended to it. A URL that
+/// ends in /v1/traces is used as it is, and receives traces only. Prompts, answers and tool output are not sent
+/// unless `--content` is given. If the endpoint exists already, it gets the settings of this command, and nothing is
+/// sent again.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Send traces to a collector on this machine
+    siglum otel add phoenix http://127.0.0.1:6006
+
+  Send one session in ten over gRPC
+    siglum otel add team https://otel.example.org:4317 --protocol grpc --sample 10%")]
 pub struct Args {
-    /// What to call it: up to 64 of a-z, 0-9 and -
+    /// Name of the endpoint: up to 64 of a-z, 0-9 and -
     #[arg(value_name = "NAME", value_parser = name)]
     name: String,
-    /// The endpoint: https://…, or http://… on this machine
+    /// Endpoint: https://…, or http://… on this machine
     #[arg(value_name = "URL")]
     url: String,
-    /// How to send: http/protobuf, http/json or grpc
+    /// Protocol: http/protobuf, http/json or grpc
     #[arg(long, value_name = "PROTOCOL", default_value_t = Protocol::HttpProtobuf)]
     protocol: Protocol,
-    /// A header of each request that is no secret
+    /// Add a header that is not secret to each request
     #[arg(long, value_name = "NAME=VALUE")]
     header: Vec<String>,
-    /// A header whose value is in a file; it is kept, for your eyes alone
+    /// Add a header with a value from a file, which is read now and stored readable only by you
     #[arg(long, value_name = "NAME=PATH")]
     header_file: Vec<String>,
-    /// A header whose value is in a variable now; it is kept, for your eyes alone
+    /// Add a header with a value from an environment variable, which is read now and stored readable only by you
     #[arg(long, value_name = "NAME=VARIABLE")]
     header_env: Vec<String>,
-    /// Do not pack requests
+    /// Do not compress requests
     #[arg(long)]
     no_gzip: bool,
-    /// Send prompts, answers and what tools said, too, redacted
+    /// Send prompts, answers and tool output too, redacted
     #[arg(long)]
     content: bool,
-    /// Send this part of all sessions, each as a whole, such as 10%
+    /// Send this share of all sessions, each as a whole, such as 10%
     #[arg(long, value_name = "PART", default_value_t = Sample::ALL)]
     sample: Sample,
-    /// Forward what agents themselves send to the gateway, instead of traces of turns
+    /// Forward the telemetry that agents send to the gateway, instead of traces of turns
     #[arg(long)]
     native: bool,
-    /// For how many days what cannot be sent waits
+    /// Keep data that cannot be sent for this many days
     #[arg(long, value_name = "DAYS", default_value_t = Backlog::default().days,
           value_parser = clap::value_parser!(u16).range(1..=3650))]
     keep_days: u16,
-    /// Send without encryption, to another machine, too
+    /// Allow unencrypted requests to another machine
     #[arg(long)]
     allow_plain: bool,
     #[command(flatten)]
     scope: ScopeArgs,
-    /// Show the scope with its counts; nothing is written or sent
+    /// Show the scope with its counts, without writing or sending anything
     #[arg(long)]
     dry_run: bool,
 }

@@ -18,8 +18,15 @@ pub const SCHEMA: &str = "siglum.otel.list/1";
 /// How many sessions that fail are shown for each.
 const SESSIONS: usize = 200;
 
-/// List servers that get traces: what each gets, how far it is, and what it did not take
+/// List OTLP endpoints with their settings, progress and failures
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the endpoints
+    siglum otel list
+
+  Print them as JSON
+    siglum otel list --json")]
 pub struct Args {}
 
 /// The JSON form of the answer.

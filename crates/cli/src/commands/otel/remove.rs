@@ -10,10 +10,19 @@ use crate::error::CommandError;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.otel.remove/1";
 
-/// Send nothing more to a server, and forget what is kept for it; what it has stays there
+/// Remove an OTLP endpoint, its stored headers and its backlog
+///
+/// Data that the endpoint has received stays there.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Stop sending traces to an endpoint
+    siglum otel remove phoenix
+
+  Print the result as JSON
+    siglum otel remove phoenix --json")]
 pub struct Args {
-    /// Its name
+    /// Name of the endpoint
     #[arg(value_name = "NAME")]
     name: String,
 }

@@ -19,13 +19,19 @@ use crate::ui::Style;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.otel.test/1";
 
-/// Send one small trace to a server, and say what it answers
+/// Send a test trace to an OTLP endpoint and show the response
 ///
-/// The trace has one span, of the session `siglum-test`, and the attribute `siglum.test`. Nothing of any session is
-/// sent.
+/// The trace has one span, of the session `siglum-test`, with the attribute `siglum.test`. No session data is sent.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Test an endpoint
+    siglum otel test phoenix
+
+  Print the response as JSON
+    siglum otel test phoenix --json")]
 pub struct Args {
-    /// Its name
+    /// Name of the endpoint
     #[arg(value_name = "NAME")]
     name: String,
 }

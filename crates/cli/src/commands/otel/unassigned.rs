@@ -11,12 +11,20 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.otel.unassigned/1";
 
-/// List telemetry that came to the gateway and that no session was found for, newest first
+/// List telemetry received by the gateway that matches no session
 ///
-/// It is kept, and joined when its trace is known. A trace is said to belong to a session over the API.
+/// The newest comes first. Siglum keeps this telemetry and joins it to a session once its trace is known; the API can
+/// assign a trace to a session.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the newest records
+    siglum otel unassigned
+
+  List the last 10 as JSON
+    siglum otel unassigned -n 10 --json")]
 pub struct Args {
-    /// At most so many
+    /// Limit to N rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
     limit: usize,
 }

@@ -9,13 +9,17 @@ use crate::store;
 /// The schema of the answer.
 pub const SCHEMA: &str = "siglum.pipeline.export/1";
 
-/// Write everything that is known of a pipeline as one JSON document
+/// Export all records of a pipeline as one JSON document
 ///
-/// Events, contracts, reviews, checks, sessions with their links, commits with their verdicts; without secrets, and
-/// with a digest of the whole.
+/// Contains events, contracts, reviews, checks, sessions with their links, and commits with their verdicts; without
+/// secrets, and with a digest of the whole.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Export a pipeline to stdout
+    siglum pipeline export issue-42")]
 pub struct Args {
-    /// The pipeline
+    /// Pipeline id
     #[arg(value_name = "ID")]
     id: String,
 }

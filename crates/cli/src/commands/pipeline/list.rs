@@ -14,13 +14,20 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.pipeline.list/1";
 
-/// List pipelines, the one that began last first
+/// List pipelines, most recently started first
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the last 20 pipelines
+    siglum pipeline list
+
+  List the next 50 after one
+    siglum pipeline list --limit 50 --after issue-42")]
 pub struct Args {
-    /// At most this many; 0 means all
+    /// Limit to N rows; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Only those behind this one
+    /// Only pipelines listed after this one
     #[arg(long, value_name = "ID")]
     after: Option<String>,
 }

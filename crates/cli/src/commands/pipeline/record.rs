@@ -22,39 +22,76 @@ pub const SCHEMA: &str = "siglum.pipeline.record/1";
 /// What all of them take.
 #[derive(clap::Args)]
 pub struct Common {
-    /// The session that records it; inside `siglum run` its own, unless another agent runs there
+    /// Session that records it; default: the session of the enclosing `siglum run`, unless another agent runs there
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// What the caller calls it: the same on each try, so that it is recorded once
+    /// Idempotency key: use the same one on each retry, so that it is recorded once
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
 }
 
-/// Say which phases are expected, in order
+/// Record the expected phases of a pipeline, in order
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Plan three phases
+    siglum pipeline plan issue-42 plan implement review
+
+  Plan them in a script that may be retried
+    siglum pipeline plan issue-42 plan implement --key plan-1")]
 pub struct Plan {
-    /// The pipeline
+    /// Pipeline id
     #[arg(value_name = "ID")]
     id: String,
-    /// The phases
+    /// Phases, in order
     #[arg(required = true, value_name = "PHASE")]
     phases: Vec<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Record that a phase begins, waits or ends
+/// Record that a phase starts, waits or ends
 #[derive(Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  Record that a phase starts
+    siglum pipeline phase start issue-42 implement
+
+  Record that a phase failed
+    siglum pipeline phase end issue-42 implement --outcome failed")]
 pub enum Phase {
-    /// Record that a phase begins, or goes on; after its end it is the next cycle
+    /// Record that a phase starts or resumes
+    ///
+    /// If the phase has ended, this starts its next cycle.
+    #[command(after_long_help = "\
+Examples:
+  Start a phase
+    siglum pipeline phase start issue-42 implement
+
+  Start it in a script that may be retried
+    siglum pipeline phase start issue-42 implement --key implement-1")]
     Start(PhaseArgs),
-    /// Record that a phase waits for somebody
+    /// Record that a phase waits for a person
+    #[command(after_long_help = "\
+Examples:
+  Wait for an approval
+    siglum pipeline phase wait issue-42 review
+
+  Record it on behalf of a session
+    siglum pipeline phase wait issue-42 review --session a1b2c3d4")]
     Wait(PhaseArgs),
     /// Record that a phase ended
+    #[command(after_long_help = "\
+Examples:
+  Complete a phase
+    siglum pipeline phase end issue-42 implement
+
+  Record that a phase failed
+    siglum pipeline phase end issue-42 implement --outcome failed")]
     End {
         #[command(flatten)]
         args: PhaseArgs,
-        /// How: completed, failed, cancelled or skipped
+        /// Outcome: completed, failed, cancelled or skipped
         #[arg(long, value_name = "OUTCOME", default_value = "completed")]
         outcome: String,
     },
@@ -62,38 +99,47 @@ pub enum Phase {
 
 #[derive(clap::Args)]
 pub struct PhaseArgs {
-    /// The pipeline
+    /// Pipeline id
     #[arg(value_name = "ID")]
     id: String,
-    /// The phase
+    /// Name of the phase
     #[arg(value_name = "PHASE")]
     phase: String,
     #[command(flatten)]
     common: Common,
 }
 
-/// Record the result of a check. Nothing but `passed` counts as passed
+/// Record the result of a check
+///
+/// Only `passed` counts as passed.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Record that the unit tests passed
+    siglum pipeline check issue-42 unit-tests passed
+
+  Record a failure with a summary
+    siglum pipeline check issue-42 lint failed --phase implement --summary '3 warnings'")]
 pub struct Check {
-    /// The pipeline
+    /// Pipeline id
     #[arg(value_name = "ID")]
     id: String,
-    /// The name of the check
+    /// Name of the check
     #[arg(value_name = "NAME")]
     name: String,
-    /// passed, failed, skipped or errored
+    /// Result: passed, failed, skipped or errored
     #[arg(value_name = "RESULT")]
     result: String,
-    /// What it says in short
+    /// Short summary of the result
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<String>,
-    /// Where to read more; without user name and password
+    /// URL of the details, without user name and password
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// The commit that was checked
+    /// Commit that was checked
     #[arg(long, value_name = "COMMIT")]
     commit: Option<String>,
-    /// The phase that it belongs to; else that of the session
+    /// Phase that it belongs to; default: the phase of the session
     #[arg(long, value_name = "PHASE")]
     phase: Option<String>,
     #[command(flatten)]
@@ -102,20 +148,27 @@ pub struct Check {
 
 /// Record a review
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Record an approval
+    siglum pipeline review issue-42 approved --role reviewer
+
+  Request changes, with the text of the review
+    siglum pipeline review issue-42 changes_requested --file review.md")]
 pub struct Review {
-    /// The pipeline
+    /// Pipeline id
     #[arg(value_name = "ID")]
     id: String,
-    /// approved, changes_requested or commented
+    /// Verdict: approved, changes_requested or commented
     #[arg(value_name = "VERDICT")]
     verdict: String,
-    /// The role that gave it
+    /// Role of the reviewer
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
-    /// The name of the contract that it validates the work against
+    /// Name of the contract that the work is validated against
     #[arg(long, value_name = "NAME")]
     contract: Option<String>,
-    /// What was said
+    /// Text of the review
     #[arg(
         long,
         value_name = "TEXT",
@@ -123,32 +176,39 @@ pub struct Review {
         conflicts_with = "file"
     )]
     text: Option<String>,
-    /// The file with what was said; - for standard input
+    /// File with the text of the review; - for stdin
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The phase that it belongs to; else that of the session
+    /// Phase that it belongs to; default: the phase of the session
     #[arg(long, value_name = "PHASE")]
     phase: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Record what was agreed on: a task, an interface, a plan
+/// Record a contract: an agreed task, interface or plan
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Record a plan from a file
+    siglum pipeline contract issue-42 plan --file plan.md
+
+  Record version 2 of an interface from stdin
+    siglum pipeline contract issue-42 api --file - --contract-version 2")]
 pub struct Contract {
-    /// The pipeline
+    /// Pipeline id
     #[arg(value_name = "ID")]
     id: String,
-    /// The name of the contract
+    /// Name of the contract
     #[arg(value_name = "NAME")]
     name: String,
-    /// The file with its text, up to 64 KiB; - for standard input
+    /// File with the text of the contract, up to 64 KiB; - for stdin
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
-    /// Its version
+    /// Version of the contract
     #[arg(long, value_name = "VERSION")]
     contract_version: Option<String>,
-    /// The phase that it belongs to; else that of the session
+    /// Phase that it belongs to; default: the phase of the session
     #[arg(long, value_name = "PHASE")]
     phase: Option<String>,
     #[command(flatten)]
@@ -157,11 +217,18 @@ pub struct Contract {
 
 /// Record that a pipeline ended
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  End a pipeline; its phases decide the outcome
+    siglum pipeline end issue-42
+
+  Record that a pipeline was cancelled
+    siglum pipeline end issue-42 --outcome cancelled")]
 pub struct End {
-    /// The pipeline
+    /// Pipeline id
     #[arg(value_name = "ID")]
     id: String,
-    /// How: completed, failed, cancelled or skipped; else its phases tell
+    /// Outcome: completed, failed, cancelled or skipped; default: derived from its phases
     #[arg(long, value_name = "OUTCOME")]
     outcome: Option<String>,
     #[command(flatten)]

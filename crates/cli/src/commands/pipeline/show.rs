@@ -15,18 +15,26 @@ use crate::ui::Style;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.pipeline.show/1";
 
-/// Draw a pipeline: phases in order, sessions in waves, checks, reviews, totals
+/// Draw a pipeline: phases, sessions, checks, reviews and totals
 ///
-/// What goes on has a heavy border. Sessions side by side ran at one time; those below an arrow began later.
+/// Phases appear in order, sessions in waves. Running items have a heavy border. Sessions side by side ran at the
+/// same time; those below an arrow started later.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Draw a pipeline
+    siglum pipeline show issue-42
+
+  Redraw it on every change until it ends
+    siglum pipeline show issue-42 --watch")]
 pub struct Args {
-    /// The pipeline
+    /// Pipeline id
     #[arg(value_name = "ID")]
     id: String,
     /// Draw with ASCII characters only
     #[arg(long)]
     ascii: bool,
-    /// Draw it again when something changed, until the pipeline has ended
+    /// Redraw on every change until the pipeline has ended
     #[arg(long)]
     watch: bool,
 }

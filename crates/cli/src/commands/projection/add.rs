@@ -17,31 +17,37 @@ pub const SCHEMA: &str = "siglum.projection.add/1";
 /// The longest name.
 const NAME_MOST: usize = 64;
 
-/// Add a projection: sealed turns of the sessions in its scope are handed over to it, old ones and new ones
+/// Add a directory or program that receives sealed turns
 ///
-/// Its scope is the repository of the current directory, unless flags say otherwise; `siglum projection scope` changes
-/// it later.
+/// Delivers the sealed turns of the sessions in its scope, past and future. The scope is the repository of the
+/// current directory unless flags say otherwise; `siglum projection scope` changes it later.
 ///
-/// A directory gets a file for each session and a line in it for each receipt. A program is run by the shell for each
-/// receipt, with that line on its standard input; if it leaves with 65 it does not want this one, and with any other
-/// code but 0 it is tried again.
+/// A directory gets one file per session, with one line per receipt. A program is run by the shell once per receipt,
+/// with that line on stdin; exit code 65 rejects the receipt, and any other nonzero exit code causes a retry.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("target").required(true)))]
+#[command(after_long_help = "\
+Examples:
+  Write the sessions of this repository to a directory
+    siglum projection add copies --directory ~/copies
+
+  Run a program for each receipt, without conversations
+    siglum projection add hook --program ./deliver.sh --kinds verdicts")]
 pub struct Args {
-    /// What to call it: up to 64 of a-z, 0-9 and -
+    /// Name of the projection: up to 64 of a-z, 0-9 and -
     #[arg(value_name = "NAME", value_parser = name)]
     name: String,
-    /// The directory
+    /// Directory to write to
     #[arg(long, value_name = "DIR", group = "target")]
     directory: Option<PathBuf>,
-    /// The command
+    /// Shell command to run for each receipt
     #[arg(long, value_name = "COMMAND", group = "target")]
     program: Option<String>,
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
     kinds: KindsArg,
-    /// Show the scope with its counts; nothing is written or sent
+    /// Show the scope with its counts, without writing or sending anything
     #[arg(long)]
     dry_run: bool,
 }

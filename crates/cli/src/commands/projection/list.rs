@@ -11,8 +11,15 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.list/1";
 
-/// List projections: what they are, how much they lack, and what fails
+/// List projections with their target, lag and failures
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the projections
+    siglum projection list
+
+  Print them as JSON
+    siglum projection list --json")]
 pub struct Args {}
 
 /// The JSON form of the answer.

@@ -13,10 +13,19 @@ use crate::gateway;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.remove/1";
 
-/// Remove a projection; what it has stays where it is
+/// Remove a projection
+///
+/// Data that was delivered stays where it is.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Stop delivering to a directory
+    siglum projection remove copies
+
+  Forget a gateway
+    siglum projection remove team")]
 pub struct Args {
-    /// Its name
+    /// Name of the projection
     #[arg(value_name = "NAME")]
     name: String,
 }

@@ -11,13 +11,20 @@ use crate::{platform, ui};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.retry/1";
 
-/// Try at once what failed or is set aside
+/// Retry failed and parked sessions of a projection now
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Retry everything that failed
+    siglum projection retry copies
+
+  Retry one session
+    siglum projection retry copies a1b2c3d4")]
 pub struct Args {
-    /// The projection
+    /// Name of the projection
     #[arg(value_name = "NAME")]
     name: String,
-    /// Only this session: its id, the last digits of it, or the agent's own id
+    /// Only this session: its id, the last digits of it, or the agent's native id
     #[arg(value_name = "SESSION")]
     session: Option<String>,
 }

@@ -12,19 +12,21 @@ use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown, named};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.scope/1";
 
-/// Show or change what may leave for a projection
+/// Show or change which sessions are sent to a projection
 ///
-/// A session is in scope if all repositories that it works in are, and if it began late enough. A repository that is
-/// switched on later is outside until it is added here. What waited outside is sent once it is in scope; what was sent
-/// before stays where it is.
-///
-///     siglum projection scope team
-///     siglum projection scope team --add ../api --dry-run
-///     siglum projection scope team --add ../api
+/// A session is in scope if all repositories that it works in are, and if it began late enough. A repository in which
+/// Siglum is switched on later is out of scope until it is added here. Sessions that were held back are sent once
+/// they are in scope; data that was sent before stays where it is.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_long_help = "\
+Examples:
+  Show the scope of a projection
+    siglum projection scope team
+
+  Show the effect of adding a repository (dry run)
+    siglum projection scope team --add ../api --dry-run")]
 pub struct Args {
-    /// Its name
+    /// Name of the projection
     #[arg(value_name = "NAME")]
     name: String,
     /// Add a repository: a path inside it, or its id
@@ -34,7 +36,7 @@ pub struct Args {
     scope: ScopeArgs,
     #[command(flatten)]
     kinds: KindsArg,
-    /// Show the scope as it would be, with its counts; nothing is written or sent
+    /// Show the resulting scope with its counts, without writing or sending anything
     #[arg(long)]
     dry_run: bool,
 }

@@ -14,10 +14,17 @@ pub const SCHEMA: &str = "siglum.projection/1";
 /// How many sessions are shown.
 const SESSIONS: usize = 200;
 
-/// Show one projection: what fails or is set aside, and why
+/// Show the failed and parked sessions of a projection, and why
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show why a projection is behind
+    siglum projection show copies
+
+  Print it as JSON
+    siglum projection show copies --json")]
 pub struct Args {
-    /// Its name
+    /// Name of the projection
     #[arg(value_name = "NAME")]
     name: String,
 }

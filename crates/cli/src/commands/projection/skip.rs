@@ -11,15 +11,22 @@ use crate::platform;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.skip/1";
 
-/// Leave out the receipt of a session that a projection does not take, and go on with the next one
+/// Skip the receipt of a session that a projection rejects
 ///
-/// Only `siglum rebuild` hands it over again.
+/// Delivery continues with the next receipt of the session. Only `siglum rebuild` delivers the skipped one again.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Skip the rejected receipt of a session
+    siglum projection skip copies a1b2c3d4
+
+  Print the skipped receipt as JSON
+    siglum projection skip copies a1b2c3d4 --json")]
 pub struct Args {
-    /// The projection
+    /// Name of the projection
     #[arg(value_name = "NAME")]
     name: String,
-    /// The session: its id, the last digits of it, or the agent's own id
+    /// Session id, the last digits of it, or the agent's native id
     #[arg(value_name = "SESSION")]
     session: String,
 }

@@ -11,15 +11,22 @@ use crate::ui;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session.archive/1";
 
-/// Archive a driven session: from then on nothing is written to it, for good
+/// Archive a driven session: permanently block writes to it
 ///
-/// What is committed stays readable, and `siglum session fork` can go on from it.
+/// Committed turns stay readable, and `siglum session fork` can continue from them.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Archive a session
+    siglum session archive a1b2c3d4
+
+  Archive it without confirmation
+    siglum session archive a1b2c3d4 --yes")]
 pub struct Args {
-    /// The session: its id, the last digits of it, or the agent's own id
+    /// Session id, the last digits of it, or the agent's native id
     #[arg(value_name = "SESSION")]
     session: String,
-    /// Archive it without asking
+    /// Archive without confirmation
     #[arg(long)]
     yes: bool,
 }

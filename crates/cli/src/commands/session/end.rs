@@ -13,12 +13,19 @@ use crate::{env, platform, ui};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session.end/1";
 
-/// End a session by your word, where its agent did not say so
+/// End a session whose agent did not report its end
 ///
-/// If the agent is heard of again, the session goes on. A session that ended already stays as it is.
+/// If the agent reports again, the session continues. A session that has ended stays as it is.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  End a session whose agent crashed
+    siglum session end a1b2c3d4
+
+  Print the result as JSON
+    siglum session end a1b2c3d4 --json")]
 pub struct Args {
-    /// The session: its id, the last digits of it, or the agent's own id
+    /// Session id, the last digits of it, or the agent's native id
     #[arg(value_name = "SESSION")]
     session: String,
 }

@@ -13,19 +13,26 @@ pub const SCHEMA: &str = "siglum.session.fork/1";
 /// How many receipts are looked through at a time.
 const PAGE: usize = 1_000;
 
-/// Make a session that goes on from a turn of a driven one
+/// Fork a driven session from one of its committed turns
 ///
-/// What was said up to that turn is the history of both. The session itself goes on as it did. Asked for twice, it is
-/// one session.
+/// Both sessions share the history up to that turn, and the original continues unchanged. Repeating the command
+/// returns the same fork.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Fork a session from its last committed turn
+    siglum session fork a1b2c3d4 --conversation issue-42-retry
+
+  Fork it from an earlier turn
+    siglum session fork a1b2c3d4 --turn 5e6f7a8b --conversation issue-42-b")]
 pub struct Args {
-    /// The session: its id, the last digits of it, or the agent's own id
+    /// Session id, the last digits of it, or the agent's native id
     #[arg(value_name = "SESSION")]
     session: String,
-    /// The committed turn to go on from: its id or the last digits of it; without it, the last one
+    /// Committed turn to fork from: its id or the last digits of it; default: the last one
     #[arg(long, value_name = "TURN")]
     turn: Option<String>,
-    /// What the outside world will call the new session
+    /// Conversation id of the new session
     #[arg(long, value_name = "ID", value_parser = conversation)]
     conversation: ConversationId,
 }

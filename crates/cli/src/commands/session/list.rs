@@ -22,16 +22,23 @@ pub const SCHEMA: &str = "siglum.session.list/1";
 
 /// List sessions, newest first
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the sessions that have not ended
+    siglum session list --open
+
+  List the sessions of an issue in the last week
+    siglum session list --link issue=42 --since 7d")]
 pub struct Args {
     #[command(flatten)]
     period: Period,
-    /// At most this many; 0 means all
+    /// Limit to N rows; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Only those of this agent
+    /// Only sessions of this agent
     #[arg(long, value_name = "AGENT", value_parser = super::agent)]
     agent: Option<AgentName>,
-    /// Only those that have not ended
+    /// Only sessions that have not ended
     #[arg(long)]
     open: bool,
     #[command(flatten)]

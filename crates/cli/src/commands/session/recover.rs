@@ -16,26 +16,33 @@ pub use self::told::{OpenJson, open_turns};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session.recover/1";
 
-/// Show the turns that are open and not settled, or settle the one of a session
+/// List open turns that are not settled, or settle the one of a session
 ///
-/// A turn that had come to its stop is committed, one that was broken off with no call open is kept as that. Where
-/// nobody knows whether a call was done, it takes your word; nothing is run again and nothing is invented.
+/// A turn that reached its stop is committed; an interrupted turn with no open call is kept as interrupted. If it is
+/// unknown whether a call was done, you decide with a flag. Nothing is run again, and nothing is invented.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("decision").requires("session")))]
+#[command(after_long_help = "\
+Examples:
+  List the open turns
+    siglum session recover
+
+  Keep a turn, with its unfinished calls marked as failed
+    siglum session recover a1b2c3d4 --mark-failed")]
 pub struct Args {
-    /// The session: its id, the last digits of it, or the agent's own id
+    /// Session id, the last digits of it, or the agent's native id
     #[arg(value_name = "SESSION")]
     session: Option<String>,
-    /// The calls without a result were done: keep the turn
+    /// Keep the turn, with calls without a result marked as done
     #[arg(long, group = "decision")]
     mark_done: bool,
-    /// The calls without a result failed: keep the turn
+    /// Keep the turn, with calls without a result marked as failed
     #[arg(long, group = "decision")]
     mark_failed: bool,
-    /// Drop the turn, with all that was said in it
+    /// Discard the turn and all of its content
     #[arg(long, group = "decision")]
     discard: bool,
-    /// Discard without asking
+    /// Discard without confirmation
     #[arg(long, requires = "discard")]
     yes: bool,
 }

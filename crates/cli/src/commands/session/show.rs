@@ -17,10 +17,17 @@ use crate::error::CommandError;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session/1";
 
-/// Show one session with its turns
+/// Show a session with its turns
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Show the last turns of a session
+    siglum session show a1b2c3d4
+
+  Show turn 3 with messages and tool output
+    siglum session show a1b2c3d4 --turn 3 --full")]
 pub struct Args {
-    /// The session: its id, the last digits of it, or the agent's own id
+    /// Session id, the last digits of it, or the agent's native id
     #[arg(value_name = "SESSION")]
     session: String,
     #[command(flatten)]
@@ -30,13 +37,13 @@ pub struct Args {
 /// How much of a session to show.
 #[derive(clap::Args, Debug, Clone, Copy)]
 pub struct Depth {
-    /// Show messages and what tools returned, too, and nothing shortened
+    /// Show messages and tool output too, and truncate nothing
     #[arg(long)]
     pub full: bool,
-    /// Only the turn with this number
+    /// Only turn number N
     #[arg(long, value_name = "N", conflicts_with = "limit")]
     pub turn: Option<usize>,
-    /// Only this many turns, the last ones; 0 means all
+    /// Only the last N turns; 0 means all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 }

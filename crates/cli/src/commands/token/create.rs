@@ -21,25 +21,33 @@ pub const SCHEMA: &str = "siglum.token.create/1";
 const LAUNCHER: Duration = Duration::from_hours(90 * 24);
 const SESSION: Duration = Duration::from_hours(24);
 
-/// Make a token, and print it this once
+/// Create a token and print it, once
 ///
-/// A launcher's token creates, reads and ends sessions; a session's, with `--session`, acts for that session alone;
-/// with `--telemetry` it hands over telemetry and does nothing else. Only a digest of it is kept.
+/// A launcher token creates, reads and ends sessions; a session token (`--session`) acts for that session only; a
+/// telemetry token (`--telemetry`) submits telemetry and does nothing else. Only a digest of the token is stored.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Create a launcher token that expires in 30 days
+    siglum token create --name ci --expires 30d
+
+  Create a token for the telemetry of a collector
+    siglum token create --name collector --telemetry")]
 pub struct Args {
-    /// What to call it
+    /// Name of the token
     #[arg(long, value_parser = super::name)]
     name: Option<TokenName>,
-    /// How long it holds: `12h`, `30d`, `never`; else 90 days, 24 hours for a session's, and without end for telemetry
+    /// Lifetime: `12h`, `30d`, `never`; default: 90 days, 24 hours for a session token, no expiry for a telemetry
+    /// token
     #[arg(long, value_name = "SPAN", value_parser = super::expiry)]
     expires: Option<Expiry>,
-    /// For this session alone: its id, the last digits of it, or the agent's own id
+    /// Create a session token, for this session only: its id, the last digits of it, or the agent's native id
     #[arg(long)]
     session: Option<String>,
-    /// To hand over telemetry alone: for settings of agents and collectors
+    /// Create a telemetry token, for the settings of agents and collectors
     #[arg(long, conflicts_with = "session")]
     telemetry: bool,
-    /// Hand this ledger, which sends here, over to the new token: where the one that registered it is lost
+    /// Transfer this ledger, which sends here, to the new token, if the token that registered it is lost
     #[arg(long, value_name = "LEDGER", conflicts_with_all = ["session", "telemetry"])]
     for_ledger: Vec<LedgerId>,
 }

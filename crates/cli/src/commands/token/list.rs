@@ -15,13 +15,20 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.token.list/1";
 
-/// List tokens, newest first: whose they are, until when they hold, when they were used
+/// List tokens, newest first, with scope, state, expiry and last use
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  List the tokens
+    siglum token list
+
+  List the tokens of a session
+    siglum token list --session a1b2c3d4")]
 pub struct Args {
-    /// Only those of this session: its id, the last digits of it, or the agent's own id
+    /// Only tokens of this session: its id, the last digits of it, or the agent's native id
     #[arg(long)]
     session: Option<String>,
-    /// At most this many; 0 means all
+    /// Limit to N rows; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
 }

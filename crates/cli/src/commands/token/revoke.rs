@@ -10,10 +10,17 @@ use crate::store;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.token.revoke/1";
 
-/// Take a token back: from now on it is worth nothing
+/// Revoke a token
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Revoke a token
+    siglum token revoke a1b2c3d4
+
+  Print the result as JSON
+    siglum token revoke a1b2c3d4 --json")]
 pub struct Args {
-    /// The token: its id, or the last digits of it
+    /// Token id, or the last digits of it
     #[arg(value_name = "TOKEN")]
     token: String,
 }

@@ -19,19 +19,26 @@ use crate::ui;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.token.rotate/1";
 
-/// Let a new token take the place of an old one, and print the new one this once
+/// Replace a token with a new one, and print the new one once
 ///
-/// The old one holds for the grace, so that whoever uses it can be given the new one. The new one is for the same,
-/// has the same name, and holds as long as the old one was made for.
+/// The old token stays valid for the grace period, so that its users can switch. The new one has the same scope, the
+/// same name and the lifetime that the old one was created with.
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Rotate a token, with one hour to switch
+    siglum token rotate a1b2c3d4
+
+  Rotate a leaked token and end it at once
+    siglum token rotate a1b2c3d4 --grace 0s")]
 pub struct Args {
-    /// The token: its id, or the last digits of it
+    /// Token id, or the last digits of it
     #[arg(value_name = "TOKEN")]
     token: String,
-    /// How long the old one still holds; `0s` ends it at once
+    /// Grace period in which the old token stays valid; `0s` ends it at once
     #[arg(long, value_name = "SPAN", value_parser = crate::commands::time::duration, default_value = "1h")]
     grace: Duration,
-    /// How long the new one holds: `12h`, `30d`, `never`
+    /// Lifetime of the new token: `12h`, `30d`, `never`
     #[arg(long, value_name = "SPAN", value_parser = super::expiry)]
     expires: Option<Expiry>,
 }

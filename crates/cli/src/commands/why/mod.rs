@@ -26,14 +26,21 @@ use crate::error::CommandError;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.why/1";
 
-/// Say who made a commit or wrote a line, and how that is known
+/// Show which session made a commit or wrote a line, with evidence
 #[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Who made the last commit
+    siglum why
+
+  Who wrote lines 40 to 60 of a file
+    siglum why src/cart.py:40-60")]
 pub struct Args {
-    /// A commit in any form that git takes, or a file of this checkout, whole or some lines of it: `FILE`, `FILE:LINE`,
+    /// Commit in any form that git accepts, or a file of this checkout, whole or in part: `FILE`, `FILE:LINE`,
     /// `FILE:FIRST-LAST`
     #[arg(value_name = "COMMIT|FILE[:LINES]", default_value = "HEAD")]
     pub commit: String,
-    /// Show which rule gave the answer, what each sign is worth, and what would have changed it
+    /// Show the rule that gave the verdict, the weight of each sign, and what would change it
     #[arg(long)]
     pub explain: bool,
 }
