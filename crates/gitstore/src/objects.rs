@@ -94,6 +94,11 @@ impl ObjectStore {
         create_dir(&dir)?;
         // What is synced inside of it is only found again where its own entry is on the disk, too.
         if let Some(parent) = dir.parent().filter(|_| is_new) {
+            // The parent of a relative name of one component is the empty path.
+            let parent = match parent.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => parent,
+            };
             sync(parent).map_err(GitError::io(parent))?;
         }
         Ok(Self { dir })

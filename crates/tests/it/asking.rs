@@ -102,6 +102,21 @@ fn a_long_answer_at_a_terminal_goes_through_the_users_pager() {
     assert!(!piped.contains("paged"), "{piped}");
 }
 
+/// As git does: files that options name are found from the directory of `-C`.
+#[test]
+fn relative_files_are_beneath_the_directory_of_the_option() {
+    let world = World::new();
+    let repo = world.repo();
+    let elsewhere = world.root.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let to = elsewhere.to_str().unwrap();
+    repo.siglum(&["-C", to, "backup", "a.db", "--objects", "objects"])
+        .ok();
+    assert!(elsewhere.join("a.db").is_file());
+    assert!(elsewhere.join("objects").is_dir());
+    assert!(!repo.dir.join("a.db").exists());
+}
+
 #[test]
 fn restore_asks_before_it_replaces_a_ledger() {
     let world = World::new();
