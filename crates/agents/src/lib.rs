@@ -36,7 +36,7 @@ pub use hook::{
 pub use install::{InstallError, InstallState, SettingsError, SettingsFile, SettingsTexts};
 pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
 pub use regular::open_regular;
-pub use runs::{Blank, Choosing, HeadlessSpec, Mode, RunSpec, UsageTold, run_spec, runnable};
+pub use runs::{Blank, Choosing, HeadlessSpec, Mode, ReportedUsage, RunSpec, run_spec, runnable};
 pub use spec::{AGENTS, AgentSpec, find};
 pub use telemetry::{
     Export, TELEMETRY, TelemetryPlan, TelemetrySpec, TelemetryState,

@@ -4,14 +4,14 @@ use siglum_domain::commit::made_in_line;
 
 /// What of a command's output names a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum CommitOutput {
     /// The line that `git commit` prints.
     Commit,
     /// The same, or the id of HEAD after the commit.
     CommitThenHead,
 }
 
-impl Asked {
+impl CommitOutput {
     /// What the output of a command is looked at for, if it speaks of committing.
     pub(crate) fn of(command: &str) -> Option<Self> {
         if tells_head(command) {
@@ -48,7 +48,7 @@ const DIGITS_MIN: usize = 7;
 
 /// The ids of the commits that an output names, in order; where HEAD was asked for, its whole id
 /// last or in place of its abbreviation.
-pub(crate) fn mentioned(output: &str, asked: Asked) -> Vec<&str> {
+pub(crate) fn mentioned(output: &str, asked: CommitOutput) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for id in output
         .lines()
@@ -59,7 +59,7 @@ pub(crate) fn mentioned(output: &str, asked: Asked) -> Vec<&str> {
             found.push(id);
         }
     }
-    let head = (asked == Asked::CommitThenHead).then(|| head(output));
+    let head = (asked == CommitOutput::CommitThenHead).then(|| head(output));
     if let Some(head) = head.flatten() {
         found.retain(|id| !head.starts_with(id));
         found.push(head);
@@ -88,7 +88,11 @@ mod tests {
     const ID: &str = "a2e430eda264c05ac40491f4b1c4dba90a0b919f";
 
     fn check(output: &str, expected: &[&str]) {
-        assert_eq!(mentioned(output, Asked::Commit), expected, "{output:?}");
+        assert_eq!(
+            mentioned(output, CommitOutput::Commit),
+            expected,
+            "{output:?}"
+        );
     }
 
     #[test]
@@ -134,7 +138,7 @@ mod tests {
     #[test]
     fn a_whole_id_counts_where_head_was_asked_for() {
         let check = |output: &str, expected: &[&str]| {
-            assert_eq!(mentioned(output, Asked::CommitThenHead), expected);
+            assert_eq!(mentioned(output, CommitOutput::CommitThenHead), expected);
         };
         let long = "a".repeat(64);
         check(ID, &[ID]);
@@ -155,6 +159,6 @@ mod tests {
     #[test]
     fn the_number_is_bounded() {
         let output: String = (0..200).map(|n| format!("[main {n:07x}] x\n")).collect();
-        assert_eq!(mentioned(&output, Asked::Commit).len(), LIMIT);
+        assert_eq!(mentioned(&output, CommitOutput::Commit).len(), LIMIT);
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn native(id: &str) -> NativeId {
 
 /// All that a transcript tells.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct TranscriptContent {
     /// What was seen, what is held back at the end included.
     pub(crate) seen: Vec<Sighting>,
     pub(crate) edits: Vec<TranscriptEdit>,
@@ -50,8 +50,8 @@ pub(crate) struct Told {
 }
 
 /// Reads a transcript to its end.
-pub(crate) fn read(text: &str, reader: &mut dyn TranscriptReader) -> Told {
-    let (mut offset, mut told) = (0, Told::default());
+pub(crate) fn read(text: &str, reader: &mut dyn TranscriptReader) -> TranscriptContent {
+    let (mut offset, mut told) = (0, TranscriptContent::default());
     for line in text.split_inclusive('\n') {
         let read = reader.line(offset, line, Redactor::shared());
         told.seen.extend(read.sightings);

@@ -17,7 +17,7 @@ pub struct RunSpec {
     /// How a model is chosen.
     pub model: Choosing,
     /// What the usage that it tells with its answer stands for.
-    pub usage: UsageTold,
+    pub usage: ReportedUsage,
     /// Whether its messages have ids: what comes without one is a notice of the program.
     pub names_messages: bool,
     /// The first chunk of a process may be an empty line, which is no word of the model.
@@ -65,7 +65,7 @@ pub enum Choosing {
 
 /// What the usage stands for that an agent tells with its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsageTold {
+pub enum ReportedUsage {
     /// All requests of the turn.
     Turn,
     /// Its last request alone: what the turn used is more.
@@ -90,7 +90,7 @@ const PLAIN: RunSpec = RunSpec {
     environment: &[],
     modes: None,
     model: Choosing::Option("model"),
-    usage: UsageTold::Turn,
+    usage: ReportedUsage::Turn,
     names_messages: true,
     blank_first: Blank::Never,
     headless: None,
@@ -150,13 +150,13 @@ static RUNS: &[RunSpec] = &[
         name: "opencode",
         program: "opencode",
         arguments: &["acp"],
-        usage: UsageTold::LastRequest,
+        usage: ReportedUsage::LastRequest,
         ..PLAIN
     },
     RunSpec {
         name: "pi",
         program: "pi-acp",
-        usage: UsageTold::Nothing,
+        usage: ReportedUsage::Nothing,
         names_messages: false,
         blank_first: Blank::First,
         ..PLAIN

@@ -63,7 +63,7 @@ pub(crate) fn take(ledger: &mut dyn Ledger, session: SessionId) -> Fallible<Driv
     Ok(Driver::take(&here(), ledger, session, &me, term)?)
 }
 
-fn said(key: String, event: String, fact: Fact) -> Observation {
+fn api_observation(key: String, event: String, fact: Fact) -> Observation {
     Observation {
         source: Source::Api,
         key,
@@ -85,7 +85,7 @@ pub(crate) fn prompt(turn: &str, text: &str) -> Observation {
         text: body(text),
         synthetic: false,
     };
-    said(format!("{turn}/prompt"), event::prompt(turn), fact)
+    api_observation(format!("{turn}/prompt"), event::prompt(turn), fact)
 }
 
 /// What the agent answers.
@@ -98,7 +98,7 @@ pub(crate) fn message(turn: &str, id: &str, text: &str) -> Observation {
         request: None,
     };
     let key = format!("{turn}/{id}");
-    said(key.clone(), event::message(&key), fact)
+    api_observation(key.clone(), event::message(&key), fact)
 }
 
 /// A call of a tool, and its result.
@@ -118,8 +118,8 @@ pub(crate) fn call(turn: &str) -> [Observation; 2] {
         duration_ms: Some(3),
     };
     [
-        said(format!("{turn}/call"), event.clone(), started),
-        said(format!("{turn}/result"), event, ended),
+        api_observation(format!("{turn}/call"), event.clone(), started),
+        api_observation(format!("{turn}/result"), event, ended),
     ]
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn compacted(turn: &str, summary: &str) -> Observation {
         trigger: "auto".to_owned(),
         summary: Some(body(summary)),
     };
-    said(format!("{turn}/compacted"), format!("compact:{turn}"), fact)
+    api_observation(format!("{turn}/compacted"), format!("compact:{turn}"), fact)
 }
 
 /// A ledger that syncs nothing, so that the processor is all that counts.

@@ -17,7 +17,7 @@ use crate::clock::Ids;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::{env, kept, ui};
+use crate::{env, secret_files, ui};
 
 /// The variable with the token itself.
 pub const TOKEN: &str = "SIGLUM_GATEWAY_TOKEN";
@@ -74,7 +74,7 @@ impl Waits for Tries {
 
 /// A token from a file that the user names.
 pub fn token_file(path: &Path) -> Result<Token, CommandError> {
-    let text = kept::read(path, "token")?;
+    let text = secret_files::read(path, "token")?;
     let shown = path.display();
     Token::new(&text).map_err(|e| CommandError::failed(format!("the token in {shown}: {e}")))
 }
@@ -116,7 +116,7 @@ fn file_name(name: &str) -> String {
 
 /// Keeps the token of a destination where only this user reads it.
 pub fn keep_token(home: &Home, name: &str, token: &Token) -> io::Result<()> {
-    kept::write(home, &file_name(name), token.reveal())
+    secret_files::write(home, &file_name(name), token.reveal())
 }
 
 /// The token of a destination that the user gave for it.

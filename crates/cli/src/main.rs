@@ -22,12 +22,12 @@ mod heartbeats;
 mod home;
 mod hook;
 mod install_record;
-mod kept;
 mod known_ledger;
 mod platform;
 #[cfg(test)]
 mod schema;
 mod scope;
+mod secret_files;
 mod store;
 mod telemetry;
 mod text_files;

@@ -76,7 +76,7 @@ mod tests {
     use crate::observation::{Body, Outcome, Source, ToolClass};
     use crate::redact::Redacted;
 
-    fn said(event: &str, fact: Fact) -> Observation {
+    fn observation(event: &str, fact: Fact) -> Observation {
         Observation {
             source: Source::Api,
             key: event.to_owned(),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn prompt() -> Observation {
-        said(
+        observation(
             "p",
             Fact::Prompt {
                 text: body(),
@@ -110,12 +110,12 @@ mod tests {
             tokens: None,
             request: None,
         };
-        said("m", fact)
+        observation("m", fact)
     }
 
     fn call(event: &str) -> Observation {
         let (tool, class) = ("t".to_owned(), ToolClass::Other);
-        said(
+        observation(
             event,
             Fact::ToolStarted {
                 tool,
@@ -134,11 +134,11 @@ mod tests {
             output: None,
             duration_ms: None,
         };
-        said(event, fact)
+        observation(event, fact)
     }
 
     fn stop() -> Observation {
-        said(
+        observation(
             "s",
             Fact::Stopped {
                 last_message: None,

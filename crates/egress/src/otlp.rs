@@ -6,7 +6,7 @@
 mod after;
 mod header;
 mod http;
-mod said;
+mod refusal;
 
 #[cfg(feature = "grpc")]
 mod grpc;
@@ -16,7 +16,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub use self::header::{Header, HeaderError};
-pub use self::said::{Code, Said};
+pub use self::refusal::{Code, Refusal};
 use crate::address::Address;
 use crate::agent::Timeouts;
 
@@ -159,7 +159,7 @@ pub enum OtlpError {
         /// Where.
         address: String,
         /// What it says.
-        said: Box<Said>,
+        said: Box<Refusal>,
         /// It wants to be left alone for so long.
         after: Option<Duration>,
     },
@@ -169,7 +169,7 @@ pub enum OtlpError {
         /// Where.
         address: String,
         /// What it says.
-        said: Box<Said>,
+        said: Box<Refusal>,
     },
     /// The server does not want it, and will not want it later.
     #[error("{address} refused it: {said}")]
@@ -177,7 +177,7 @@ pub enum OtlpError {
         /// Where.
         address: String,
         /// What it says.
-        said: Box<Said>,
+        said: Box<Refusal>,
     },
 }
 
@@ -236,14 +236,14 @@ impl OtlpClient {
     pub fn send(&self, signal: Signal, body: &[u8]) -> Result<OtlpAnswer, OtlpError> {
         if !self.takes(signal) {
             let said = format!("this endpoint is not for {signal}");
-            return Err(self.refused(Said::own(said)));
+            return Err(self.refused(Refusal::own(said)));
         }
         match &self.way {
             Way::Http(agent) => self.post(agent, signal, body),
             #[cfg(feature = "grpc")]
             Way::Grpc(calls) => self.call(calls, signal, body),
             #[cfg(not(feature = "grpc"))]
-            Way::None => Err(self.refused(Said::own("this program was built without gRPC"))),
+            Way::None => Err(self.refused(Refusal::own("this program was built without gRPC"))),
         }
     }
 
@@ -254,25 +254,25 @@ impl OtlpClient {
         }
     }
 
-    fn busy(&self, said: Said, after: Option<Duration>) -> OtlpError {
+    fn busy(&self, said: Refusal, after: Option<Duration>) -> OtlpError {
         OtlpError::Busy {
             address: self.told_address(),
-            said: self.told(said),
+            said: self.hide_secrets(said),
             after,
         }
     }
 
-    fn too_large(&self, said: Said) -> OtlpError {
+    fn too_large(&self, said: Refusal) -> OtlpError {
         OtlpError::TooLarge {
             address: self.told_address(),
-            said: self.told(said),
+            said: self.hide_secrets(said),
         }
     }
 
-    fn refused(&self, said: Said) -> OtlpError {
+    fn refused(&self, said: Refusal) -> OtlpError {
         OtlpError::Refused {
             address: self.told_address(),
-            said: self.told(said),
+            said: self.hide_secrets(said),
         }
     }
 
@@ -281,7 +281,7 @@ impl OtlpClient {
     }
 
     /// What a server says, without what it only repeats of our secrets.
-    fn told(&self, mut said: Said) -> Box<Said> {
+    fn hide_secrets(&self, mut said: Refusal) -> Box<Refusal> {
         said.message = self.hide(&said.message);
         Box::new(said)
     }

@@ -111,13 +111,13 @@ impl AccessError {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Unknown => "token_unknown",
-            Self::Expired { .. } => "token_expired",
-            Self::Revoked { .. } => "token_revoked",
-            Self::Replaced { .. } => "token_replaced",
-            Self::NoSession { .. } => "session_unknown",
-            Self::Registered { .. } => "ledger_registered",
-            Self::NotAtHome => "not_at_home",
+            Self::Unknown => "token-unknown",
+            Self::Expired { .. } => "token-expired",
+            Self::Revoked { .. } => "token-revoked",
+            Self::Replaced { .. } => "token-replaced",
+            Self::NoSession { .. } => "session-unknown",
+            Self::Registered { .. } => "ledger-registered",
+            Self::NotAtHome => "not-at-home",
             Self::Ledger(_) => "ledger",
         }
     }

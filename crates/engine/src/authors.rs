@@ -16,7 +16,7 @@ use crate::checkout::Checkout;
 use crate::contents::Contents;
 use crate::copies::Copies;
 use crate::file_life::{CommittedFile, SLACK_MS, known_elsewhere, known_here};
-use crate::{EngineError, World, landing, late};
+use crate::{EngineError, World, landing, late_events};
 
 /// Among how many removed files of a commit the former place of a new one is looked for.
 const MOVES_MOST: usize = 50;
@@ -185,7 +185,7 @@ fn store_authors(
         }
         if tx.authors(repository, &facts.commit)?.as_ref() != Some(&files) {
             tx.put_authors(repository, &facts.commit, &files)?;
-            late::copies_again(tx, &record, facts)?;
+            late_events::copies_again(tx, &record, facts)?;
         }
         tx.finish(repository, &facts.commit, patch)
     })?;

@@ -272,7 +272,7 @@ impl Kind<'_> {
     }
 
     fn fresh(&self, tx: &mut dyn Transaction, number: u64) -> Result<Call, LedgerError> {
-        let event = match self.told(tx)? {
+        let event = match self.event_from_transcript(tx)? {
             Some(event) => event,
             None => event::tool(&format!("{}.{number}", self.likeness)),
         };
@@ -280,7 +280,10 @@ impl Kind<'_> {
     }
 
     /// The call of this kind that the transcript told of before any hook: it ran at this moment.
-    fn told(&self, tx: &mut dyn Transaction) -> Result<Option<String>, LedgerError> {
+    fn event_from_transcript(
+        &self,
+        tx: &mut dyn Transaction,
+    ) -> Result<Option<String>, LedgerError> {
         let Some(record) = tx.session(self.session)?.filter(|s| s.last_at > self.at) else {
             return Ok(None);
         };

@@ -83,15 +83,15 @@ pub fn token(ledger: &mut dyn Ledger, text: &str) -> Result<TokenId, FindError> 
             false => Ok(Vec::new()),
         }
     })?;
-    let told = || Redactor::shared().redact(text).into_string();
+    let redacted_text = || Redactor::shared().redact(text).into_string();
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => Err(FindError::NotFound {
             noun: "token",
-            text: told().chars().take(80).collect(),
+            text: redacted_text().chars().take(80).collect(),
         }),
         _ => Err(FindError::Ambiguous {
-            text: told(),
+            text: redacted_text(),
             meanings: found.iter().map(ToString::to_string).collect(),
         }),
     }

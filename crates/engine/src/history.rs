@@ -263,10 +263,10 @@ fn place(turns: &mut Vec<Turn>, record: &CommitRecord) {
 
 /// When a commit was made: when a hook saw it, else by git's word, which knows whole seconds.
 fn made_at(record: &CommitRecord) -> Timestamp {
-    let told = |facts: &CommitFacts| facts.committed.plus_millis(999);
+    let git_time = |facts: &CommitFacts| facts.committed.plus_millis(999);
     match (record.seen_by, &record.facts) {
         (SeenBy::Hook, _) | (_, None) => record.at,
-        (_, Some(facts)) => told(facts).min(record.at),
+        (_, Some(facts)) => git_time(facts).min(record.at),
     }
 }
 

@@ -30,7 +30,7 @@ const HEADS: [u64; 3] = [8 << 10, 64 << 10, 256 << 10];
 
 /// A transcript to import, and the repository that it was written in.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct ImportableTranscript {
     /// The agent.
     pub agent: &'static AgentSpec,
     /// The file; where only transcripts of its sub-agents are left, the first of these.
@@ -43,7 +43,7 @@ pub struct Found {
     pub place: Option<Place>,
 }
 
-impl Found {
+impl ImportableTranscript {
     fn files(&self) -> impl Iterator<Item = &TranscriptFile> {
         std::iter::once(&self.file).chain(&self.subagents)
     }
@@ -65,7 +65,7 @@ impl Found {
 #[derive(Debug, Clone, Default)]
 pub struct OnDisk {
     /// The transcripts, newest first.
-    pub found: Vec<Found>,
+    pub found: Vec<ImportableTranscript>,
     /// Those that cannot be read, with the reason.
     pub refused: Vec<(TranscriptFile, String)>,
 }
@@ -98,7 +98,7 @@ pub fn look(dir_of: &dyn Fn(&AgentSpec) -> PathBuf, common_dir: Option<&str>) ->
                 .clone();
             let here = |wanted| place.as_ref().is_some_and(|p| p.common_dir == wanted);
             if common_dir.is_none_or(here) {
-                on_disk.found.push(Found {
+                on_disk.found.push(ImportableTranscript {
                     agent,
                     subagents: files,
                     file,
@@ -108,7 +108,7 @@ pub fn look(dir_of: &dyn Fn(&AgentSpec) -> PathBuf, common_dir: Option<&str>) ->
             }
         }
     }
-    let key = |f: &Found| std::cmp::Reverse((f.modified(), f.file.stream.clone()));
+    let key = |f: &ImportableTranscript| std::cmp::Reverse((f.modified(), f.file.stream.clone()));
     on_disk.found.sort_by_key(key);
     on_disk
 }
@@ -133,8 +133,8 @@ fn by_session(files: Vec<TranscriptFile>) -> Vec<Vec<TranscriptFile>> {
 /// In which order to import these transcripts, by their places: as they are given, but each behind those that it was
 /// forked from, so that what it copied belongs to the session it was copied from.
 #[must_use]
-pub fn forks_last(world: &World<'_>, found: &[&Found]) -> Vec<usize> {
-    let name = |f: &Found, native: &NativeId| (f.agent.name, native.clone());
+pub fn forks_last(world: &World<'_>, found: &[&ImportableTranscript]) -> Vec<usize> {
+    let name = |f: &ImportableTranscript, native: &NativeId| (f.agent.name, native.clone());
     let places: BTreeMap<_, usize> = found
         .iter()
         .enumerate()
@@ -181,7 +181,7 @@ fn head_says<T>(
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn unread(ledger: &mut dyn Ledger, found: &Found) -> Result<u64, LedgerError> {
+pub fn unread(ledger: &mut dyn Ledger, found: &ImportableTranscript) -> Result<u64, LedgerError> {
     read(ledger, |tx| {
         let mut bytes = 0;
         for file in found.files() {
@@ -235,7 +235,7 @@ fn is_same(known: &TranscriptRecord, file: &TranscriptFile) -> bool {
 pub fn import(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
-    found: &Found,
+    found: &ImportableTranscript,
     progress: &mut dyn FnMut(u64),
 ) -> Result<SessionId, EngineError> {
     let agent = name(found);
@@ -318,7 +318,7 @@ fn left_open(
 pub fn close_all(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
-    found: &[Found],
+    found: &[ImportableTranscript],
 ) -> Result<(), LedgerError> {
     for found in found {
         let session = read(ledger, |tx| {
@@ -331,7 +331,7 @@ pub fn close_all(
     Ok(())
 }
 
-fn name(found: &Found) -> AgentName {
+fn name(found: &ImportableTranscript) -> AgentName {
     AgentName::new(found.agent.name).expect("because the names of agents keep to the grammar")
 }
 
@@ -360,7 +360,7 @@ fn session_of(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     agent: &AgentName,
-    found: &Found,
+    found: &ImportableTranscript,
 ) -> Result<SessionId, EngineError> {
     let native: &NativeId = &found.file.session;
     if let Some(session) = read(ledger, |tx| tx.session_by_alias(agent, native))? {
@@ -406,7 +406,7 @@ struct Head {
     origins: BTreeSet<NativeId>,
 }
 
-fn head(world: &World<'_>, found: &Found) -> Head {
+fn head(world: &World<'_>, found: &ImportableTranscript) -> Head {
     let file = &found.file;
     let mut told = Head::default();
     let first = |head: &[u8]| {
@@ -442,7 +442,7 @@ fn head(world: &World<'_>, found: &Found) -> Head {
 fn read_all(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
-    found: &Found,
+    found: &ImportableTranscript,
     agent: &AgentName,
     stream: &str,
     progress: &mut dyn FnMut(u64),

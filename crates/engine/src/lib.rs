@@ -30,7 +30,7 @@ pub mod import;
 pub mod ingest;
 pub mod judgements;
 pub mod landing;
-mod late;
+mod late_events;
 pub mod launch;
 pub mod lines;
 pub mod links;

@@ -16,7 +16,9 @@ use siglum_ledger::{
     SessionRecord, Settlement, Statement, Transaction, read, write,
 };
 
-pub use siglum_agents::{Blank, Choosing, HeadlessSpec, RunSpec, UsageTold, run_spec, runnable};
+pub use siglum_agents::{
+    Blank, Choosing, HeadlessSpec, ReportedUsage, RunSpec, run_spec, runnable,
+};
 
 use crate::links::{self, Change};
 use crate::turn::{self, TurnError};
@@ -53,7 +55,7 @@ pub struct Wanted {
 
 /// The session of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct RunSession {
     /// The session.
     pub session: SessionId,
     /// What the outside world calls it; nothing until its agent has told its own name for it.
@@ -67,7 +69,11 @@ pub struct Found {
 /// # Errors
 /// [`TurnError::NotDriven`] where the agent itself has a session of this name; [`TurnError::NoSession`];
 /// [`TurnError::Invalid`] where the session is of another agent.
-pub fn find(here: &Here<'_>, ledger: &mut dyn Ledger, wanted: &Wanted) -> Result<Found, TurnError> {
+pub fn find(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    wanted: &Wanted,
+) -> Result<RunSession, TurnError> {
     let record = match &wanted.which {
         Which::Named(conversation) => turn::create(
             here,
@@ -87,7 +93,7 @@ pub fn find(here: &Here<'_>, ledger: &mut dyn Ledger, wanted: &Wanted) -> Result
     let by = (wanted.by.as_str(), "api");
     let changed = links::change(here, ledger, session, &wanted.links, Change::Attach, by)?;
     let is_named = read(ledger, |tx| is_named(tx, &record))?;
-    Ok(Found {
+    Ok(RunSession {
         session,
         conversation: is_named.then_some(record.conversation),
         links: changed.standing,
@@ -260,7 +266,10 @@ pub fn note(ledger: &mut dyn Ledger, run: &RunRecord) -> Result<(), LedgerError>
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn asked(ledger: &mut dyn Ledger, asked: &InteractionRecord) -> Result<(), LedgerError> {
+pub fn record_interaction(
+    ledger: &mut dyn Ledger,
+    asked: &InteractionRecord,
+) -> Result<(), LedgerError> {
     write(ledger, Durability::Disk, |tx| tx.put_interaction(asked))
 }
 

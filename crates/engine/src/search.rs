@@ -133,7 +133,7 @@ impl Hit {
 
 /// A session in which all words stand.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct SearchResult {
     /// The session.
     pub session: Listed,
     /// Where they stand.
@@ -144,7 +144,7 @@ pub struct Found {
 #[derive(Debug, Clone)]
 pub struct Findings {
     /// The sessions that fit.
-    pub found: Vec<Found>,
+    pub found: Vec<SearchResult>,
     /// How many sessions were looked through.
     pub looked_at: usize,
     /// Whether there are sessions that were not looked through.
@@ -182,7 +182,7 @@ pub fn search(
         findings.looked_at += 1;
         if let Some(hits) = look(ledger, listing, &query.words)? {
             let session = read(ledger, |tx| stand(world, tx, listing.clone()))?;
-            findings.found.push(Found { session, hits });
+            findings.found.push(SearchResult { session, hits });
         }
     }
     Ok(findings)
@@ -213,20 +213,20 @@ fn look(
 }
 
 /// A text, what it is, and when it was said.
-type Told = (Place, String, Option<Timestamp>);
+type SearchableText = (Place, String, Option<Timestamp>);
 
 /// What is known of a session beside its row.
 struct Known {
-    texts: Vec<Told>,
+    texts: Vec<SearchableText>,
     links: Vec<Link>,
     prompts: Vec<(Body, Timestamp)>,
 }
 
-fn named(listing: &SessionListing) -> Vec<Told> {
+fn named(listing: &SessionListing) -> Vec<SearchableText> {
     let record = &listing.record;
     let places = [record.worktree.clone(), record.cwd.clone()];
     let places = places.into_iter().flatten();
-    let mut texts: Vec<Told> = vec![
+    let mut texts: Vec<SearchableText> = vec![
         (Place::Name, record.id.to_string(), None),
         (Place::Name, record.conversation.to_string(), None),
         (Place::Name, record.agent.to_string(), None),
@@ -236,7 +236,7 @@ fn named(listing: &SessionListing) -> Vec<Told> {
 }
 
 fn known(tx: &mut dyn Transaction, session: SessionId) -> Result<Known, LedgerError> {
-    let mut texts: Vec<Told> = Vec::new();
+    let mut texts: Vec<SearchableText> = Vec::new();
     for native in tx.aliases(session)? {
         texts.push((Place::Name, native.to_string(), None));
     }
@@ -262,14 +262,14 @@ fn known(tx: &mut dyn Transaction, session: SessionId) -> Result<Known, LedgerEr
     })
 }
 
-fn commit(record: &CommitRecord) -> Told {
+fn commit(record: &CommitRecord) -> SearchableText {
     let subject = record.facts.as_ref().map_or("", |f| f.subject.as_str());
     let text = format!("{} {subject}", record.commit);
     (Place::Commit, text.trim_end().to_owned(), Some(record.at))
 }
 
 /// The texts in which a word stands, if every word stands in one of them.
-fn hits(words: &Words, texts: &[Told]) -> Option<Vec<Hit>> {
+fn hits(words: &Words, texts: &[SearchableText]) -> Option<Vec<Hit>> {
     let mut missing: Vec<&str> = words.words.iter().map(String::as_str).collect();
     let mut hits: Vec<Hit> = Vec::new();
     for (place, text, at) in texts {
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     fn check(words: &str, texts: &[&str], expected: Option<&[&str]>) {
-        let told: Vec<Told> = texts
+        let told: Vec<SearchableText> = texts
             .iter()
             .map(|text| (Place::Prompt, (*text).to_owned(), None))
             .collect();

@@ -18,7 +18,7 @@ pub use crate::sighting_keys::{file_key, keyed_path, side_key};
 use crate::launch::{self, Taken};
 use crate::repositories::note_place;
 use crate::world::salt;
-use crate::{calls, evidence, ingest, landing, late, links, moves};
+use crate::{calls, evidence, ingest, landing, late_events, links, moves};
 
 /// Within which time several ends of a session are one, in milliseconds.
 const ENDS_TOGETHER_MS: i64 = 5_000;
@@ -66,7 +66,7 @@ pub(crate) fn record_from(
     want_transcript(tx, identity.session, matter)?;
     let matter = &*calls::named(tx, identity.session, matter)?;
     for observation in &matter.observations {
-        let late = late::end(tx, identity.session, matter, observation)?;
+        let late = late_events::end(tx, identity.session, matter, observation)?;
         append(
             tx,
             ids,
@@ -344,7 +344,7 @@ pub(crate) fn append(
             ..
         } if observation.source == Source::Hook => {
             if let Some(place) = &matter.place
-                && !late::is_over(tx, session, observation)?
+                && !late_events::is_over(tx, session, observation)?
             {
                 tx.begin_call(session, &observation.event, &place.worktree, observation.at)?;
             }
@@ -369,7 +369,7 @@ pub(crate) fn append(
         }
         Fact::FileSeen {
             side: Side::Before, ..
-        } => late::file_before(tx, ids, identity, matter, observation)?,
+        } => late_events::file_before(tx, ids, identity, matter, observation)?,
         Fact::HeadSeen {
             side: Side::Before,
             commit,
@@ -379,7 +379,7 @@ pub(crate) fn append(
                 let (place, commit) = (place.clone(), commit.clone());
                 landing::look_from_here(tx, repository, &Head { place, commit })?;
             }
-            late::head_before(tx, ids, identity, matter, observation)?;
+            late_events::head_before(tx, ids, identity, matter, observation)?;
         }
         _ => {}
     }
@@ -579,5 +579,5 @@ pub(crate) fn edit(
         detail,
         lines: None,
     })?;
-    late::authors_again(tx, repository, path, began)
+    late_events::authors_again(tx, repository, path, began)
 }

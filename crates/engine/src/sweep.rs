@@ -122,7 +122,7 @@ fn checkout(
         commits.sort();
         commits.dedup();
     }
-    let Found { unknown, late } = look_up(ledger, repository, &commits, here)?;
+    let CommitsToCheck { unknown, late } = look_up(ledger, repository, &commits, here)?;
     let asked = unknown
         .iter()
         .filter(|(_, moved)| here || *moved != Moved::Not);
@@ -176,7 +176,7 @@ enum Moved {
 }
 
 /// Commits that the ledger should look at again.
-struct Found {
+struct CommitsToCheck {
     /// Not known yet.
     unknown: Vec<(Oid, Moved)>,
     /// Known without an intent: a hook was late, or there was none.
@@ -188,7 +188,7 @@ fn look_up(
     repository: RepositoryId,
     commits: &[Oid],
     here: bool,
-) -> Result<Found, EngineError> {
+) -> Result<CommitsToCheck, EngineError> {
     let found = read(ledger, |tx| {
         let (mut unknown, mut late) = (Vec::new(), Vec::new());
         for commit in commits {
@@ -206,7 +206,7 @@ fn look_up(
                 Some(_) => {}
             }
         }
-        Ok(Found { unknown, late })
+        Ok(CommitsToCheck { unknown, late })
     })?;
     Ok(found)
 }

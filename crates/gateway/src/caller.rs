@@ -153,8 +153,8 @@ impl FromRequestParts<App> for Launcher {
 
 fn token(parts: &Parts) -> Result<Secret, Problem> {
     let mut values = parts.headers.get_all(AUTHORIZATION).iter();
-    let missing = || Problem::unauthorized("token_missing", "send `authorization: Bearer <token>`");
-    let malformed = || Problem::unauthorized("token_malformed", "the token has another form");
+    let missing = || Problem::unauthorized("token-missing", "send `authorization: Bearer <token>`");
+    let malformed = || Problem::unauthorized("token-malformed", "the token has another form");
     let value = values.next().ok_or_else(missing)?;
     if values.next().is_some() {
         return Err(malformed());
@@ -177,7 +177,7 @@ async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Prob
         // As often as of one that is served: how often may be asked does not tell which there are.
         app.rates().stranger(from)?;
         return Err(Problem::unauthorized(
-            "token_unknown",
+            "token-unknown",
             "this token is not known",
         ));
     }

@@ -199,10 +199,10 @@ async fn fold(app: App) {
 }
 
 /// What the gateway remembers of a tenant between two looks at its telemetry.
-type Heard = Arc<Mutex<worker::Run>>;
+type JoinState = Arc<Mutex<worker::Run>>;
 
 /// Joins what waits of a tenant's telemetry, for a moment at most: others wait, too.
-async fn hear(app: &App, tenant: &Tenant, run: &Heard) -> Result<(), Unavailable> {
+async fn hear(app: &App, tenant: &Tenant, run: &JoinState) -> Result<(), Unavailable> {
     let begun = Instant::now();
     while begun.elapsed() < FOLD && !*app.stopping().borrow() {
         let run = Arc::clone(run);

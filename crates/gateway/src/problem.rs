@@ -51,6 +51,7 @@ pub(crate) struct Told {
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, title: &'static str, detail: String) -> Self {
+        debug_assert!(!code.contains('_'), "{code}: codes are in kebab-case");
         Self {
             status,
             told: Box::new(Told {
@@ -286,7 +287,7 @@ impl From<Unavailable> for Problem {
     fn from(error: Unavailable) -> Self {
         match error {
             Unavailable::Full => Self::unavailable("busy", error.to_string()),
-            Unavailable::NoTenant => Self::unauthorized("token_unknown", "this token is not known"),
+            Unavailable::NoTenant => Self::unauthorized("token-unknown", "this token is not known"),
             Unavailable::Refused(cause) => {
                 tracing::warn!("the store refused: {cause}");
                 let mut problem =

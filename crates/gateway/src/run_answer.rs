@@ -149,7 +149,7 @@ fn named(headers: &mut HeaderMap, started: &Started) {
 
 fn stream(app: &App, running: &Running, encoder: Encoder, after: u64) -> Response {
     let is_ui = matches!(encoder, Encoder::Ui(_));
-    let events = told(Told {
+    let events = event_stream(EventStream {
         app: app.clone(),
         events: running.events(after),
         encoder,
@@ -217,7 +217,7 @@ fn data(chunk: &Value) -> Event {
     Event::default().data(chunk.to_string())
 }
 
-struct Told {
+struct EventStream {
     app: App,
     events: Events,
     encoder: Encoder,
@@ -225,14 +225,14 @@ struct Told {
     over: bool,
 }
 
-fn told(told: Told) -> impl Stream<Item = Result<Event, Infallible>> {
-    unfold(told, |mut told| async {
-        let event = told.next().await?;
-        Some((Ok(event), told))
+fn event_stream(state: EventStream) -> impl Stream<Item = Result<Event, Infallible>> {
+    unfold(state, |mut state| async {
+        let event = state.next().await?;
+        Some((Ok(event), state))
     })
 }
 
-impl Told {
+impl EventStream {
     /// The next event; nothing behind the last one, or when the gateway stops: the client comes again.
     async fn next(&mut self) -> Option<Event> {
         let mut stopping = self.app.stopping();

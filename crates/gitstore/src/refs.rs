@@ -63,12 +63,12 @@ pub(crate) fn arrival(git_dir: &Path, commit: &Oid) -> Option<Arrival> {
     let to_commit = log
         .lines()
         .filter(|line| line.split(' ').nth(1) == Some(commit.as_str()));
-    let told = to_commit.filter_map(|line| said(line.split_once('\t')?.1));
+    let told = to_commit.filter_map(|line| parse_arrival(line.split_once('\t')?.1));
     told.reduce(|a, b| if a == b { a } else { Arrival::Made })
 }
 
 /// What the message of a move says: `commit (amend): …`, `pull: Fast-forward`, `reset: moving to …`.
-fn said(message: &str) -> Option<Arrival> {
+fn parse_arrival(message: &str) -> Option<Arrival> {
     const MAKING: [&str; 4] = ["commit", "cherry-pick", "revert", "rebase"];
     const MOVING: [&str; 6] = ["pull", "merge", "reset", "checkout", "clone", "switch"];
     let begins = |words: &[&str]| words.iter().any(|word| message.starts_with(word));
@@ -90,7 +90,7 @@ pub(crate) fn moves(git_dir: &Path) -> Vec<(Option<Oid>, Oid)> {
     let log = bounded::read_tail(&git_dir.join("logs/HEAD"), LOG_TAIL).unwrap_or_default();
     let made = |line: &&str| {
         let message = line.split_once('\t').map_or("", |(_, message)| message);
-        said(message) != Some(Arrival::Moved)
+        parse_arrival(message) != Some(Arrival::Moved)
     };
     let moved = |line: &str| {
         let mut words = line.split(' ');
@@ -133,7 +133,9 @@ pub(crate) fn steps(git_dir: &Path) -> Vec<HeadStep> {
             steps.push(HeadStep {
                 position,
                 to,
-                arrival: text.split_once('\t').and_then(|(_, message)| said(message)),
+                arrival: text
+                    .split_once('\t')
+                    .and_then(|(_, message)| parse_arrival(message)),
             });
         }
         position += line.len() as u64;
@@ -220,7 +222,7 @@ fn head_move(line: &str, position: u64) -> Option<ReflogMove> {
         from: (!from.is_zero()).then_some(from),
         to,
         kind,
-        makes: said(message) != Some(Arrival::Moved),
+        makes: parse_arrival(message) != Some(Arrival::Moved),
         is_amend: message.starts_with(AMENDED),
         at: Timestamp::from_seconds(seconds),
     })
@@ -322,7 +324,8 @@ mod tests {
 
     #[test]
     fn a_move_says_whether_it_made_the_commit() {
-        let check = |message: &str, expected| assert_eq!(said(message), expected, "{message}");
+        let check =
+            |message: &str, expected| assert_eq!(parse_arrival(message), expected, "{message}");
         for made in [
             "commit: x",
             "commit (initial): x",

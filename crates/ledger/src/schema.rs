@@ -2,9 +2,9 @@
 
 use crate::LedgerError;
 
-/// What a store says of its schema.
+/// The schema of a store, and the versions that its readers and writers need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SchemaVersions {
     /// Its schema; 0 where there is none yet.
     pub(crate) schema: u32,
     /// The schema that a reader must know.
@@ -13,7 +13,7 @@ pub(crate) struct Found {
     pub(crate) min_writer: Option<u32>,
 }
 
-impl Found {
+impl SchemaVersions {
     /// Refuses a store that a program may not read or write, or that is older than it.
     pub(crate) fn admit(self, known: u32) -> Result<(), LedgerError> {
         if self.schema < known {
@@ -39,7 +39,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: u32, min_reader: Option<u32>, min_writer: Option<u32>, expected: &str) {
-        let found = Found {
+        let found = SchemaVersions {
             schema,
             min_reader,
             min_writer,

@@ -223,7 +223,7 @@ mod tests {
 
     /// All that a verdict takes from a chain: who is above whom, git, the agent, the terminal, whether
     /// it was left behind.
-    fn told(chain: &Chain) -> String {
+    fn chain_summary(chain: &Chain) -> String {
         let pid = |a: Option<&Ancestor>| a.map(|a| a.identity.pid);
         let pids: Vec<_> = chain.ancestors.iter().map(|a| a.identity.pid).collect();
         let agents: Vec<_> = (0..pids.len())
@@ -255,8 +255,8 @@ mod tests {
         let mut said = BufReader::new(child.stdout.take().unwrap());
         said.read_line(&mut line).unwrap();
         let pid = line.trim().parse().expect(&line);
-        let by_proc = told(&procfs::chain(&here(), pid).0);
-        let by_ps = told(&chain(&here(), pid));
+        let by_proc = chain_summary(&procfs::chain(&here(), pid).0);
+        let by_ps = chain_summary(&chain(&here(), pid));
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
         child.wait().unwrap();
         drop(said);

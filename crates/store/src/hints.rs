@@ -5,7 +5,7 @@ use std::thread;
 
 use siglum_ledger::{LedgerError, PostgresHints, PostgresSettings};
 
-use crate::aside::LOOK;
+use crate::background::LOOK;
 use crate::store::Inner;
 
 /// Listens on a thread of its own for as long as there is the store. Where the server knows no hints, nobody

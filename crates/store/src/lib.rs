@@ -56,7 +56,7 @@
 //! that could disagree with the first.
 #![warn(missing_docs)]
 
-mod aside;
+mod background;
 mod drive;
 mod follow;
 #[cfg(feature = "postgres")]

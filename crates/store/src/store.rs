@@ -18,7 +18,7 @@ use siglum_ledger::{
 };
 use siglum_platform::clock::{self, Ids};
 
-use crate::aside::{Aside, LOOK};
+use crate::background::{BackgroundWorker, LOOK};
 use crate::{Drive, Entry, Receipt, follow};
 
 /// The process that this runs in.
@@ -66,8 +66,8 @@ pub(crate) struct Inner {
     /// How often sinks look for what other processes committed.
     every: Duration,
     ledger: Mutex<Box<dyn Ledger + Send>>,
-    keeper: OnceLock<Aside>,
-    followers: Mutex<BTreeMap<String, Aside>>,
+    keeper: OnceLock<BackgroundWorker>,
+    followers: Mutex<BTreeMap<String, BackgroundWorker>>,
     /// Something was committed here, and other processes were not told yet.
     is_news: Arc<AtomicBool>,
     #[cfg(feature = "postgres")]
@@ -75,15 +75,15 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    fn followers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Aside>> {
+    fn followers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, BackgroundWorker>> {
         let followers = self.followers.lock();
         followers.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Something was committed: the sinks are told.
     pub(crate) fn look(&self) {
-        for aside in self.followers().values() {
-            aside.look();
+        for worker in self.followers().values() {
+            worker.look();
         }
     }
 
@@ -298,9 +298,9 @@ impl Store {
     pub fn follow(&self, name: &str, sink: Box<dyn Sink + Send>) -> Result<(), TurnError> {
         self.with(|ledger| follow::register(ledger, name))?;
         let feed = follow::feed(name.to_owned(), sink);
-        let aside = Aside::start(self.0.place.clone(), self.0.every, feed);
-        aside.look();
-        let before = self.0.followers().insert(name.to_owned(), aside);
+        let worker = BackgroundWorker::start(self.0.place.clone(), self.0.every, feed);
+        worker.look();
+        let before = self.0.followers().insert(name.to_owned(), worker);
         #[cfg(feature = "postgres")]
         self.listen();
         drop(before);
@@ -314,8 +314,8 @@ impl Store {
     pub fn pump(&self, most: Duration) -> Result<BTreeMap<String, Lag>, TurnError> {
         let until = Instant::now() + most;
         let followers = self.0.followers();
-        for aside in followers.values() {
-            aside.finish(until.saturating_duration_since(Instant::now()));
+        for worker in followers.values() {
+            worker.finish(until.saturating_duration_since(Instant::now()));
         }
         let names: Vec<String> = followers.keys().cloned().collect();
         drop(followers);
@@ -347,7 +347,7 @@ impl Store {
             }
             ledger.maintain().map(|()| Slice::Idle)
         };
-        let keeper = || Aside::start(self.0.place.clone(), self.0.every, beside);
+        let keeper = || BackgroundWorker::start(self.0.place.clone(), self.0.every, beside);
         self.0.keeper.get_or_init(keeper).look();
     }
 }

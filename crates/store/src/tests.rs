@@ -25,19 +25,19 @@ fn session(store: &Store) -> SessionId {
     store.create(&new).unwrap().id
 }
 
-fn said(n: u64) -> [Event; 2] {
+fn turn_events(n: u64) -> [Event; 2] {
     let key = n.to_string();
     [Event::prompt(&key, "go on"), Event::stop(&key)]
 }
 
 /// A sink that tells what it takes, and takes nothing before it may.
-struct Told {
+struct RecordingSink {
     took: Sender<(u64, Vec<String>)>,
     may: Option<Receiver<()>>,
     fails: bool,
 }
 
-impl Sink for Told {
+impl Sink for RecordingSink {
     fn position(&mut self, _: SessionId) -> Result<Position, SinkError> {
         Ok(Position::Unknown)
     }
@@ -78,11 +78,11 @@ fn a_sink_that_hangs_is_in_nobodys_way() {
     let (go, may) = channel();
     let (may, fails) = (Some(may), false);
     store
-        .follow("mine", Box::new(Told { took, may, fails }))
+        .follow("mine", Box::new(RecordingSink { took, may, fails }))
         .unwrap();
     let mut drive = store.drive(session(&store), TERM).unwrap();
     for n in 1..=20 {
-        drive.commit(&format!("turn-{n}"), said(n)).unwrap();
+        drive.commit(&format!("turn-{n}"), turn_events(n)).unwrap();
     }
     assert!(numbers(&told).is_empty());
     drop(go);
@@ -98,10 +98,10 @@ fn a_sink_that_fails_fails_no_commit() {
     let (took, told) = channel();
     let (may, fails) = (None, true);
     store
-        .follow("mine", Box::new(Told { took, may, fails }))
+        .follow("mine", Box::new(RecordingSink { took, may, fails }))
         .unwrap();
     let mut drive = store.drive(session(&store), TERM).unwrap();
-    drive.commit("turn-1", said(1)).unwrap();
+    drive.commit("turn-1", turn_events(1)).unwrap();
     let lag = store.pump(LONG).unwrap();
     assert_eq!((lag["mine"].receipts, lag["mine"].failing), (1, 1));
     assert!(numbers(&told).is_empty());
@@ -115,9 +115,9 @@ fn a_name_goes_on_where_it_was() {
         let store = store(&dir);
         let (took, may, fails) = (took.clone(), None, false);
         let mut drive = store.drive(session(&store), TERM).unwrap();
-        drive.commit(&format!("turn-{n}"), said(n)).unwrap();
+        drive.commit(&format!("turn-{n}"), turn_events(n)).unwrap();
         store
-            .follow("mine", Box::new(Told { took, may, fails }))
+            .follow("mine", Box::new(RecordingSink { took, may, fails }))
             .unwrap();
         store.pump(LONG).unwrap();
         assert_eq!(numbers(&told), [n]);
@@ -131,14 +131,14 @@ fn nothing_is_shown_before_it_is_committed() {
     let (took, told) = channel();
     let (may, fails) = (None, false);
     store
-        .follow("mine", Box::new(Told { took, may, fails }))
+        .follow("mine", Box::new(RecordingSink { took, may, fails }))
         .unwrap();
     let id = session(&store);
     let mut drive = store.drive(id, TERM).unwrap();
     let Opening::Turn(mut turn) = drive.open("turn-1").unwrap() else {
         panic!("it is new");
     };
-    turn.say_all(said(1)).unwrap();
+    turn.say_all(turn_events(1)).unwrap();
     assert_eq!(turn.pending().unwrap().len(), 2);
     store.pump(LONG).unwrap();
     assert!(store.read(id, 0, 0).unwrap().entries.is_empty() && numbers(&told).is_empty());
@@ -189,9 +189,9 @@ fn a_context_begins_with_what_is_left_and_forks_keep_it() {
     let store = store(&dir);
     let id = session(&store);
     let mut drive = store.drive(id, TERM).unwrap();
-    drive.commit("turn-1", said(1)).unwrap();
+    drive.commit("turn-1", turn_events(1)).unwrap();
     drive.compact("compaction-1", "they said go on").unwrap();
-    drive.commit("turn-2", said(2)).unwrap();
+    drive.commit("turn-2", turn_events(2)).unwrap();
     let fork = store
         .fork(id, None, &ConversationId::new("two").unwrap(), "test")
         .unwrap();
@@ -219,7 +219,7 @@ fn a_projection_of_the_worker_is_not_taken_over() {
         })
         .unwrap();
     let (took, may, fails) = (channel().0, None, false);
-    let refused = store.follow("docs", Box::new(Told { took, may, fails }));
+    let refused = store.follow("docs", Box::new(RecordingSink { took, may, fails }));
     assert!(matches!(refused, Err(TurnError::Invalid { .. })));
 }
 
@@ -241,11 +241,11 @@ fn what_another_process_commits_is_heard_and_not_waited_for() {
     let (ours, other) = (open(), open());
     let (took, told) = channel();
     let (may, fails) = (None, false);
-    ours.follow("mine", Box::new(Told { took, may, fails }))
+    ours.follow("mine", Box::new(RecordingSink { took, may, fails }))
         .unwrap();
     let mut drive = other.drive(session(&other), TERM).unwrap();
     for n in 1..=3 {
-        drive.commit(&format!("turn-{n}"), said(n)).unwrap();
+        drive.commit(&format!("turn-{n}"), turn_events(n)).unwrap();
         assert_eq!(told.recv_timeout(LONG).unwrap().0, n);
     }
 }
@@ -257,7 +257,7 @@ fn a_driver_that_was_replaced_and_asks_again_learns_what_became_of_its_turn() {
     let id = session(&store);
     let short = Duration::from_millis(50);
     let mut drive = store.drive(id, short).unwrap();
-    let receipt = drive.commit("turn-1", said(1)).unwrap().receipt;
+    let receipt = drive.commit("turn-1", turn_events(1)).unwrap().receipt;
     let began = std::time::Instant::now();
     let mut next = loop {
         match store.drive(id, TERM) {
@@ -266,9 +266,9 @@ fn a_driver_that_was_replaced_and_asks_again_learns_what_became_of_its_turn() {
         }
         assert!(began.elapsed() < LONG, "the lease does not run out");
     };
-    next.commit("turn-2", said(2)).unwrap();
-    let again = drive.commit("turn-1", said(1)).unwrap();
+    next.commit("turn-2", turn_events(2)).unwrap();
+    let again = drive.commit("turn-1", turn_events(1)).unwrap();
     assert_eq!((again.already, again.receipt), (true, receipt));
-    let late = drive.commit("turn-3", said(3)).unwrap_err();
+    let late = drive.commit("turn-3", turn_events(3)).unwrap_err();
     assert_eq!(late.code(), "fenced");
 }

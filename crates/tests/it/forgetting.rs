@@ -80,7 +80,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 }
 
 /// Writes lines of a transcript, and lets the turn stop so that they are read.
-pub(crate) fn said(repo: &Repo<'_>, agent: &mut Agent, texts: &[&str]) {
+pub(crate) fn append_assistant_messages(repo: &Repo<'_>, agent: &mut Agent, texts: &[&str]) {
     let path = agent.transcript();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let now = repo.sh("date -u +%Y-%m-%dT%H:%M:%S.%3NZ").ok();
@@ -145,10 +145,10 @@ fn a_forgotten_session_is_gone_byte_by_byte_and_stays_gone() {
     one.write("a.txt", "zanzibar in a file\n");
     one.sh("git add a.txt && git commit -q -m 'Add a'");
     let long = "and more of zanzibar ".repeat(200);
-    said(&repo, &mut one, &["zanzibar is told", &long]);
+    append_assistant_messages(&repo, &mut one, &["zanzibar is told", &long]);
     let mut two = Agent::start(&repo, "two");
     two.write("b.txt", "another island\n");
-    said(&repo, &mut two, &["the other one stays"]);
+    append_assistant_messages(&repo, &mut two, &["the other one stays"]);
     let before = repo.committer("HEAD");
     assert!(holds(&kept(&repo), "zanzibar"));
 
@@ -179,7 +179,7 @@ fn a_forgotten_session_is_gone_byte_by_byte_and_stays_gone() {
     fs::copy(&transcript, &copy).unwrap();
     fs::rename(&copy, &transcript).unwrap();
     one.prompt("Now something else.");
-    said(&repo, &mut one, &["this is new"]);
+    append_assistant_messages(&repo, &mut one, &["this is new"]);
     repo.siglum(&["import", "--yes"]);
     let bytes = kept(&repo);
     assert!(!holds(&bytes, "zanzibar"), "it came back");
@@ -228,7 +228,7 @@ fn a_forgotten_text_goes_and_what_stands_around_it_stays() {
     one.sh("echo \"they said \\\"tangerine-77\\\"\"");
     one.write("a.txt", "tangerine-77\n");
     one.write("b.txt", "an apple\n");
-    said(
+    append_assistant_messages(
         &repo,
         &mut one,
         &["I heard tangerine-77 and took note", "nothing here"],
@@ -260,7 +260,7 @@ fn a_forgotten_text_goes_and_what_stands_around_it_stays() {
     let copy = transcript.with_extension("copy");
     fs::copy(&transcript, &copy).unwrap();
     fs::rename(&copy, &transcript).unwrap();
-    said(&repo, &mut one, &["this is new"]);
+    append_assistant_messages(&repo, &mut one, &["this is new"]);
     let bytes = kept(&repo);
     assert!(!holds(&bytes, "tangerine") && holds(&bytes, "this is new"));
 }
@@ -272,7 +272,7 @@ fn a_text_comes_from_standard_input_with_all_its_signs() {
     let mut one = Agent::start(&repo, "one");
     let text = "pa\"ss\\wo(rd";
     one.prompt(&format!("It is {text} today."));
-    said(
+    append_assistant_messages(
         &repo,
         &mut one,
         &[
@@ -394,7 +394,7 @@ fn environments_leave_no_trace() {
     one.write("a.txt", "a\n");
     one.sh("git add -A && git commit -q -m 'Add a' && git commit -q --amend -m 'Add a file'");
     one.sh("GIT_EDITOR='echo x >' git commit -q --allow-empty; git checkout -q -b other; git rebase -q main");
-    said(&repo, &mut one, &["done"]);
+    append_assistant_messages(&repo, &mut one, &["done"]);
     repo.siglum(&["why", "HEAD"]).ok();
     let mut bytes = kept(&repo);
     bytes.extend(
@@ -458,7 +458,7 @@ fn a_forgotten_text_goes_from_every_place_or_is_told_to_stay() {
     one.prompt("Plant a persimmon.");
     one.write("persimmon.txt", "a tree\n");
     one.sh("git add -A && GIT_AUTHOR_NAME='Ada Persimmon' git commit -q -m 'Add persimmon'");
-    said(&repo, &mut one, &["persimmon is planted"]);
+    append_assistant_messages(&repo, &mut one, &["persimmon is planted"]);
     repo.siglum(&["link", "add", "persimmon-1", "--label", "tree=persimmon"]);
     repo.siglum(&["why", "HEAD"]).ok();
     let store = world.store();

@@ -42,7 +42,7 @@ fn hostile(world: &World) -> (Repo<'_>, Agent) {
         "git add -A && GIT_AUTHOR_NAME='{HOSTILE}' git commit -q -m 'Hand {HOSTILE}'"
     ))
     .ok();
-    said(&repo, &mut agent);
+    write_hostile_transcript(&repo, &mut agent);
     repo.siglum(&["link", "add", "one", "label=fruit=apple", "issue=42"])
         .ok();
     repo.siglum(&["pipeline", "plan", "p", "build"]);
@@ -80,7 +80,7 @@ fn hostile(world: &World) -> (Repo<'_>, Agent) {
 }
 
 /// A transcript in which model, tool and branch are hostile.
-fn said(repo: &Repo<'_>, agent: &mut Agent) {
+fn write_hostile_transcript(repo: &Repo<'_>, agent: &mut Agent) {
     let path = agent.transcript();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let now = repo.sh("date -u +%Y-%m-%dT%H:%M:%S.%3NZ").ok();

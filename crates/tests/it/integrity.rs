@@ -211,7 +211,7 @@ fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
     repo.siglum(&["link", "add", "one", "issue=42"]).ok();
     repo.siglum(&["adopt", "HEAD", "one"]).ok();
     repo.siglum(&["token", "create", "--name", "ci"]).ok();
-    crate::forgetting::said(&repo, &mut one, &["This is done."]);
+    crate::forgetting::append_assistant_messages(&repo, &mut one, &["This is done."]);
     one.end("other");
     idle(&repo);
     let (code, told) = verify(&repo, &[]);
@@ -281,7 +281,7 @@ fn told_of(repo: &Repo<'_>) {
     ] {
         repo.siglum(args).ok();
     }
-    crate::forgetting::said(repo, &mut one, &["This is done."]);
+    crate::forgetting::append_assistant_messages(repo, &mut one, &["This is done."]);
     one.end("other");
     idle(repo);
 }

@@ -240,7 +240,7 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     attach("linked-one", "role=coder");
     attach("pull-one", "pr=42");
     attach("asks", "issue=421");
-    let found = |words: &[&str]| -> Vec<String> {
+    let search_sessions = |words: &[&str]| -> Vec<String> {
         let told = world.json(&repo.dir, &[&["search"], words].concat());
         let found = told["found"].as_array().unwrap().iter();
         let mut names: Vec<String> = found
@@ -249,14 +249,14 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
         names.sort();
         names
     };
-    assert_eq!(found(&["issue=42"]), ["linked-one"]);
-    assert_eq!(found(&["issue_number=42"]), ["linked-one"]);
-    assert_eq!(found(&["#42"]), ["linked-one", "pull-one"]);
-    assert_eq!(found(&["pr=42"]), ["pull-one"]);
-    assert_eq!(found(&["pr_number=42"]), ["pull-one"]);
-    assert_eq!(found(&["issue=42", "role=coder"]), ["linked-one"]);
-    assert_eq!(found(&["issue=42", "role=tester"]), [""; 0]);
-    assert_eq!(found(&["issue=4"]), [""; 0]);
+    assert_eq!(search_sessions(&["issue=42"]), ["linked-one"]);
+    assert_eq!(search_sessions(&["issue_number=42"]), ["linked-one"]);
+    assert_eq!(search_sessions(&["#42"]), ["linked-one", "pull-one"]);
+    assert_eq!(search_sessions(&["pr=42"]), ["pull-one"]);
+    assert_eq!(search_sessions(&["pr_number=42"]), ["pull-one"]);
+    assert_eq!(search_sessions(&["issue=42", "role=coder"]), ["linked-one"]);
+    assert_eq!(search_sessions(&["issue=42", "role=tester"]), [""; 0]);
+    assert_eq!(search_sessions(&["issue=4"]), [""; 0]);
     let calls = [
         ("search", json!({"words": "issue=42"})),
         ("search", json!({"words": "#42"})),

@@ -42,7 +42,7 @@ fn whoever_comes_next_tells_of_it() {
     let mut agent = Agent::start(&repo, "worker");
     let before = recorded(&world);
     let mut expected = before;
-    let mut told = |how: &str, next: &mut dyn FnMut()| {
+    let mut check_recorded_by = |how: &str, next: &mut dyn FnMut()| {
         commit(&repo, how);
         assert_eq!(recorded(&world), expected, "{how}: not yet");
         assert_eq!(notes(&repo), [true], "{how}");
@@ -50,15 +50,15 @@ fn whoever_comes_next_tells_of_it() {
         expected += 1;
         assert_eq!(recorded(&world), expected, "{how}");
     };
-    told("prompt", &mut || agent.prompt("Go on."));
-    told("status", &mut || {
+    check_recorded_by("prompt", &mut || agent.prompt("Go on."));
+    check_recorded_by("status", &mut || {
         repo.siglum(&["status"]).ok();
     });
     let backup = world.root.join("backup.db");
-    told("backup", &mut || {
+    check_recorded_by("backup", &mut || {
         repo.siglum(&["backup", backup.to_str().unwrap()]).ok();
     });
-    told("remove", &mut || {
+    check_recorded_by("remove", &mut || {
         repo.siglum(&["remove", "--yes"]).ok();
     });
     repo.siglum(&["init", "--yes"]).ok();

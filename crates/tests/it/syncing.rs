@@ -105,12 +105,12 @@ fn nothing_leaves_before_a_destination_is_named_and_nothing_with_dry_run() {
     let planned = world.json(&repo.dir, &["sync", "--to", &gateway.url, "--dry-run"]);
     let remains = &planned["destinations"][0]["remains"];
     assert!(remains["receipts"].as_u64() > Some(0), "{planned}");
-    assert!(gateway.asked().is_empty());
+    assert!(gateway.requests().is_empty());
     let known = world.json(&repo.dir, &["projection", "list"]);
     assert_eq!(known["projections"], json!([]));
     let once = repo.siglum(&["sync", "--to", &gateway.url, "--once"]);
     once.ok();
-    assert!(!gateway.asked().is_empty());
+    assert!(!gateway.requests().is_empty());
     let known = world.json(&repo.dir, &["projection", "list"]);
     assert_eq!(known["projections"], json!([]));
     for bad in ["http://team.example", "ftp://x", "https://a@b", "nonsense"] {
@@ -139,7 +139,7 @@ fn a_token_stands_in_its_header_and_in_one_file_for_its_owner() {
     ]);
     assert!(!format!("{ran:?}").contains(secret));
     ran.ok();
-    for asked in gateway.asked() {
+    for asked in gateway.requests() {
         assert_eq!(
             asked.header("authorization"),
             Some("Bearer sgl_launcher_1f0a9c")

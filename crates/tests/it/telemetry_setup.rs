@@ -38,7 +38,7 @@ fn write(world: &World) {
 }
 
 /// Content and mode of all of these settings that are there.
-fn found(world: &World) -> BTreeMap<&'static str, (String, u32)> {
+fn settings_contents(world: &World) -> BTreeMap<&'static str, (String, u32)> {
     let of = |name: &'static str| {
         let path = world.home().join(name);
         let text = fs::read_to_string(&path).ok()?;
@@ -70,7 +70,7 @@ fn plain(world: &World) -> Repo<'_> {
     repo
 }
 
-fn told(ran: &Ran) -> String {
+fn combined_output(ran: &Ran) -> String {
     format!("{}{}", ran.stdout, ran.stderr)
 }
 
@@ -79,18 +79,21 @@ fn all_agents_are_told_and_everything_is_taken_back() {
     let world = World::new();
     let repo = plain(&world);
     write(&world);
-    let before = found(&world);
+    let before = settings_contents(&world);
     let dry = repo.siglum(&["init", "--telemetry", "--dry-run"]);
-    assert_eq!(found(&world), before);
-    assert!(told(&dry).contains("siglum_…"), "{dry:?}");
+    assert_eq!(settings_contents(&world), before);
+    assert!(combined_output(&dry).contains("siglum_…"), "{dry:?}");
     assert!(!world.siglum_home().join("telemetry.json").exists());
     repo.siglum(&["init", "--yes"]).ok();
-    let hooked = found(&world);
+    let hooked = settings_contents(&world);
     let ran = repo.siglum(&["init", "--telemetry", "--yes"]);
     let token = token(&world);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!told(&ran).contains(&token), "the token was printed");
-    let set = found(&world);
+    assert!(
+        !combined_output(&ran).contains(&token),
+        "the token was printed"
+    );
+    let set = settings_contents(&world);
     for (name, (text, mode)) in &set {
         assert_ne!(text, &hooked[name].0, "{name}");
         let expected = if text.contains(&token) { 0o600 } else { 0o644 };
@@ -108,19 +111,22 @@ fn all_agents_are_told_and_everything_is_taken_back() {
 
     let again = repo.siglum(&["init", "--telemetry", "--yes"]);
     assert!(
-        told(&again).contains("nothing had to be changed"),
+        combined_output(&again).contains("nothing had to be changed"),
         "{again:?}"
     );
-    assert_eq!(found(&world), set);
+    assert_eq!(settings_contents(&world), set);
 
     let gone = repo.siglum(&["remove", "--telemetry", "--yes"]);
-    assert!(!told(&gone).contains(&token), "the token was printed");
-    assert_eq!(found(&world), hooked);
+    assert!(
+        !combined_output(&gone).contains(&token),
+        "the token was printed"
+    );
+    assert_eq!(settings_contents(&world), hooked);
     let revoked = ("telemetry".to_owned(), "revoked".to_owned());
     assert_eq!(tokens(&repo), [revoked]);
     repo.siglum(&["init", "--telemetry", "--yes"]).ok();
     repo.siglum(&["remove", "--yes"]).ok();
-    assert_eq!(found(&world), before);
+    assert_eq!(settings_contents(&world), before);
     assert!(!world.siglum_home().join("telemetry.json").exists());
 }
 
@@ -129,7 +135,7 @@ fn another_gateway_takes_the_place_of_the_first() {
     let world = World::new();
     let repo = plain(&world);
     write(&world);
-    let before = found(&world);
+    let before = settings_contents(&world);
     repo.siglum(&["init", "--telemetry", "--yes"]).ok();
     let first = token(&world);
     let there = [
@@ -142,13 +148,13 @@ fn another_gateway_takes_the_place_of_the_first() {
     repo.siglum(&there).ok();
     let second = token(&world);
     assert_ne!(first, second);
-    for (name, (text, _)) in found(&world) {
+    for (name, (text, _)) in settings_contents(&world) {
         assert!(!text.contains(&first) && !text.contains(":7477"), "{name}");
     }
     let state = |state: &str| ("telemetry".to_owned(), state.to_owned());
     assert_eq!(tokens(&repo), [state("active"), state("revoked")]);
     repo.siglum(&["remove", "--yes"]).ok();
-    assert_eq!(found(&world), before);
+    assert_eq!(settings_contents(&world), before);
 }
 
 #[test]
@@ -160,7 +166,7 @@ fn who_sends_it_elsewhere_is_told_and_left_alone() {
     let path = world.home().join(".claude/settings.json");
     fs::write(&path, theirs).unwrap();
     let ran = repo.siglum(&["init", "--telemetry", "--yes"]);
-    let said = told(&ran);
+    let said = combined_output(&ran);
     assert!(
         said.contains("Claude Code sends its telemetry elsewhere"),
         "{said}"
@@ -197,7 +203,7 @@ fn a_gateway_elsewhere_needs_its_own_token() {
         "--yes",
     ]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!told(&ran).contains(&given));
+    assert!(!combined_output(&ran).contains(&given));
     assert_eq!(token(&world), given);
     assert_eq!(tokens(&repo), []);
 }

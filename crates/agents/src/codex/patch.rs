@@ -32,7 +32,7 @@ impl<'t> Change<'t> {
     }
 
     /// As Codex itself tells it.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn summary_line(&self) -> String {
         match self {
             Self::Add(path) => format!("A {path}"),
             Self::Update(path) => format!("M {path}"),
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn every_file_of_a_patch_is_named() {
         let changes = changes(PATCH);
-        let told: Vec<String> = changes.iter().map(Change::told).collect();
+        let told: Vec<String> = changes.iter().map(Change::summary_line).collect();
         assert_eq!(
             told,
             [

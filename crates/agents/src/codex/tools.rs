@@ -35,7 +35,7 @@ pub(super) fn summary(text: &str, changes: &[Change<'_>]) -> String {
     let files: Vec<String> = changes
         .iter()
         .take(FILES)
-        .map(patch::Change::told)
+        .map(patch::Change::summary_line)
         .collect();
     json!({"files": files, "patch_bytes": text.len()}).to_string()
 }

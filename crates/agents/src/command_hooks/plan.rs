@@ -14,7 +14,7 @@ const ROUNDS: usize = 10_000;
 const BOM: char = '\u{feff}';
 
 /// One hook of ours in the settings, by position.
-struct Found {
+struct InstalledHook {
     event: String,
     event_at: usize,
     group_at: usize,
@@ -25,7 +25,7 @@ struct Found {
 }
 
 impl CommandHooks {
-    fn is_current(&self, found: &Found, command: &str) -> bool {
+    fn is_current(&self, found: &InstalledHook, command: &str) -> bool {
         let hooked = self.hooked.iter().find(|h| h.event == found.event);
         found.command == command
             && hooked.is_some_and(|h| h.is_matched_by(found.matcher.as_deref()))
@@ -155,7 +155,7 @@ impl CommandHooks {
     }
 
     /// All hooks of ours, in the order of the file.
-    fn ours(&self, text: &str, shim: &str) -> Result<Vec<Found>, InstallError> {
+    fn ours(&self, text: &str, shim: &str) -> Result<Vec<InstalledHook>, InstallError> {
         if text.trim().is_empty() {
             return Ok(Vec::new());
         }
@@ -185,7 +185,7 @@ impl CommandHooks {
                     };
                     let matcher = string(group, "matcher").map(str::to_owned);
                     let (event, command) = (event.name.as_str().to_owned(), command.to_owned());
-                    found.push(Found {
+                    found.push(InstalledHook {
                         event,
                         event_at,
                         group_at,
@@ -288,7 +288,7 @@ fn string<'v>(object: &'v Object<'_>, name: &str) -> Option<&'v str> {
 
 /// Takes one hook out, and with it every container that was made for it; nothing is left if that
 /// includes the whole file.
-fn remove(text: &str, found: &Found) -> Result<Option<String>, InstallError> {
+fn remove(text: &str, found: &InstalledHook) -> Result<Option<String>, InstallError> {
     let root = root(text)?;
     let position = root
         .properties

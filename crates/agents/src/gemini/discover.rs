@@ -117,7 +117,7 @@ fn subagent_file(entry: &DirEntry, session: &NativeId) -> Option<TranscriptFile>
 /// The directory that a transcript was written in: as the agent told the model, else the directory
 /// above any file of which the head has the digest.
 pub(super) fn first_cwd(head: &[u8]) -> Option<String> {
-    told(head).or_else(|| by_digest(head))
+    prompted_directory(head).or_else(|| by_digest(head))
 }
 
 /// Transcripts hold the SHA-256 of the directory; a path in them that starts with it tells it.
@@ -155,7 +155,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn told(head: &[u8]) -> Option<String> {
+fn prompted_directory(head: &[u8]) -> Option<String> {
     let (at, opening) = DIRECTORIES.iter().find_map(|opening| {
         let at = memchr::memmem::find(head, opening.as_bytes())?;
         Some((at, opening))

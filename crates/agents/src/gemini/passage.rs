@@ -1,7 +1,7 @@
 //! The readable text of a stored line, for showing it.
 
 use super::output::output;
-use super::wire::{Call, FunctionResponse, Line, Part, Said, Update};
+use super::wire::{Call, FunctionResponse, Line, Part, ResponseBody, Update};
 use crate::json::Field;
 
 /// The text of a stored, redacted line: what tools returned, else what was said. Where both stand in
@@ -41,7 +41,7 @@ pub(super) fn result_text(result: Field<'_>) -> Option<String> {
     let texts: Vec<String> = parts
         .filter_map(|part| {
             let response: FunctionResponse<'_> = part.response.object();
-            let said: Said<'_> = response.response.object();
+            let said: ResponseBody<'_> = response.response.object();
             let text = said.output.text().or_else(|| said.error.text())?;
             Some(text.into_owned())
         })

@@ -91,7 +91,7 @@ fields! {
 
 fields! {
     /// That, if it went well or not.
-    Said { output: "output", error: "error" }
+    ResponseBody { output: "output", error: "error" }
 }
 
 fields! {

@@ -67,7 +67,7 @@ pub(crate) fn client() -> Fallible<()> {
                 each(&mut drives, |d| d.until_none(&left, |d| d.turn(&filler)))?;
                 json!({})
             }
-            "hand" => json!({"sessions": drives.iter().map(Drive::told).collect::<Vec<_>>()}),
+            "hand" => json!({"sessions": drives.iter().map(Drive::handover).collect::<Vec<_>>()}),
             _ => {
                 each(&mut drives, Drive::check)?;
                 json!({"turns": drives.iter().map(|d| d.turns).sum::<usize>()})
@@ -210,7 +210,7 @@ impl Drive {
     }
 
     /// What another client needs in order to go on.
-    fn told(&self) -> Value {
+    fn handover(&self) -> Value {
         json!({"session": self.session, "token": self.token, "epoch": self.epoch, "head": self.head})
     }
 

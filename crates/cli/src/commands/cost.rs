@@ -102,15 +102,15 @@ pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
     Ok(find(args, cx)?.json(args))
 }
 
-/// What was found.
-struct Found {
+/// Costs, with the prices and repositories that they are shown with.
+struct CostReport {
     costs: Costs,
     more: bool,
     prices: Prices,
     repositories: Vec<RepositoryRecord>,
 }
 
-impl Found {
+impl CostReport {
     fn json(&self, args: &Args) -> Json {
         let answer = Answer {
             by: args.by,
@@ -123,7 +123,7 @@ impl Found {
     }
 }
 
-fn find(args: &Args, cx: &Cx) -> Result<Found, CommandError> {
+fn find(args: &Args, cx: &Cx) -> Result<CostReport, CommandError> {
     let prices = prices()?;
     let (mut ledger, here) = cx.settled()?;
     let session = match &args.session {
@@ -152,7 +152,7 @@ fn find(args: &Args, cx: &Cx) -> Result<Found, CommandError> {
         .rows
         .truncate(if more { args.limit } else { costs.rows.len() });
     let repositories = read(&mut ledger, |tx| tx.repositories())?;
-    Ok(Found {
+    Ok(CostReport {
         costs,
         more,
         prices,
@@ -206,7 +206,7 @@ fn nothing(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn tell(cx: &Cx, found: &Found) {
+fn tell(cx: &Cx, found: &CostReport) {
     let (costs, prices) = (&found.costs, &found.prices);
     if found.more {
         cx.ui.hint("There are more; `--limit 0` shows all of them.");

@@ -98,7 +98,7 @@ pub struct FoundJson {
 }
 
 impl FoundJson {
-    pub fn of(found: &forget::Found) -> Self {
+    pub fn of(found: &forget::NeedleMatch) -> Self {
         Self {
             session: found.session.map(|s| s.to_string()),
             place: place(&found.place),
@@ -172,7 +172,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if cx.ui.json {
         return cx.ui.json(SCHEMA, tell::json(&going, is_wanted));
     }
-    tell::told(cx, &going, is_wanted);
+    tell::print_outcome(cx, &going, is_wanted);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ pub mod show;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::{SessionId, Timestamp};
-use siglum_engine::import::{self, Found, Linked, OnDisk};
+use siglum_engine::import::{self, ImportableTranscript, Linked, OnDisk};
 use siglum_engine::{EngineError, World, worker};
 use siglum_ledger::{Durability, Ledger, SqliteLedger, read, write};
 
@@ -55,7 +55,7 @@ pub struct Args {
 #[derive(Default)]
 struct Outcome {
     /// The sessions with new bytes, and how many.
-    sessions: Vec<(SessionId, Found, u64)>,
+    sessions: Vec<(SessionId, ImportableTranscript, u64)>,
     linked: Linked,
     refused: Vec<(PathBuf, String)>,
     /// Repositories in which recording is switched off.
@@ -100,7 +100,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 }
 
 /// Imports transcripts and says on standard error what that brought.
-pub fn import_all(cx: &Cx, found: &[Found]) -> Result<(), CommandError> {
+pub fn import_all(cx: &Cx, found: &[ImportableTranscript]) -> Result<(), CommandError> {
     let mut ledger = cx.open_ledger()?;
     let mut outcome = Outcome::default();
     bring_in(cx, &mut ledger, found, &mut outcome)?;
@@ -112,7 +112,7 @@ pub fn import_all(cx: &Cx, found: &[Found]) -> Result<(), CommandError> {
 type Wrong = Vec<(PathBuf, (&'static str, String))>;
 
 /// The transcripts that were asked for, and what cannot be imported of that.
-fn choose(args: &Args, on_disk: OnDisk) -> (Vec<Found>, Wrong) {
+fn choose(args: &Args, on_disk: OnDisk) -> (Vec<ImportableTranscript>, Wrong) {
     let mut wrong: Wrong = Vec::new();
     let mut wanted: Vec<PathBuf> = Vec::new();
     for path in &args.paths {
@@ -140,7 +140,7 @@ fn choose(args: &Args, on_disk: OnDisk) -> (Vec<Found>, Wrong) {
             wrong.push((path.clone(), ("transcript_outside", detail)));
         }
     }
-    let recent = |f: &Found| args.since.is_none_or(|since| f.modified() >= since);
+    let recent = |f: &ImportableTranscript| args.since.is_none_or(|since| f.modified() >= since);
     let chosen = on_disk
         .found
         .into_iter()
@@ -182,7 +182,7 @@ fn refuse(
 fn bring_in(
     cx: &Cx,
     ledger: &mut SqliteLedger,
-    found: &[Found],
+    found: &[ImportableTranscript],
     outcome: &mut Outcome,
 ) -> Result<(), CommandError> {
     let world = cx.world()?;
@@ -198,7 +198,7 @@ fn bring_in(
         }
     }
     let bar = cx.ui.progress(todo.iter().map(|(_, unread)| unread).sum());
-    let fresh: Vec<&Found> = todo.iter().map(|(found, _)| *found).collect();
+    let fresh: Vec<&ImportableTranscript> = todo.iter().map(|(found, _)| *found).collect();
     for place in import::forks_last(&world, &fresh) {
         let (found, unread) = todo[place];
         match import::import(&world, ledger, found, &mut |bytes| bar.inc(bytes)) {
@@ -236,7 +236,7 @@ fn link(
     cx: &Cx,
     world: &World<'_>,
     ledger: &mut SqliteLedger,
-    found: &[Found],
+    found: &[ImportableTranscript],
 ) -> Result<Linked, CommandError> {
     let mut common_dirs: Vec<&str> = found
         .iter()

@@ -26,7 +26,7 @@ use crate::error::CommandError;
 use crate::install_record::{InstallRecord, link_target, missing_directories};
 use crate::platform::{self, regular_file};
 use crate::scope;
-use crate::telemetry::settings::{Asked, Setup, without};
+use crate::telemetry::settings::{Setup, SetupOptions, without};
 use crate::ui::{self, Style};
 
 /// Directories of agents are made as their own programs would make them.
@@ -370,7 +370,7 @@ fn telemetry(
     cx: &Cx,
     settings: &mut Vec<SettingsChange>,
 ) -> Result<Option<Setup>, CommandError> {
-    let asked = Asked {
+    let asked = SetupOptions {
         gateway: args.gateway.as_deref(),
         plain: match args.allow_plain {
             true => Plain::Anywhere,
@@ -515,7 +515,7 @@ fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize, plan: &Plan) -> Result<(
         });
         return Ok(());
     }
-    let size: u64 = found.iter().map(import::Found::bytes).sum();
+    let size: u64 = found.iter().map(import::ImportableTranscript::bytes).sum();
     let sessions = ui::plural(found.len() as u64, "earlier session");
     cx.ui.status(format!(
         "Importing {sessions} of this repository from this machine ({}).",

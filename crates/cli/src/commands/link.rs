@@ -161,13 +161,17 @@ fn change(args: &Args, cx: &Cx, schema: &str) -> Result<(), CommandError> {
         return json(cx, &mut ledger, schema, session, &standing, changed.len());
     }
     for link in &links {
-        cx.ui
-            .status(told(link, session, attaching, changed.contains(link)));
+        cx.ui.status(change_message(
+            link,
+            session,
+            attaching,
+            changed.contains(link),
+        ));
     }
     Ok(())
 }
 
-fn told(link: &Link, session: SessionId, attaching: bool, changed: bool) -> String {
+fn change_message(link: &Link, session: SessionId, attaching: bool, changed: bool) -> String {
     let session = session.short();
     match (attaching, changed) {
         (true, true) => format!("Attached {link} to session {session}."),

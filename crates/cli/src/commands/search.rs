@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::AgentName;
-use siglum_engine::search::{self, Findings, Found, Query, Words};
+use siglum_engine::search::{self, Findings, Query, SearchResult, Words};
 use siglum_ledger::{RepositoryRecord, SessionFilter, read};
 
 use super::session::list::Session;
@@ -154,9 +154,9 @@ impl HitJson {
 }
 
 /// A row for each text, the session named in the first of its rows.
-fn table(found: &[Found]) -> Table {
+fn table(found: &[SearchResult]) -> Table {
     let mut table = Table::new(vec!["SESSION", "AGENT", "LAST", "WHERE", "TEXT"]);
-    for Found { session, hits } in found {
+    for SearchResult { session, hits } in found {
         let record = &session.listing.record;
         let mut head = Some(vec![
             Cell::styled(Style::Id, record.id.short()),

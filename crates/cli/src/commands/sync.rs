@@ -1,6 +1,6 @@
 //! `siglum sync`: sends what the team's gateway lacks.
 
-mod told;
+mod outcome;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use siglum_engine::{World, find, project};
 use siglum_ledger::{Durability, Ledger as _, Projection, SqliteLedger, read, write};
 
 #[cfg(test)]
-pub use self::told::Json;
-use self::told::Outcome;
+pub use self::outcome::Json;
+use self::outcome::Outcome;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway::{self, Way};
@@ -97,7 +97,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let kept = kept.and_then(|p| gateway::kept_token(&cx.home, &p.name));
         let to = (address, token.clone().or(kept));
         let passed = send_session(cx, session, to, None)?;
-        return told::session(cx, session, address, &passed);
+        return outcome::session(cx, session, address, &passed);
     }
     if named.is_none() && args.scope.is_given(args.kinds) {
         return Err(CommandError::usage("the scope of which gateway?").hint(
@@ -149,7 +149,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         None if !args.dry_run => platform::start_worker(&cx.home),
         None => {}
     }
-    told::tell(cx, &outcomes, forget.is_none())
+    outcome::tell(cx, &outcomes, forget.is_none())
 }
 
 /// Sends one session and what belongs to it to a gateway, until it has everything, cannot be reached, or the time is

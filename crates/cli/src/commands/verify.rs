@@ -142,7 +142,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         cx.ui.json(SCHEMA, json)
     } else {
         let shown = print(cx, &report);
-        told(cx, quarantined, taken_back);
+        print_quarantine_changes(cx, quarantined, taken_back);
         shown
     };
     shown.or_else(CommandError::unless_closed)?;
@@ -198,7 +198,7 @@ fn print(cx: &Cx, report: &Report) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn told(cx: &Cx, quarantined: u64, taken_back: u64) {
+fn print_quarantine_changes(cx: &Cx, quarantined: u64, taken_back: u64) {
     if quarantined > 0 {
         let n = ui::plural(quarantined, "session");
         cx.ui

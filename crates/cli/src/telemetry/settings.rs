@@ -27,7 +27,7 @@ const OWNER_ALONE: u32 = 0o600;
 const HIDDEN: &str = "siglum_…";
 
 /// Where telemetry is to go.
-pub struct Asked<'a> {
+pub struct SetupOptions<'a> {
     pub gateway: Option<&'a str>,
     pub plain: Plain,
     /// The file with the token that another machine's gateway gave.
@@ -55,7 +55,7 @@ impl Setup {
 
     /// Adds to the changes what switches the telemetry of the agents that are here on.
     pub fn plan(
-        asked: &Asked<'_>,
+        asked: &SetupOptions<'_>,
         cx: &Cx,
         changes: &mut Vec<SettingsChange>,
     ) -> Result<Self, CommandError> {
@@ -240,7 +240,7 @@ fn holds(cx: &Cx, kept: &Kept) -> bool {
 
 /// The token by which the gateway knows the agents: made here for one on this machine, else given.
 fn token(
-    asked: &Asked<'_>,
+    asked: &SetupOptions<'_>,
     address: &Address,
 ) -> Result<(String, Option<(TokenId, Secret)>), CommandError> {
     if let Some(file) = asked.token_file {

@@ -44,7 +44,7 @@ fn chain(length: u64) -> Vec<Entry> {
     entries
 }
 
-fn told(entries: &[Entry], last: &Entry) -> Vec<String> {
+fn flaw_messages(entries: &[Entry], last: &Entry) -> Vec<String> {
     let mut verifying = Verifying::new(ledger(1));
     let mut flaws: Vec<Flaw> = entries
         .iter()
@@ -59,7 +59,7 @@ fn check(change: impl FnOnce(&mut Vec<Entry>), wanted: &[&str]) {
     let mut entries = chain(5);
     let last = entries[4].clone();
     change(&mut entries);
-    assert_eq!(told(&entries, &last), wanted);
+    assert_eq!(flaw_messages(&entries, &last), wanted);
 }
 
 #[test]
@@ -67,7 +67,11 @@ fn a_chain_as_it_was_recorded_verifies() {
     check(|_| {}, &[]);
     let mut erased = chain(5);
     erased[2].body = None;
-    assert_eq!(told(&erased, &chain(5)[4]), [""; 0], "an erased body");
+    assert_eq!(
+        flaw_messages(&erased, &chain(5)[4]),
+        [""; 0],
+        "an erased body"
+    );
     let entries = chain(5);
     let mut verifying = Verifying::from(ledger(1), 3);
     let flaws: Vec<_> = entries[2..]
@@ -100,7 +104,7 @@ fn a_change_of_any_field_is_found_with_its_number() {
         let mut entries = chain(5);
         let last = entries[4].clone();
         change(&mut entries[2]);
-        let told = told(&entries, &last);
+        let told = flaw_messages(&entries, &last);
         assert!(
             told.contains(&"entry 3 is not what was recorded".to_owned()),
             "{nth}: {told:?}"
@@ -241,7 +245,7 @@ fn texts_have_no_control_characters_and_empty_ones_are_none() {
     assert_eq!(entry.header.action.as_str(), "x y");
     assert_eq!(entry.header.outcome.refusal(), (Some("r "), None));
     assert_eq!(entry.header.pipeline, None);
-    assert_eq!(told(std::slice::from_ref(&entry), &entry), [""; 0]);
+    assert_eq!(flaw_messages(std::slice::from_ref(&entry), &entry), [""; 0]);
 }
 
 #[test]

@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    fn said(text: &str) -> Fact {
+    fn assistant_message(text: &str) -> Fact {
         Fact::Message {
             role: Role::Assistant,
             text: body(text),
@@ -153,9 +153,21 @@ mod tests {
             entry(2, 2, Source::Hook, "b", started("plan", None)),
             entry(3, 3, Source::Transcript, "b", started("", Some("two"))),
             entry(4, 3, Source::Transcript, "a", started("x", Some("one"))),
-            entry(5, 4, Source::Transcript, "a", said("a goes on")),
-            entry(6, 5, Source::Transcript, "b", said("b goes on")),
-            entry(7, 5, Source::Transcript, "b", said("")),
+            entry(
+                5,
+                4,
+                Source::Transcript,
+                "a",
+                assistant_message("a goes on"),
+            ),
+            entry(
+                6,
+                5,
+                Source::Transcript,
+                "b",
+                assistant_message("b goes on"),
+            ),
+            entry(7, 5, Source::Transcript, "b", assistant_message("")),
             entry(8, 6, Source::Hook, "a", stopped("a is done")),
             entry(9, 8, Source::Hook, "a", stopped("a is done again")),
         ]

@@ -87,7 +87,7 @@ fn numbered(all: impl IntoIterator<Item = (i64, What)>) -> Vec<Event> {
 }
 
 /// The phases in short: name, state, cycles, and the sessions by wave.
-fn told(graph: &Graph) -> Vec<String> {
+fn phase_lines(graph: &Graph) -> Vec<String> {
     let phase = |phase: &Phase| {
         let waves: Vec<String> = phase
             .waves
@@ -128,7 +128,7 @@ fn phases_stand_in_the_planned_order_and_others_where_they_began() {
     ]);
     let graph = fold("p", &events, &[], at(20));
     assert_eq!(
-        told(&graph),
+        phase_lines(&graph),
         [
             "a completed 1 []",
             "extra failed 1 []",
@@ -151,7 +151,7 @@ fn waves_are_what_ran_at_one_time_and_repeated_roles_are_all_shown() {
     ];
     let graph = fold("p", &[], &members, at(40));
     assert_eq!(
-        told(&graph),
+        phase_lines(&graph),
         [
             "build running 0 [coder|tester,documenter|coder #2]",
             "- completed 0 [codex]"
@@ -171,7 +171,7 @@ fn a_phase_that_starts_after_its_end_is_in_its_next_cycle() {
         (8, started("a")),
     ]);
     let graph = fold("p", &events, &[], at(10));
-    assert_eq!(told(&graph), ["a running 2 []"]);
+    assert_eq!(phase_lines(&graph), ["a running 2 []"]);
     assert_eq!(graph.phases[0].duration_ms, 7_000);
 }
 

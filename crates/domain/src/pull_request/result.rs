@@ -33,8 +33,8 @@ fn within(value: &Value, deep: u32) -> Option<PullRequest> {
             _ => None,
         },
         Value::Object(object) => {
-            let found = told(object, "html_url", "number");
-            let found = found.or_else(|| told(object, "web_url", "iid"));
+            let found = checked_pull_request(object, "html_url", "number");
+            let found = found.or_else(|| checked_pull_request(object, "web_url", "iid"));
             found
                 .or_else(|| within(object.get("content")?, deep))
                 .or_else(|| within(object.get("text")?, deep))
@@ -43,7 +43,7 @@ fn within(value: &Value, deep: u32) -> Option<PullRequest> {
     }
 }
 
-fn told(
+fn checked_pull_request(
     object: &serde_json::Map<String, Value>,
     address: &str,
     number: &str,

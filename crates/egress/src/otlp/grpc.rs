@@ -15,7 +15,9 @@ use tonic::{Code, Request, Status};
 use ureq::http::uri::PathAndQuery;
 
 use super::after::MOST;
-use super::{Compression, OtlpAnswer, OtlpClient, OtlpError, OtlpSettings, Said, Signal, said};
+use super::{
+    Compression, OtlpAnswer, OtlpClient, OtlpError, OtlpSettings, Refusal, Signal, refusal,
+};
 use crate::agent::{ANSWER_MOST, NAME};
 use crate::problem::shown;
 
@@ -100,9 +102,9 @@ impl OtlpClient {
         if let Some(cause) = status.source() {
             return self.unreachable(chain(cause));
         }
-        let retry = said::Status::read(status.details()).retry;
+        let retry = refusal::Status::read(status.details()).retry;
         let retry = retry.map(|after| after.min(MOST));
-        let said = Said {
+        let said = Refusal {
             code: super::Code::Grpc(status.code().into()),
             message: shown(status.message()),
         };

@@ -7,7 +7,7 @@ use ureq::Agent;
 use ureq::http::StatusCode;
 
 use super::after::retry_after;
-use super::said::Said;
+use super::refusal::Refusal;
 use super::{Compression, OtlpAnswer, OtlpClient, OtlpError, Protocol, Signal, only_signal};
 use crate::agent::ANSWER_MOST;
 
@@ -57,7 +57,7 @@ impl OtlpClient {
         if status.is_success() {
             return Ok(OtlpAnswer { content_type, body });
         }
-        let said = Said::http(status.as_u16(), &content_type, &body);
+        let said = Refusal::http(status.as_u16(), &content_type, &body);
         Err(match status {
             StatusCode::TOO_MANY_REQUESTS
             | StatusCode::BAD_GATEWAY
@@ -70,7 +70,7 @@ impl OtlpClient {
 }
 
 /// A server that sends to another address has no reason of its own: no other is asked.
-fn elsewhere(status: StatusCode, mut said: Said) -> Said {
+fn elsewhere(status: StatusCode, mut said: Refusal) -> Refusal {
     if status.is_redirection() {
         "it sends to another address, and no other is asked".clone_into(&mut said.message);
     }

@@ -11,14 +11,14 @@ use crate::address::Plain;
 const SECRET: &str = "hunter2-hunter2";
 
 /// A request as a server saw it.
-struct Asked {
+struct ReceivedRequest {
     head: String,
     body: Vec<u8>,
 }
 
 /// A server that gives these answers, one for each connection, and then what it was asked; an empty answer cuts the
 /// connection in the middle of the body.
-fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<Asked>>) {
+fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<ReceivedRequest>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = format!("http://{}", listener.local_addr().unwrap());
     let serving = thread::spawn(move || {
@@ -40,7 +40,7 @@ fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<Asked>>) {
             };
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
-            asked.push(Asked { head, body });
+            asked.push(ReceivedRequest { head, body });
             stream.write_all(answer.as_bytes()).unwrap();
         }
         asked

@@ -148,7 +148,7 @@ pub(super) fn attempt<T>(
     let mut refusal = None;
     let done = siglum_ledger::write(ledger, durability, |tx| {
         refusal = None;
-        work(tx).map_err(|error| told(&mut refusal, error))
+        work(tx).map_err(|error| keep_refusal(&mut refusal, error))
     });
     refusal.map_or_else(|| Ok(done?), Err)
 }
@@ -161,13 +161,13 @@ pub(super) fn look<T>(
     let mut refusal = None;
     let done = siglum_ledger::read(ledger, |tx| {
         refusal = None;
-        work(tx).map_err(|error| told(&mut refusal, error))
+        work(tx).map_err(|error| keep_refusal(&mut refusal, error))
     });
     refusal.map_or_else(|| Ok(done?), Err)
 }
 
 /// Keeps a refusal, and gives the store an error that ends the transaction.
-fn told(refusal: &mut Option<ContextError>, error: ContextError) -> LedgerError {
+fn keep_refusal(refusal: &mut Option<ContextError>, error: ContextError) -> LedgerError {
     match error {
         ContextError::Turn(TurnError::Ledger(error)) => error,
         refused => {

@@ -79,7 +79,7 @@ impl Spoken {
 
     /// What an event of a driven turn says; nothing where it is no message.
     pub(super) fn of(observation: &Observation) -> Option<Self> {
-        let told = |body: &Body| body.text().unwrap_or_default().to_owned();
+        let body_text = |body: &Body| body.text().unwrap_or_default().to_owned();
         let call = || event::call_of(&observation.event).unwrap_or_default();
         if observation.source != Source::Api || observation.subagent.is_some() {
             return None;
@@ -88,13 +88,17 @@ impl Spoken {
             Fact::Prompt {
                 text,
                 synthetic: true,
-            } => Some(Self::System { text: told(text) }),
+            } => Some(Self::System {
+                text: body_text(text),
+            }),
             Fact::Prompt { text, .. }
             | Fact::Message {
                 role: Role::User,
                 text,
                 ..
-            } => Some(Self::User { text: told(text) }),
+            } => Some(Self::User {
+                text: body_text(text),
+            }),
             Fact::Message {
                 role: Role::Assistant,
                 text,
@@ -102,14 +106,14 @@ impl Spoken {
                 tokens,
                 ..
             } => Some(Self::Assistant {
-                text: told(text),
+                text: body_text(text),
                 model: model.clone(),
                 tokens: *tokens,
             }),
             Fact::ToolStarted { tool, input, .. } => Some(Self::Call {
                 id: call().to_owned(),
                 tool: tool.clone(),
-                input: told(input),
+                input: body_text(input),
             }),
             Fact::ToolEnded {
                 tool,
@@ -119,7 +123,7 @@ impl Spoken {
             } => Some(Self::Result {
                 id: call().to_owned(),
                 tool: tool.clone(),
-                output: output.as_ref().map(told).unwrap_or_default(),
+                output: output.as_ref().map(body_text).unwrap_or_default(),
                 outcome: *outcome,
             }),
             _ => None,
@@ -195,7 +199,7 @@ pub(super) fn events(
                 event::tool(&redactor.redact(id).into_string())
             }
         };
-        said(
+        api_observation(
             own,
             event,
             message.at.unwrap_or(now),
@@ -212,7 +216,7 @@ pub(super) fn stop(key: &TurnKey, now: Timestamp) -> Observation {
         background: Vec::new(),
     };
     let name = name_of(key);
-    said(format!("{name}:stop"), event::stop(&name), now, fact)
+    api_observation(format!("{name}:stop"), event::stop(&name), now, fact)
 }
 
 /// What is left of what was said.
@@ -227,10 +231,10 @@ pub(super) fn summary(
         summary: Some(Body::Text(redactor.redact(summary))),
     };
     let name = format!("compaction:{}", name_of(key));
-    said(name.clone(), name, now, fact)
+    api_observation(name.clone(), name, now, fact)
 }
 
-fn said(key: String, event: String, at: Timestamp, fact: Fact) -> Observation {
+fn api_observation(key: String, event: String, at: Timestamp, fact: Fact) -> Observation {
     Observation {
         source: Source::Api,
         key,

@@ -198,7 +198,7 @@ pub fn resolve(
             at,
         };
         tx.put_context_run(&run)?;
-        let resolved = told(tx, &context, was)?;
+        let resolved = resolved_context(tx, &context, was)?;
         audited(here, tx, ask, &resolved)?;
         Ok(resolved)
     })
@@ -265,7 +265,7 @@ fn again(
 ) -> Outcome<Resolved> {
     let context = tx.context(&known.context)?;
     match context {
-        Some(context) if known.content == content => told(tx, &context, Was::Asked),
+        Some(context) if known.content == content => resolved_context(tx, &context, Was::Asked),
         _ => Err(ContextError::Conflict {
             context: route.to_string(),
             key: known.run,
@@ -273,7 +273,11 @@ fn again(
     }
 }
 
-fn told(tx: &mut dyn Transaction, context: &ContextRecord, was: Was) -> Outcome<Resolved> {
+fn resolved_context(
+    tx: &mut dyn Transaction,
+    context: &ContextRecord,
+    was: Was,
+) -> Outcome<Resolved> {
     let record = tx.session(context.session)?;
     let record = record.ok_or(crate::turn::TurnError::NoSession(context.session))?;
     Ok(Resolved {

@@ -62,7 +62,7 @@ pub fn prepare_subagent(
         if let Some(known) = tx.context_run(child.client(), child.run.as_str())? {
             let context = tx.context(&known.context)?;
             return match context.filter(|c| known.content == content && c.route == child.route) {
-                Some(context) => Ok(told(child, &context, Was::Asked)),
+                Some(context) => Ok(resolved_subagent(child, &context, Was::Asked)),
                 None => Err(ContextError::Conflict {
                     context: child.route.to_string(),
                     key: known.run,
@@ -105,7 +105,7 @@ pub fn prepare_subagent(
             made: true,
             at,
         })?;
-        Ok(told(child, &context, Was::Made))
+        Ok(resolved_subagent(child, &context, Was::Made))
     })
 }
 
@@ -141,7 +141,7 @@ fn begun(
     Ok(())
 }
 
-fn told(child: &Resolve, context: &ContextRecord, was: Was) -> Resolved {
+fn resolved_subagent(child: &Resolve, context: &ContextRecord, was: Was) -> Resolved {
     let conversation = child.conversation.clone();
     Resolved {
         keys: Keys {

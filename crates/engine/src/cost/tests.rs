@@ -51,7 +51,7 @@ fn tokens(n: u64) -> Tokens {
     }
 }
 
-fn said(n: u64, seconds: i64, attached: bool, link: Link) -> StatementRecord {
+fn link_statement(n: u64, seconds: i64, attached: bool, link: Link) -> StatementRecord {
     let session = session(1);
     StatementRecord {
         ledger: LedgerId::from_uuid(Uuid::from_u128(1)),
@@ -139,16 +139,19 @@ fn four_turns() -> Vec<Usage> {
 fn a_turn_counts_for_the_link_that_stood_when_it_ran() {
     let issue = Link::IssueNumber;
     let moved = [
-        said(1, 5, true, issue(1)),
-        said(2, 25, false, issue(1)),
-        said(3, 30, true, issue(2)),
+        link_statement(1, 5, true, issue(1)),
+        link_statement(2, 25, false, issue(1)),
+        link_statement(3, 30, true, issue(2)),
     ];
     // Issue 1 went within turn 2, and issue 2 came with the start of turn 3.
     let one = [used(1, four_turns(), &moved)];
     check(By::Issue, &one, &[(Some("1"), 11), (Some("2"), 1_100)], 0);
     check(By::Pr, &one, &[(None, 1_111)], 0);
     // Between two links nobody knows.
-    let gone = [said(1, 5, true, issue(1)), said(2, 20, false, issue(1))];
+    let gone = [
+        link_statement(1, 5, true, issue(1)),
+        link_statement(2, 20, false, issue(1)),
+    ];
     let one = [used(1, four_turns(), &gone)];
     check(By::Issue, &one, &[(None, 1_110), (Some("1"), 1)], 0);
 }
@@ -156,10 +159,16 @@ fn a_turn_counts_for_the_link_that_stood_when_it_ran() {
 #[test]
 fn the_first_link_stands_from_the_beginning_and_the_next_from_its_turn_on() {
     let pr = Link::PrNumber;
-    let opened = [said(1, 15, true, pr(7)), said(2, 36, true, pr(8))];
+    let opened = [
+        link_statement(1, 15, true, pr(7)),
+        link_statement(2, 36, true, pr(8)),
+    ];
     let one = [used(1, four_turns(), &opened)];
     check(By::Pr, &one, &[(Some("7"), 1_111), (Some("8"), 1_100)], 2);
-    let after = [said(1, 50, true, pr(7)), said(2, 51, true, pr(8))];
+    let after = [
+        link_statement(1, 50, true, pr(7)),
+        link_statement(2, 51, true, pr(8)),
+    ];
     let one = [used(1, four_turns(), &after)];
     check(By::Pr, &one, &[(Some("7"), 1_111), (Some("8"), 1_111)], 4);
 }
@@ -167,9 +176,9 @@ fn the_first_link_stands_from_the_beginning_and_the_next_from_its_turn_on() {
 #[test]
 fn only_turns_count_for_which_all_links_that_are_asked_for_stood() {
     let links = [
-        said(1, 5, true, Link::IssueNumber(1)),
-        said(2, 5, true, Link::AgentRole("r".into())),
-        said(3, 20, false, Link::AgentRole("r".into())),
+        link_statement(1, 5, true, Link::IssueNumber(1)),
+        link_statement(2, 5, true, Link::AgentRole("r".into())),
+        link_statement(3, 20, false, Link::AgentRole("r".into())),
     ];
     let mut query = CostQuery::by(By::Session);
     query.links = vec![Link::IssueNumber(1), Link::AgentRole("r".into())];
@@ -239,7 +248,7 @@ fn statements() -> impl Strategy<Value = Vec<StatementRecord>> {
     let one = (0..70i64, any::<bool>(), link);
     prop::collection::vec(one, 0..6).prop_map(|all| {
         let all = (1..).zip(all);
-        all.map(|(n, (at, attached, link))| said(n, at, attached, link))
+        all.map(|(n, (at, attached, link))| link_statement(n, at, attached, link))
             .collect()
     })
 }

@@ -66,7 +66,7 @@ pub enum Place {
 
 /// Something that was found; never what was found itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct NeedleMatch {
     /// The session.
     pub session: Option<SessionId>,
     /// Where.
@@ -79,7 +79,7 @@ pub struct Found {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// What was found, at most ten thousand.
-    pub found: Vec<Found>,
+    pub found: Vec<NeedleMatch>,
     /// How much was found.
     pub count: u64,
     /// How much of that has to stay, since something else rests on it.
@@ -96,7 +96,7 @@ impl Report {
         self.count += 1;
         self.staying += u64::from(matches!(place, Place::Column { stays: true, .. }));
         if self.found.len() < TOLD {
-            self.found.push(Found {
+            self.found.push(NeedleMatch {
                 session,
                 place,
                 rules,

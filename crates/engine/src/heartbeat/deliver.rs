@@ -8,7 +8,7 @@ use siglum_domain::heartbeat::TickOutcome;
 use siglum_ledger::{Durability, Ledger, LedgerError, TickRecord, write};
 
 use super::arguments::arguments;
-use super::fire::{add, tick_name, told};
+use super::fire::{add, redacted_reason, tick_name};
 use super::keep::{definition, later};
 use super::{Definition, Target};
 use crate::Here;
@@ -116,12 +116,12 @@ pub fn settle(
                 tick.delivered_at = Some(now);
             }
             Err(Undelivered::Later(reason)) if tick.tries < TRIES => {
-                tick.reason = Some(told(here, reason));
+                tick.reason = Some(redacted_reason(here, reason));
                 tick.retry_at = Some(later(now, pause(tick.tries)));
             }
             Err(Undelivered::Later(reason) | Undelivered::Refused(reason)) => {
                 tick.outcome = TickOutcome::Undelivered;
-                tick.reason = Some(told(here, reason));
+                tick.reason = Some(redacted_reason(here, reason));
             }
         }
         if tick.outcome.is_final() {

@@ -416,7 +416,7 @@ fn came_to(here: &Here<'_>, definition: &Definition, ended: &Ended, tick: &mut T
         }
         Ended::Failed { reason } => {
             tick.outcome = TickOutcome::Failed;
-            tick.reason = Some(told(here, reason));
+            tick.reason = Some(redacted_reason(here, reason));
         }
         Ended::Answered { text } => {
             let is_nothing = text.trim().is_empty();
@@ -441,7 +441,7 @@ fn came_to(here: &Here<'_>, definition: &Definition, ended: &Ended, tick: &mut T
 }
 
 /// A reason, without secrets, cut.
-pub(super) fn told(here: &Here<'_>, reason: &str) -> String {
+pub(super) fn redacted_reason(here: &Here<'_>, reason: &str) -> String {
     let clean = here.redactor.redact(reason);
     let plain = clean.as_str().chars().filter(|c| !c.is_control());
     plain.take(REASON_MOST).collect()

@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use siglum_domain::observation::event;
 use siglum_domain::{AgentName, LedgerId, NativeId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Relation, SessionOrigin, SessionRecord, Transaction};
-use siglum_telemetry::inward::{Claims, Heard, Origin, Reach};
+use siglum_telemetry::inward::{Claims, Origin, Reach, TelemetryRecord};
 
 use super::reason::Reason;
 use crate::launch::UNKNOWN_AGENT;
@@ -57,9 +57,9 @@ impl Resolver {
     pub(super) fn whose(
         &mut self,
         tx: &mut dyn Transaction,
-        heard: &Heard,
+        heard: &TelemetryRecord,
     ) -> Result<Whose, LedgerError> {
-        let found = self.found(tx, heard)?;
+        let found = self.resolve_claims(tx, heard)?;
         let found = self.spoken_for(tx, &heard.claims, found)?;
         let Whose::Of(id) = found else {
             return Ok(found);
@@ -74,7 +74,11 @@ impl Resolver {
     }
 
     /// What a record is found to be, whoever sent it.
-    fn found(&mut self, tx: &mut dyn Transaction, heard: &Heard) -> Result<Whose, LedgerError> {
+    fn resolve_claims(
+        &mut self,
+        tx: &mut dyn Transaction,
+        heard: &TelemetryRecord,
+    ) -> Result<Whose, LedgerError> {
         let claims = &heard.claims;
         let named = self.named(tx, claims)?;
         if let Some(id) = claims.session
@@ -230,7 +234,7 @@ impl Resolver {
         &mut self,
         tx: &mut dyn Transaction,
         id: SessionId,
-        heard: &Heard,
+        heard: &TelemetryRecord,
     ) -> Result<Option<NativeId>, LedgerError> {
         let Some(native) = heard.claims.natives.first() else {
             return Ok(None);
@@ -268,7 +272,11 @@ impl Resolver {
     }
 
     /// The one session that a trace belongs to: it was noted so, or the trace is a turn.
-    fn by_trace(&mut self, tx: &mut dyn Transaction, heard: &Heard) -> Result<Trail, LedgerError> {
+    fn by_trace(
+        &mut self,
+        tx: &mut dyn Transaction,
+        heard: &TelemetryRecord,
+    ) -> Result<Trail, LedgerError> {
         let Some(trace) = heard.trace.as_ref().filter(|_| tells(heard)) else {
             return Ok(Trail::None);
         };
@@ -308,7 +316,7 @@ impl Resolver {
         &mut self,
         tx: &mut dyn Transaction,
         id: SessionId,
-        heard: &Heard,
+        heard: &TelemetryRecord,
         at: Timestamp,
     ) -> Result<(), LedgerError> {
         let claims = &heard.claims;
@@ -388,7 +396,7 @@ pub(super) enum Trail {
 }
 
 /// Whether the trace of a record tells of its session.
-pub(super) fn tells(heard: &Heard) -> bool {
+pub(super) fn tells(heard: &TelemetryRecord) -> bool {
     heard.claims.reach == Reach::Session
 }
 

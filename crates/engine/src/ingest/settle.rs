@@ -10,7 +10,7 @@ use siglum_ledger::{
     LedgerError, Mode, Relation, SessionOrigin, SessionRecord, TelemetryBatch, Transaction,
     UnassignedRecord,
 };
-use siglum_telemetry::inward::{self, Heard, Origin};
+use siglum_telemetry::inward::{self, Origin, TelemetryRecord};
 use siglum_telemetry::wire::{Batch, Stamp};
 
 use super::forward::{self, Collector};
@@ -34,7 +34,7 @@ pub(super) struct Settling<'a> {
     home: siglum_domain::LedgerId,
     row: &'a TelemetryBatch,
     batch: Batch,
-    heard: Vec<Heard>,
+    heard: Vec<TelemetryRecord>,
     resolver: Resolver,
     tally: Tally,
 }

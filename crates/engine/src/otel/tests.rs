@@ -43,7 +43,7 @@ fn text<'a>(span: &'a Span, key: &str) -> Option<&'a str> {
 }
 
 /// What is told of a session from one place of its log to another.
-fn told(stage: &mut Stage, session: SessionId, from: u64, to: u64) -> Vec<Span> {
+fn exported_spans(stage: &mut Stage, session: SessionId, from: u64, to: u64) -> Vec<Span> {
     let record = stage.session(session);
     let gathered = stage.read(|tx| {
         let count = usize::try_from(to - from).unwrap();
@@ -101,14 +101,14 @@ fn no_span_has_the_id_of_another_conversation() {
             // Sometimes what there is of some conversation is told in between.
             if dice.below(3) == 0 {
                 let head = stage.session(session).head;
-                let own = told(&mut stage, session, from, head);
+                let own = exported_spans(&mut stage, session, from, head);
                 spans.extend(own.into_iter().map(|s| (n, s)));
                 sessions.insert(n, (session, head));
             }
         }
         for (n, (session, from)) in sessions {
             let head = stage.session(session).head;
-            let own = told(&mut stage, session, from, head);
+            let own = exported_spans(&mut stage, session, from, head);
             spans.extend(own.into_iter().map(|s| (n, s)));
         }
         check(&spans, &name);
@@ -176,7 +176,7 @@ fn a_copy_points_to_the_turn_that_it_was_made_behind() {
     driven(&mut stage, copy.id, &["t4"]);
     let head = stage.session(copy.id).head;
     let links = |stage: &mut Stage| {
-        let spans = told(stage, copy.id, 0, head);
+        let spans = exported_spans(stage, copy.id, 0, head);
         let root = spans.into_iter().find(|s| s.parent_span_id.is_empty());
         root.unwrap().links
     };

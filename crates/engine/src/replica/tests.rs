@@ -223,11 +223,11 @@ pub(super) fn feed(from: &mut Stage, gate: &mut dyn Gate) -> Sent {
 }
 
 /// Everything that a ledger answers with, in words.
-fn told(stage: &mut Stage, home: LedgerId) -> Vec<String> {
-    told_by(&mut stage.ledger, home)
+fn stage_answers(stage: &mut Stage, home: LedgerId) -> Vec<String> {
+    ledger_answers(&mut stage.ledger, home)
 }
 
-fn told_by(ledger: &mut dyn Ledger, home: LedgerId) -> Vec<String> {
+fn ledger_answers(ledger: &mut dyn Ledger, home: LedgerId) -> Vec<String> {
     let sessions = read(ledger, |tx| tx.sessions(&SessionFilter::default())).unwrap();
     let mut lines = Vec::new();
     for listing in sessions {
@@ -280,7 +280,10 @@ fn a_receiver_answers_as_the_sender() {
     let repository = commit(&mut from, session, 7);
     let sent = feed(&mut from, &mut Played::to(&mut to));
     assert_eq!((sent.receipts, sent.statements), (3, 1), "{sent:?}");
-    assert_eq!(told(&mut to, home()), told(&mut from, home()));
+    assert_eq!(
+        stage_answers(&mut to, home()),
+        stage_answers(&mut from, home())
+    );
     let filter = SessionFilter {
         links: vec![Link::IssueNumber(42)],
         ..SessionFilter::default()
@@ -310,7 +313,10 @@ fn what_changes_later_arrives_too() {
     });
     wrote(&mut from, |tx| tx.set_ended(session, Some(at(99))));
     feed(&mut from, &mut Played::to(&mut to));
-    assert_eq!(told(&mut to, home()), told(&mut from, home()));
+    assert_eq!(
+        stage_answers(&mut to, home()),
+        stage_answers(&mut from, home())
+    );
     let found = to.read(|tx| known_elsewhere(tx, None, &oid(7))).unwrap();
     assert_eq!(found.judgement, judged(other));
 }
@@ -332,7 +338,10 @@ fn an_older_state_that_comes_late_changes_nothing() {
     for bytes in old {
         take(gate.to, &bytes).unwrap();
     }
-    assert_eq!(told(&mut to, home()), told(&mut from, home()));
+    assert_eq!(
+        stage_answers(&mut to, home()),
+        stage_answers(&mut from, home())
+    );
 }
 
 /// The way to a ledger in PostgreSQL.
@@ -383,7 +392,10 @@ fn a_receiver_in_postgresql_answers_as_the_sender() {
         tx.forget_session(session, at(5_000))
     });
     feed(&mut from, &mut gate);
-    assert_eq!(told_by(&mut gate.0, home()), told(&mut from, home()));
+    assert_eq!(
+        ledger_answers(&mut gate.0, home()),
+        stage_answers(&mut from, home())
+    );
 }
 
 #[test]
@@ -405,7 +417,10 @@ fn what_is_erased_at_home_is_erased_elsewhere() {
     for old in first {
         take(gate.to, &old).unwrap();
     }
-    assert_eq!(told(&mut to, home()), told(&mut from, home()));
+    assert_eq!(
+        stage_answers(&mut to, home()),
+        stage_answers(&mut from, home())
+    );
     let left = to.read(|tx| tx.payloads(0, 99));
     assert!(left.iter().all(|p| p.session == parts), "{left:?}");
     assert!(!left.is_empty());
@@ -433,11 +448,11 @@ pub(super) fn batch(from: &mut Stage) -> Batch {
 }
 
 fn refused(to: &mut Stage, batch: &Batch) -> (DocumentName, String) {
-    let before = told(to, home());
+    let before = stage_answers(to, home());
     let error = to
         .play(|world, ledger| apply(world, ledger, &launcher(), batch))
         .unwrap_err();
-    assert_eq!(told(to, home()), before, "something was written");
+    assert_eq!(stage_answers(to, home()), before, "something was written");
     match error {
         ReplicaError::Refused { document, rule } => (document, rule),
         other => panic!("{other}"),
@@ -576,7 +591,10 @@ fn a_gap_is_told_and_the_sender_goes_on_from_there() {
         (session, 0)
     );
     feed(&mut from, &mut Played::to(&mut to));
-    assert_eq!(told(&mut to, home()), told(&mut from, home()));
+    assert_eq!(
+        stage_answers(&mut to, home()),
+        stage_answers(&mut from, home())
+    );
 }
 
 #[test]
@@ -638,7 +656,10 @@ fn a_document_that_is_refused_is_set_aside_and_tried_again_when_asked() {
     from.play(|_, ledger| retry(ledger, NAME).unwrap());
     feed(&mut from, &mut gate);
     assert!(from.read(|tx| tx.parked()).is_empty());
-    assert_eq!(told(&mut to, home()), told(&mut from, home()));
+    assert_eq!(
+        stage_answers(&mut to, home()),
+        stage_answers(&mut from, home())
+    );
 }
 
 #[test]
@@ -846,6 +867,6 @@ proptest! {
             }
         }
         feed(&mut from, &mut gate);
-        prop_assert_eq!(told(&mut to, home()), told(&mut from, home()));
+        prop_assert_eq!(stage_answers(&mut to, home()), stage_answers(&mut from, home()));
     }
 }

@@ -33,7 +33,7 @@ fn issued(stage: &mut Stage, token: &NewToken) {
 }
 
 /// Who the token is said to be of, or the code of the refusal.
-fn told(stage: &mut Stage, n: u128) -> Result<Caller, &'static str> {
+fn authenticated_caller(stage: &mut Stage, n: u128) -> Result<Caller, &'static str> {
     let digest = format!("digest {n}");
     stage.play(|here, ledger| authenticate(here, ledger, &digest).map_err(|e| e.code()))
 }
@@ -43,16 +43,16 @@ fn a_token_is_taken_until_it_expires() {
     let mut stage = Stage::new();
     issued(&mut stage, &new(1, Some(2000)));
     issued(&mut stage, &new(2, None));
-    let caller = told(&mut stage, 1).unwrap();
+    let caller = authenticated_caller(&mut stage, 1).unwrap();
     assert_eq!((caller.token, caller.scope), (id(1), Scope::Launcher));
     assert_eq!(caller.name, "token 1");
-    assert_eq!(told(&mut stage, 3), Err("token_unknown"));
+    assert_eq!(authenticated_caller(&mut stage, 3), Err("token-unknown"));
     stage.now.set(1999);
-    assert!(told(&mut stage, 1).is_ok());
+    assert!(authenticated_caller(&mut stage, 1).is_ok());
     stage.now.set(2000);
-    assert_eq!(told(&mut stage, 1), Err("token_expired"));
+    assert_eq!(authenticated_caller(&mut stage, 1), Err("token-expired"));
     stage.now.set(2_000_000_000);
-    assert!(told(&mut stage, 2).is_ok());
+    assert!(authenticated_caller(&mut stage, 2).is_ok());
 }
 
 #[test]
@@ -63,10 +63,10 @@ fn a_token_that_was_revoked_is_refused_and_that_it_expired_does_not_hide_it() {
         |n| stage.play(|here, ledger| revoke(here, ledger, id(n), "Ann").map_err(|e| e.code()));
     assert_eq!(revoke(1), Ok(true));
     assert_eq!(revoke(1), Ok(false));
-    assert_eq!(revoke(2), Err("token_unknown"));
-    assert_eq!(told(&mut stage, 1), Err("token_revoked"));
+    assert_eq!(revoke(2), Err("token-unknown"));
+    assert_eq!(authenticated_caller(&mut stage, 1), Err("token-revoked"));
     stage.now.set(1600);
-    assert_eq!(told(&mut stage, 1), Err("token_revoked"));
+    assert_eq!(authenticated_caller(&mut stage, 1), Err("token-revoked"));
 }
 
 #[test]
@@ -80,16 +80,18 @@ fn an_old_token_holds_for_the_grace_and_is_replaced_once() {
         })
     };
     assert!(replace(&mut stage, 1, 2).is_ok());
-    assert!(told(&mut stage, 1).is_ok() && told(&mut stage, 2).is_ok());
-    assert_eq!(replace(&mut stage, 1, 3), Err("token_replaced"));
-    assert_eq!(told(&mut stage, 3), Err("token_unknown"));
+    assert!(
+        authenticated_caller(&mut stage, 1).is_ok() && authenticated_caller(&mut stage, 2).is_ok()
+    );
+    assert_eq!(replace(&mut stage, 1, 3), Err("token-replaced"));
+    assert_eq!(authenticated_caller(&mut stage, 3), Err("token-unknown"));
     stage.now.set(1060);
-    assert_eq!(told(&mut stage, 1), Err("token_expired"));
-    assert!(told(&mut stage, 2).is_ok());
-    assert_eq!(replace(&mut stage, 1, 3), Err("token_expired"));
-    assert_eq!(replace(&mut stage, 9, 3), Err("token_unknown"));
+    assert_eq!(authenticated_caller(&mut stage, 1), Err("token-expired"));
+    assert!(authenticated_caller(&mut stage, 2).is_ok());
+    assert_eq!(replace(&mut stage, 1, 3), Err("token-expired"));
+    assert_eq!(replace(&mut stage, 9, 3), Err("token-unknown"));
     stage.play(|here, ledger| rotate(here, ledger, id(2), &new(4, None), Duration::ZERO).unwrap());
-    assert_eq!(told(&mut stage, 2), Err("token_expired"));
+    assert_eq!(authenticated_caller(&mut stage, 2), Err("token-expired"));
 }
 
 #[test]
@@ -102,11 +104,11 @@ fn a_token_of_a_session_needs_the_session_and_stays_with_it_when_it_is_rotated()
         ..new(n, None)
     };
     let refused = stage.play(|here, ledger| issue(here, ledger, &of(1, other)).unwrap_err());
-    assert_eq!(refused.code(), "session_unknown");
-    assert_eq!(told(&mut stage, 1), Err("token_unknown"));
+    assert_eq!(refused.code(), "session-unknown");
+    assert_eq!(authenticated_caller(&mut stage, 1), Err("token-unknown"));
     issued(&mut stage, &of(2, session));
     stage.play(|here, ledger| rotate(here, ledger, id(2), &new(3, None), Duration::ZERO).unwrap());
-    let caller = told(&mut stage, 3).unwrap();
+    let caller = authenticated_caller(&mut stage, 3).unwrap();
     assert_eq!(caller.scope, Scope::Session(session));
     assert!(caller.may_act_for(session) && !caller.may_act_for(other));
 }
@@ -118,7 +120,7 @@ fn use_is_noted_once_an_hour() {
     let mut noted = Vec::new();
     for seconds in [0, 1, HOUR - 1, HOUR, HOUR + 1, 2 * HOUR] {
         stage.now.set(1000 + seconds);
-        let caller = told(&mut stage, 1).unwrap();
+        let caller = authenticated_caller(&mut stage, 1).unwrap();
         if caller.note_due {
             // Two requests at once: both are told that it is due.
             for _ in 0..2 {
@@ -147,7 +149,7 @@ fn audited(stage: &mut Stage) -> Vec<String> {
 fn the_life_of_a_token_is_in_the_audit() {
     let mut stage = Stage::new();
     issued(&mut stage, &new(1, None));
-    let caller = told(&mut stage, 1).unwrap();
+    let caller = authenticated_caller(&mut stage, 1).unwrap();
     stage.play(|here, ledger| {
         for _ in 0..3 {
             note_use(here, ledger, &caller).unwrap();
@@ -207,7 +209,7 @@ fn the_tokens_of_a_session_end_when_it_is_archived() {
         issued(&mut stage, &token);
     }
     stage.play(|here, ledger| crate::turn::archive(here, ledger, session, "Ann").unwrap());
-    assert_eq!(told(&mut stage, 1), Err("token_revoked"));
-    assert_eq!(told(&mut stage, 2), Err("token_revoked"));
-    assert!(told(&mut stage, 3).is_ok());
+    assert_eq!(authenticated_caller(&mut stage, 1), Err("token-revoked"));
+    assert_eq!(authenticated_caller(&mut stage, 2), Err("token-revoked"));
+    assert!(authenticated_caller(&mut stage, 3).is_ok());
 }

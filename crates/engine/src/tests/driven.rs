@@ -9,7 +9,7 @@ use siglum_ledger::{Launch, LaunchEnd};
 
 use super::stage::*;
 use crate::launch;
-use crate::run::{self, Found, Wanted, Which};
+use crate::run::{self, RunSession, Wanted, Which};
 use crate::turn::{self, Event, Holder, Leased, Opened};
 
 fn wanted(which: Which) -> Wanted {
@@ -22,7 +22,7 @@ fn wanted(which: Which) -> Wanted {
     }
 }
 
-fn found(stage: &mut Stage, which: &Which) -> Found {
+fn find_run_session(stage: &mut Stage, which: &Which) -> RunSession {
     stage.play(|here, ledger| run::find(here, ledger, &wanted(which.clone())).unwrap())
 }
 
@@ -77,7 +77,7 @@ fn opened(stage: &mut Stage, session: SessionId) -> Leased {
 #[test]
 fn hooks_add_evidence_and_tell_nothing_twice() {
     let mut stage = Stage::new();
-    let session = found(&mut stage, &Which::Named(conversation("c"))).session;
+    let session = find_run_session(&mut stage, &Which::Named(conversation("c"))).session;
     start(&mut stage, session, "d1");
     let leased = opened(&mut stage, session);
     let first = vec![
@@ -139,7 +139,7 @@ fn hooks_add_evidence_and_tell_nothing_twice() {
 #[test]
 fn each_process_of_a_driven_session_proves_its_own_launch() {
     let mut stage = Stage::new();
-    let session = found(&mut stage, &Which::Named(conversation("c"))).session;
+    let session = find_run_session(&mut stage, &Which::Named(conversation("c"))).session;
     for (n, digest) in ["d1", "d2"].into_iter().enumerate() {
         start(&mut stage, session, digest);
         let n = u32::try_from(n).unwrap();
@@ -163,7 +163,7 @@ fn each_process_of_a_driven_session_proves_its_own_launch() {
 #[test]
 fn the_end_of_a_session_that_never_ran_makes_none() {
     let mut stage = Stage::new();
-    let session = found(&mut stage, &Which::Named(conversation("c"))).session;
+    let session = find_run_session(&mut stage, &Which::Named(conversation("c"))).session;
     start(&mut stage, session, "d1");
     let begins = says("one", vec![started(1, StartKind::Startup)]);
     stage.hear(below(20, session, "d1", begins));
@@ -179,7 +179,7 @@ fn the_end_of_a_session_that_never_ran_makes_none() {
 #[test]
 fn a_conversation_that_nobody_named_is_called_what_its_agent_calls_it() {
     let mut stage = Stage::new();
-    let unnamed = found(&mut stage, &Which::Unnamed);
+    let unnamed = find_run_session(&mut stage, &Which::Unnamed);
     assert_eq!(unnamed.conversation, None);
     let session = unnamed.session;
     let name = |stage: &mut Stage, id: &str| {
@@ -192,12 +192,12 @@ fn a_conversation_that_nobody_named_is_called_what_its_agent_calls_it() {
         Some(session),
         "one more name of the agent's"
     );
-    let again = found(&mut stage, &Which::Named(conversation("n1")));
+    let again = find_run_session(&mut stage, &Which::Named(conversation("n1")));
     assert_eq!(
         (again.session, again.conversation),
         (session, Some(conversation("n1")))
     );
-    let other = found(&mut stage, &Which::Unnamed).session;
+    let other = find_run_session(&mut stage, &Which::Unnamed).session;
     let taken = stage.play(|here, ledger| run::named(here, ledger, other, &native("n1")));
     assert!(taken.is_err(), "another session has it");
 }
@@ -205,7 +205,7 @@ fn a_conversation_that_nobody_named_is_called_what_its_agent_calls_it() {
 #[test]
 fn names_that_an_agent_uses_again_are_made_its_own() {
     let mut stage = Stage::new();
-    let session = found(&mut stage, &Which::Named(conversation("c"))).session;
+    let session = find_run_session(&mut stage, &Which::Named(conversation("c"))).session;
     let leased = opened(&mut stage, session);
     stage.play(|here, ledger| {
         let call = || Event::tool_call("call_1", "Bash", "ls").observed(here.now());

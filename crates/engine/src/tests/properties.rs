@@ -71,7 +71,7 @@ fn declined() -> Intake {
 }
 
 /// What the ledger says, without ids and without places in logs.
-fn told(stage: &mut Stage) -> BTreeMap<String, String> {
+fn ledger_contents(stage: &mut Stage) -> BTreeMap<String, String> {
     stage
         .play(|world, ledger| fold_sessions(world, ledger, 99))
         .unwrap();
@@ -138,7 +138,7 @@ fn delivered<'a>(intakes: impl IntoIterator<Item = &'a Intake>) -> BTreeMap<Stri
     for intake in intakes {
         stage.deliver(intake);
     }
-    told(&mut stage)
+    ledger_contents(&mut stage)
 }
 
 fn three_days() -> Vec<Intake> {
@@ -221,7 +221,7 @@ proptest! {
             }
         }
         while drain(&stage.ids, &mut stage.ledger, std::slice::from_ref(&spool)).unwrap() > 0 {}
-        let found = told(&mut stage);
+        let found = ledger_contents(&mut stage);
         for (what, wanted) in &wanted {
             prop_assert_eq!(found.get(what), Some(wanted), "{}", what);
         }

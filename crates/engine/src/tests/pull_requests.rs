@@ -74,7 +74,7 @@ impl Recorded {
     }
 
     /// What the hooks of the session saw, one matter for each.
-    fn heard(&self, command: &str, printed: &str) -> Vec<AgentMatter> {
+    fn hook_matters(&self, command: &str, printed: &str) -> Vec<AgentMatter> {
         let hooks = self.with(self.hooks, command, printed);
         let mut heard = Vec::new();
         for (second, line) in hooks.lines().enumerate() {
@@ -120,7 +120,7 @@ impl Recorded {
             modified: at(0),
             bytes: text.len() as u64,
         };
-        let found = import::Found {
+        let found = import::ImportableTranscript {
             agent: self.spec(),
             file,
             subagents: Vec::new(),
@@ -159,7 +159,7 @@ const SEVEN: &str = "PR 7 by siglum: output of gh pr create";
 fn hooks_and_transcripts_of_all_agents_show_it_once() {
     for recorded in &RECORDINGS {
         let mut stage = Stage::new();
-        for matter in recorded.heard(OPEN, URL) {
+        for matter in recorded.hook_matters(OPEN, URL) {
             stage.hear(matter);
         }
         fold(&mut stage);
@@ -171,7 +171,7 @@ fn hooks_and_transcripts_of_all_agents_show_it_once() {
         recorded.import(&mut stage, OPEN, URL);
         fold(&mut stage);
         assert_eq!(linked(&mut stage, session), [SEVEN], "{}", recorded.agent);
-        for matter in recorded.heard(OPEN, URL) {
+        for matter in recorded.hook_matters(OPEN, URL) {
             stage.hear(matter);
         }
         write(&mut stage.ledger, Durability::Process, |tx| tx.refold(None)).unwrap();

@@ -28,7 +28,7 @@ fn driver(world: &World<'_>, ledger: &mut dyn siglum_ledger::Ledger, nonce: &str
     Driver::take(world, ledger, session, &holder, Duration::from_secs(60)).unwrap()
 }
 
-fn said(key: &str) -> Vec<siglum_domain::observation::Observation> {
+fn api_prompt(key: &str) -> Vec<siglum_domain::observation::Observation> {
     let mut said = prompt(key, 2);
     said.source = Source::Api;
     vec![said]
@@ -42,7 +42,9 @@ fn drivers_from_before_are_fenced_and_sinks_that_are_ahead_are_filled_again() {
     let (sink, copy) = (root.join("sink"), root.join("copy.db"));
     stage.play(|world, ledger| {
         let mut first = driver(world, ledger, "1");
-        first.commit(world, ledger, "k1", &said("k1")).unwrap();
+        first
+            .commit(world, ledger, "k1", &api_prompt("k1"))
+            .unwrap();
         first.release(world, ledger).unwrap();
         project::add(
             world,
@@ -60,7 +62,7 @@ fn drivers_from_before_are_fenced_and_sinks_that_are_ahead_are_filled_again() {
         let mut late = stage.play(|world, ledger| {
             let mut late = driver(world, ledger, &format!("late {round}"));
             let key = format!("late-{round}");
-            late.commit(world, ledger, &key, &said(&key)).unwrap();
+            late.commit(world, ledger, &key, &api_prompt(&key)).unwrap();
             project::feed(world, ledger, "docs", &mut Directory::at(&sink)).unwrap();
             late
         });
@@ -83,12 +85,14 @@ fn drivers_from_before_are_fenced_and_sinks_that_are_ahead_are_filled_again() {
             .unwrap();
         stage.play(|world, ledger| {
             let mut newest = driver(world, ledger, &format!("new {round}"));
-            let fenced = late.commit(world, ledger, "k9", &said("k9"));
+            let fenced = late.commit(world, ledger, "k9", &api_prompt("k9"));
             assert!(
                 matches!(fenced, Err(TurnError::Fenced { .. })),
                 "{fenced:?}"
             );
-            newest.commit(world, ledger, "k2", &said("k2")).unwrap();
+            newest
+                .commit(world, ledger, "k2", &api_prompt("k2"))
+                .unwrap();
             newest.release(world, ledger).unwrap();
             project::feed(world, ledger, "docs", &mut Directory::at(&sink)).unwrap();
             let report = verify::verify(world, ledger, None).unwrap();

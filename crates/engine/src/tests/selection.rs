@@ -26,14 +26,14 @@ fn variable(agent: &str, name: &str, id: &str) -> AgentVariable {
 
 /// One thing that hooks tell, of one session.
 #[derive(Debug, Clone)]
-struct Told {
+struct HookEvent {
     session: usize,
     process: Option<usize>,
     seconds: i64,
     what: usize,
 }
 
-impl Told {
+impl HookEvent {
     fn matter(&self) -> AgentMatter {
         let (id, at) = (NATIVES[self.session], self.seconds);
         let seen: Observation = match self.what {
@@ -53,14 +53,14 @@ impl Told {
     }
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn hook_event_strategy() -> impl Strategy<Value = HookEvent> {
     let parts = (
         0..4usize,
         prop::option::weighted(0.8, 0..3usize),
         1..4i64,
         0..5usize,
     );
-    parts.prop_map(|(session, process, seconds, what)| Told {
+    parts.prop_map(|(session, process, seconds, what)| HookEvent {
         session,
         process,
         seconds,
@@ -89,7 +89,7 @@ fn judged(stage: &mut Stage, scene: &Scene) -> Judgement {
 }
 
 /// The answer in the agents' own names, since ids differ from stage to stage.
-fn answer(told: &[Told], scene: &Scene) -> (String, Verdict, BTreeSet<String>, Vec<String>) {
+fn answer(told: &[HookEvent], scene: &Scene) -> (String, Verdict, BTreeSet<String>, Vec<String>) {
     let mut stage = Stage::new();
     for told in told {
         stage.hear(told.matter());
@@ -111,7 +111,7 @@ proptest! {
 
     #[test]
     fn the_verdict_is_the_same_for_every_order_of_what_was_recorded(
-        (first, second) in prop::collection::vec(told(), 0..8)
+        (first, second) in prop::collection::vec(hook_event_strategy(), 0..8)
             .prop_flat_map(|told| (Just(told.clone()), Just(told).prop_shuffle())),
         variables in prop::collection::vec(0..4usize, 0..2),
     ) {

@@ -60,7 +60,7 @@ fn ends(at: i64) -> Intake {
     hook(&format!("after {at}"), seen)
 }
 
-fn asked(at: i64) -> Intake {
+fn prompt_intake(at: i64) -> Intake {
     hook(&format!("prompt {at}"), vec![prompt("p", at)])
 }
 
@@ -81,7 +81,9 @@ fn only(stage: &mut Stage) -> SessionId {
     sessions[0].record.id
 }
 
-fn told<'a>(intakes: impl IntoIterator<Item = &'a Intake>) -> Vec<(Option<i64>, Option<i64>)> {
+fn delivered_calls<'a>(
+    intakes: impl IntoIterator<Item = &'a Intake>,
+) -> Vec<(Option<i64>, Option<i64>)> {
     let mut stage = Stage::new();
     for intake in intakes {
         stage.deliver(intake);
@@ -94,25 +96,34 @@ fn told<'a>(intakes: impl IntoIterator<Item = &'a Intake>) -> Vec<(Option<i64>, 
 fn a_call_ends_before_the_next_one_like_it_starts() {
     let all = [begins(1), ends(2), begins(3), ends(4), begins(5), ends(6)];
     let pairs = [(Some(1), Some(2)), (Some(3), Some(4)), (Some(5), Some(6))];
-    assert_eq!(told(&all), pairs);
-    assert_eq!(told(all.iter().chain(&all)), pairs, "and again");
+    assert_eq!(delivered_calls(&all), pairs);
+    assert_eq!(delivered_calls(all.iter().chain(&all)), pairs, "and again");
 }
 
 #[test]
 fn a_call_that_was_refused_never_ends() {
     let all = [begins(1), begins(3), ends(4)];
-    assert_eq!(told(&all), [(Some(1), None), (Some(3), Some(4))]);
+    assert_eq!(delivered_calls(&all), [(Some(1), None), (Some(3), Some(4))]);
     let twice = all.iter().chain(&all);
-    assert_eq!(told(twice), [(Some(1), None), (Some(3), Some(4))]);
+    assert_eq!(
+        delivered_calls(twice),
+        [(Some(1), None), (Some(3), Some(4))]
+    );
 }
 
 #[test]
 fn a_start_that_was_overtaken_by_its_end_joins_it() {
-    assert_eq!(told(&[ends(2), begins(1)]), [(Some(1), Some(2))]);
+    assert_eq!(delivered_calls(&[ends(2), begins(1)]), [(Some(1), Some(2))]);
     let late = [begins(1), ends(2), ends(4), begins(3)];
-    assert_eq!(told(&late), [(Some(1), Some(2)), (Some(3), Some(4))]);
+    assert_eq!(
+        delivered_calls(&late),
+        [(Some(1), Some(2)), (Some(3), Some(4))]
+    );
     let both = [ends(2), ends(4), begins(3), begins(1)];
-    assert_eq!(told(&both), [(Some(1), Some(2)), (Some(3), Some(4))]);
+    assert_eq!(
+        delivered_calls(&both),
+        [(Some(1), Some(2)), (Some(3), Some(4))]
+    );
 }
 
 #[test]
@@ -137,7 +148,7 @@ fn what_was_seen_around_a_call_has_its_name() {
 #[test]
 fn the_end_of_a_session_that_is_said_several_times_is_one() {
     let mut stage = Stage::new();
-    stage.deliver(&asked(1));
+    stage.deliver(&prompt_intake(1));
     for (name, seconds) in [("a", 3), ("b", 3), ("c", 4)] {
         let mut end = ended(seconds);
         end.key = name.to_owned();
@@ -249,7 +260,14 @@ fn turns(stage: &mut Stage) -> Vec<(usize, Vec<Source>)> {
 #[test]
 fn a_transcript_speaks_of_the_calls_and_turns_that_hooks_saw() {
     let mut stage = Stage::new();
-    let day = [asked(1), begins(3), ends(4), begins(5), ends(6), asked(10)];
+    let day = [
+        prompt_intake(1),
+        begins(3),
+        ends(4),
+        begins(5),
+        ends(6),
+        prompt_intake(10),
+    ];
     for intake in day.iter().map(of_x) {
         stage.deliver(&intake);
     }
@@ -288,7 +306,7 @@ fn starters(stage: &mut Stage) -> Vec<(String, Option<i64>)> {
 fn a_sub_agent_is_bound_to_its_call_by_the_name_that_the_call_has_here() {
     let named = |n: usize, start| (format!("agent-{n}"), Some(start));
     let mut stage = Stage::new();
-    let day = [asked(1), begins(3), ends(4), begins(5), ends(6)];
+    let day = [prompt_intake(1), begins(3), ends(4), begins(5), ends(6)];
     for intake in day.iter().map(of_x) {
         stage.deliver(&intake);
     }
@@ -297,7 +315,7 @@ fn a_sub_agent_is_bound_to_its_call_by_the_name_that_the_call_has_here() {
     assert_eq!(starters(&mut stage), [named(1, 2), named(2, 5)]);
     // The same without hooks.
     let mut stage = Stage::new();
-    stage.deliver(&of_x(&asked(1)));
+    stage.deliver(&of_x(&prompt_intake(1)));
     read_transcript(&mut stage, &parts);
     assert_eq!(starters(&mut stage), [named(1, 2), named(2, 5)]);
 }
@@ -306,7 +324,7 @@ fn a_sub_agent_is_bound_to_its_call_by_the_name_that_the_call_has_here() {
 fn calls_that_no_hook_saw_are_calls_of_their_own() {
     let mut stage = Stage::new();
     // Hooks were switched on between the two prompts.
-    for intake in [asked(20), begins(23), ends(24)].iter().map(of_x) {
+    for intake in [prompt_intake(20), begins(23), ends(24)].iter().map(of_x) {
         stage.deliver(&intake);
     }
     let parts = [
@@ -336,7 +354,7 @@ fn calls_that_no_hook_saw_are_calls_of_their_own() {
 #[test]
 fn a_message_that_was_written_when_its_call_had_returned_is_of_that_call() {
     let mut stage = Stage::new();
-    for intake in [asked(1), begins(3), ends(8)].iter().map(of_x) {
+    for intake in [prompt_intake(1), begins(3), ends(8)].iter().map(of_x) {
         stage.deliver(&intake);
     }
     read_transcript(&mut stage, &[Part::Prompt(2), Part::Call(9, 9)]);
@@ -347,7 +365,7 @@ fn a_message_that_was_written_when_its_call_had_returned_is_of_that_call() {
 #[test]
 fn a_hook_that_comes_after_the_transcript_speaks_of_its_call() {
     let mut stage = Stage::new();
-    stage.deliver(&of_x(&asked(1)));
+    stage.deliver(&of_x(&prompt_intake(1)));
     read_transcript(&mut stage, &[Part::Prompt(2), Part::Call(3, 6)]);
     stage.deliver(&of_x(&begins(4)));
     stage.deliver(&of_x(&ends(5)));
@@ -358,7 +376,7 @@ fn a_hook_that_comes_after_the_transcript_speaks_of_its_call() {
 #[test]
 fn a_transcript_that_is_read_again_says_nothing_new() {
     let mut stage = Stage::new();
-    for intake in [asked(1), begins(3), ends(4)].iter().map(of_x) {
+    for intake in [prompt_intake(1), begins(3), ends(4)].iter().map(of_x) {
         stage.deliver(&intake);
     }
     let parts = [Part::Prompt(2), Part::Call(2, 4), Part::Call(5, 6)];
@@ -372,7 +390,7 @@ fn a_transcript_that_is_read_again_says_nothing_new() {
 #[test]
 fn a_session_that_was_forgotten_goes_on() {
     let mut stage = Stage::new();
-    for intake in [asked(1), begins(3), ends(4)].iter().map(of_x) {
+    for intake in [prompt_intake(1), begins(3), ends(4)].iter().map(of_x) {
         stage.deliver(&intake);
     }
     let parts = [Part::Prompt(2), Part::Call(2, 4)];
@@ -383,7 +401,7 @@ fn a_session_that_was_forgotten_goes_on() {
     })
     .unwrap();
     read_transcript(&mut stage, &parts);
-    for intake in [asked(11), begins(13), ends(14)].iter().map(of_x) {
+    for intake in [prompt_intake(11), begins(13), ends(14)].iter().map(of_x) {
         stage.deliver(&intake);
     }
     assert_eq!(calls(&mut stage, session), [(Some(13), Some(14))]);
@@ -406,7 +424,7 @@ proptest! {
                 all.push(ends(from + 1));
             }
         }
-        let wanted = told(&all);
+        let wanted = delivered_calls(&all);
         let mut stage = Stage::new();
         let spool = stage.spool();
         for (intake, spooled) in all.iter().zip(spooled) {

@@ -9,9 +9,9 @@ const LONGEST: usize = 200;
 
 /// The branch that was told last, once somebody has looked.
 #[derive(Debug, Default)]
-pub(super) struct Told(Option<String>);
+pub(super) struct LastBranch(Option<String>);
 
-impl Told {
+impl LastBranch {
     /// The observation that a line is worth: nothing where it tells what was told before.
     pub(super) fn changed(
         &mut self,

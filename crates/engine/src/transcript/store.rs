@@ -32,7 +32,7 @@ pub(super) struct Store<'a> {
     /// Whose the last line of copied history was, and where it starts.
     copied: Option<(NativeId, u64)>,
     /// The branch that was told last.
-    branch: branch::Told,
+    branch: branch::LastBranch,
 }
 
 impl<'a> Store<'a> {
@@ -58,7 +58,7 @@ impl<'a> Store<'a> {
             size: 0,
             mentions: Vec::new(),
             copied: None,
-            branch: branch::Told::default(),
+            branch: branch::LastBranch::default(),
         }
     }
 

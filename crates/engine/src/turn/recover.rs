@@ -11,7 +11,7 @@ use siglum_ledger::{
 };
 
 use super::lease::{Hold, Holder, take};
-use super::say::{Said, content, into_the_log, rows_of};
+use super::say::{SerializedObservation, content, into_the_log, rows_of};
 use super::{TurnError, attempt, writable};
 use crate::Here;
 
@@ -198,10 +198,16 @@ fn close(
     at: Timestamp,
 ) -> Result<Receipt, TurnError> {
     let record = writable(tx, turn.session)?;
-    let end = said(turn, "recovered", at, Fact::Recovered { how });
-    let more: Vec<Said<'_>> = more.iter().map(Said::from).collect();
+    let end = siglum_observation(turn, "recovered", at, Fact::Recovered { how });
+    let more: Vec<SerializedObservation<'_>> =
+        more.iter().map(SerializedObservation::from).collect();
     rows.extend(rows_of(here, turn.session, &more, at));
-    rows.extend(rows_of(here, turn.session, &[Said::from(&end)], at));
+    rows.extend(rows_of(
+        here,
+        turn.session,
+        &[SerializedObservation::from(&end)],
+        at,
+    ));
     let opened = (turn.id, turn.opened_at);
     // The driver's own commit of this key was never taken: one that comes late is told so.
     let digest = content(key, &more);
@@ -210,7 +216,7 @@ fn close(
     Ok(receipt)
 }
 
-fn said(turn: &OpenTurn, what: &str, at: Timestamp, fact: Fact) -> Observation {
+fn siglum_observation(turn: &OpenTurn, what: &str, at: Timestamp, fact: Fact) -> Observation {
     Observation {
         source: Source::Siglum,
         key: format!("{what}:{}", turn.id),
@@ -295,7 +301,7 @@ fn keep(
             Fact::ToolStarted { tool, class, .. } => Some(Observation {
                 event: call.event.clone(),
                 subagent: call.subagent.clone(),
-                ..said(
+                ..siglum_observation(
                     turn,
                     &format!("decided:{}", call.key),
                     at,

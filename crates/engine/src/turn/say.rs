@@ -245,7 +245,7 @@ fn seal(
     hold: Hold,
     (expected, standing): (u64, Standing),
     turn_key: &str,
-    said: &[Said<'_>],
+    said: &[SerializedObservation<'_>],
     content: &str,
 ) -> Result<Committed, TurnError> {
     let record = writable(tx, hold.session)?;
@@ -379,7 +379,7 @@ fn add(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     session: SessionId,
-    said: &[Said<'_>],
+    said: &[SerializedObservation<'_>],
 ) -> Result<(), TurnError> {
     let mut again = Vec::new();
     for row in rows_of(here, session, said, here.now()) {
@@ -403,10 +403,10 @@ fn add(
 pub(super) fn rows_of(
     here: &Here<'_>,
     session: SessionId,
-    said: &[Said<'_>],
+    said: &[SerializedObservation<'_>],
     at: Timestamp,
 ) -> Vec<LogRow> {
-    let row = |said: &Said<'_>| {
+    let row = |said: &SerializedObservation<'_>| {
         let entry = NewEntry {
             id: ObservationId::mint(here.ids),
             session,
@@ -461,11 +461,12 @@ const fn at_its_end(record: &SessionRecord, expected: u64) -> Result<(), TurnErr
 
 /// A keyed digest of what a driver asks for, so that the same request is known again and nothing can be guessed
 /// from it. Who asks again may be in another trace by then.
-pub(super) fn content(secret: &[u8; 32], said: &[Said<'_>]) -> String {
+pub(super) fn content(secret: &[u8; 32], said: &[SerializedObservation<'_>]) -> String {
     let mut hasher = Hasher::keyed(secret);
     let mut field = |text: &str| hasher.field(text.as_bytes());
-    let counts = |said: &&Said<'_>| !matches!(said.observation.fact, Fact::Traced { .. });
-    for Said { observation, fact } in said.iter().filter(counts) {
+    let counts =
+        |said: &&SerializedObservation<'_>| !matches!(said.observation.fact, Fact::Traced { .. });
+    for SerializedObservation { observation, fact } in said.iter().filter(counts) {
         field(&observation.key);
         field(&observation.event);
         field(observation.subagent.as_deref().unwrap_or_default());
@@ -475,12 +476,12 @@ pub(super) fn content(secret: &[u8; 32], said: &[Said<'_>]) -> String {
 }
 
 /// What is said in a turn, with its fact in JSON, which is digested and stored.
-pub(super) struct Said<'a> {
+pub(super) struct SerializedObservation<'a> {
     observation: &'a Observation,
     fact: String,
 }
 
-impl<'a> From<&'a Observation> for Said<'a> {
+impl<'a> From<&'a Observation> for SerializedObservation<'a> {
     fn from(observation: &'a Observation) -> Self {
         let fact = serde_json::to_string(&observation.fact);
         Self {
@@ -491,7 +492,7 @@ impl<'a> From<&'a Observation> for Said<'a> {
 }
 
 /// Refuses what a driver may not say, before anything is written.
-fn check(said: &[Observation]) -> Result<Vec<Said<'_>>, TurnError> {
+fn check(said: &[Observation]) -> Result<Vec<SerializedObservation<'_>>, TurnError> {
     within("events", said.len(), EVENTS_MOST)?;
     let mut all = Vec::with_capacity(said.len());
     let mut keys = std::collections::BTreeSet::new();
@@ -508,7 +509,7 @@ fn check(said: &[Observation]) -> Result<Vec<Said<'_>>, TurnError> {
                     .to_owned(),
             });
         }
-        let said = Said::from(o);
+        let said = SerializedObservation::from(o);
         within("event", said.fact.len(), EVENT_BYTES_MOST)?;
         all.push(said);
     }

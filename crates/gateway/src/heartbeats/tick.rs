@@ -18,8 +18,8 @@ use super::{deliver, watch};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::runner::{
-    Ask, Finished, IfBusy, Owned, Permissions, Resume, RunLimits, Running, Said, Speaker, Status,
-    Target, Under, start,
+    Ask, Finished, IfBusy, Owned, Permissions, PromptMessage, Resume, RunLimits, Running, Speaker,
+    Status, Target, Under, start,
 };
 
 /// How often it is said that a tick is still run.
@@ -158,7 +158,7 @@ async fn ran(app: &App, tenant: &Tenant, claimed: &Claimed) -> What {
         Ok(resolved) => resolved,
         Err(problem) => return failed(problem.detail().to_owned()),
     };
-    let mut ask = asked(tenant, claimed, &keys, session, prompt);
+    let mut ask = tick_ask(tenant, claimed, &keys, session, prompt);
     let mut begun = start(app, ask.clone()).await;
     if matches!(&begun, Err(problem) if problem.code() == "cannot-resume") {
         // The agent lost its own session; its schedule goes on all the same.
@@ -283,7 +283,7 @@ async fn resolved(
     resolved.await?
 }
 
-fn asked(
+fn tick_ask(
     tenant: &Tenant,
     claimed: &Claimed,
     keys: &Keys,
@@ -296,7 +296,7 @@ fn asked(
         session: Target::Session(session),
         under: Under::Keys(keys.clone()),
         agent: definition.agent.clone(),
-        prompt: vec![Said {
+        prompt: vec![PromptMessage {
             role: Speaker::User,
             text: prompt,
         }],

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
-use crate::runner::{Said, Speaker};
+use crate::runner::{PromptMessage, Speaker};
 use crate::wire::{MessageInput, Role};
 
 /// The most messages of a request.
@@ -15,7 +15,7 @@ const PARTS_MOST: usize = 1_000;
 pub(crate) fn prompt(
     messages: &[MessageInput],
     inputs: Option<&Map<String, Value>>,
-) -> Result<Vec<Said>, Problem> {
+) -> Result<Vec<PromptMessage>, Problem> {
     if !(1..=MESSAGES_MOST).contains(&messages.len()) {
         let rule = format!("1 to {MESSAGES_MOST} messages");
         return Err(Problem::invalid("messages", rule));
@@ -23,14 +23,14 @@ pub(crate) fn prompt(
     let mut prompt = Vec::with_capacity(messages.len() + 1);
     if let Some(inputs) = inputs.filter(|inputs| !inputs.is_empty()) {
         let json = serde_json::to_string(inputs).map_err(|_| Problem::internal())?;
-        prompt.push(Said {
+        prompt.push(PromptMessage {
             role: Speaker::User,
             text: format!("Data that the messages speak of, as JSON:\n{json}"),
         });
     }
     let mut asked = false;
     for (at, message) in messages.iter().enumerate() {
-        let said = said(message, &format!("messages.{at}"))?;
+        let said = prompt_message(message, &format!("messages.{at}"))?;
         asked |= said.role == Speaker::User && !said.text.trim().is_empty();
         prompt.push(said);
     }
@@ -45,7 +45,7 @@ pub(crate) fn prompt(
     }
 }
 
-fn said(message: &MessageInput, field: &str) -> Result<Said, Problem> {
+fn prompt_message(message: &MessageInput, field: &str) -> Result<PromptMessage, Problem> {
     let role = match message.role {
         Role::System => Speaker::System,
         Role::User => Speaker::User,
@@ -59,7 +59,7 @@ fn said(message: &MessageInput, field: &str) -> Result<Said, Problem> {
             return Err(Problem::invalid(field, rule));
         }
     };
-    Ok(Said { role, text })
+    Ok(PromptMessage { role, text })
 }
 
 fn parts_text(parts: &[Value], field: &str) -> Result<String, Problem> {
@@ -171,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(messages: &Value, inputs: &Value) -> Result<Vec<(Speaker, String)>, String> {
+    fn prompt_texts(messages: &Value, inputs: &Value) -> Result<Vec<(Speaker, String)>, String> {
         let messages: Vec<MessageInput> = serde_json::from_value(messages.clone()).unwrap();
         prompt(&messages, inputs.as_object())
             .map(|said| said.into_iter().map(|s| (s.role, s.text)).collect())
@@ -183,12 +183,12 @@ mod tests {
         let expected = expected
             .iter()
             .map(|(role, text)| (*role, (*text).to_owned()));
-        assert_eq!(asked(messages, &Value::Null), Ok(expected.collect()));
+        assert_eq!(prompt_texts(messages, &Value::Null), Ok(expected.collect()));
     }
 
     #[track_caller]
     fn refuses(messages: &Value, field: &str) {
-        assert_eq!(asked(messages, &Value::Null), Err(field.to_owned()));
+        assert_eq!(prompt_texts(messages, &Value::Null), Err(field.to_owned()));
     }
 
     #[test]
@@ -294,12 +294,12 @@ mod tests {
     fn data_comes_before_the_messages_and_stays_what_it_is() {
         let messages = json!([{ "role": "user", "content": "go" }]);
         let inputs = json!({ "session_id": "X" });
-        let told = asked(&messages, &inputs).unwrap();
+        let told = prompt_texts(&messages, &inputs).unwrap();
         assert_eq!(
             told[0].1,
             "Data that the messages speak of, as JSON:\n{\"session_id\":\"X\"}"
         );
         assert_eq!((told.len(), told[1].1.as_str()), (2, "go"));
-        assert_eq!(asked(&messages, &json!({})).unwrap().len(), 1);
+        assert_eq!(prompt_texts(&messages, &json!({})).unwrap().len(), 1);
     }
 }

@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    fn asked(call: Option<&str>) -> RunEvent {
+    fn interaction_event(call: Option<&str>) -> RunEvent {
         let choice = |id: &str, kind| Choice {
             id: id.to_owned(),
             name: id.to_uppercase(),
@@ -391,7 +391,7 @@ mod tests {
     fn a_permission_is_asked_about_its_call_and_told_when_it_is_answered() {
         let events = [
             call("c1"),
-            asked(Some("c1")),
+            interaction_event(Some("c1")),
             answered(Some("yes")),
             result_of("c1", Outcome::Ok),
         ];
@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(chunks[2]["approvalDescriptor"]["options"][1]["id"], "no");
         assert_eq!(chunks[3]["approved"], true);
         for refusal in [Some("no"), Some("else"), None] {
-            let chunks = stream(&[call("c1"), asked(Some("c1")), answered(refusal)]);
+            let chunks = stream(&[call("c1"), interaction_event(Some("c1")), answered(refusal)]);
             assert_eq!(chunks[3]["approved"], false, "{refusal:?}");
         }
         let denied = stream(&[call("c1"), result_of("c1", Outcome::Denied)]);
@@ -420,7 +420,7 @@ mod tests {
         let id = interaction();
         assert_eq!(
             words(&stream(&[
-                asked(None),
+                interaction_event(None),
                 answered(Some("yes")),
                 answered(Some("yes"))
             ])),

@@ -46,7 +46,7 @@ pub(crate) async fn sum_up(
 ) -> Result<Json<CostReport>, Problem> {
     let limit = query.limit(ROWS, ROWS_MOST)?;
     let repository = query.text("repository", 4096)?;
-    let asked = asked(&mut query)?;
+    let asked = cost_query(&mut query)?;
     query.end()?;
     let told = app.ledgers().read(&caller.tenant, move |_, ledger| {
         let mut asked = asked.clone();
@@ -69,7 +69,7 @@ pub(crate) async fn sum_up(
 }
 
 /// What a query asks for, but for the repository.
-fn asked(query: &mut Query) -> Result<CostQuery, Problem> {
+fn cost_query(query: &mut Query) -> Result<CostQuery, Problem> {
     let words = By::ALL.map(By::word).join(", ");
     let find = |word: &str| By::ALL.into_iter().find(|by| by.word() == word);
     let by = query.named("by", find, &format!("one of {words}"))?;

@@ -84,17 +84,17 @@ pub(crate) async fn answer(
     let id = path.interaction()?;
     let session = of(&app, &caller, &path, &mut query).await?.id;
     query.end()?;
-    let asked = async || {
+    let read_interaction = async || {
         let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
             read(ledger, |tx| tx.interaction(id))
         });
         of_session(found.await??, session)
     };
-    let option = chosen(&asked().await?, &new)?;
+    let option = chosen(&read_interaction().await?, &new)?;
     let (runs, by) = (app.runs(), caller.by());
     runs.answer(&app, &caller.tenant, session, id, &option, &by)
         .await?;
-    Ok(Json(Interaction::from(&asked().await?)))
+    Ok(Json(Interaction::from(&read_interaction().await?)))
 }
 
 fn of_session(
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(kinds: &[&str]) -> InteractionRecord {
+    fn interaction_record(kinds: &[&str]) -> InteractionRecord {
         let option = |kind: &&str| InteractionOption {
             id: format!("id-{kind}"),
             name: siglum_domain::redact::Redactor::shared().redact(kind),
@@ -167,7 +167,7 @@ mod tests {
             option: option.map(str::to_owned),
             approved,
         };
-        let found = chosen(&asked(kinds), &new);
+        let found = chosen(&interaction_record(kinds), &new);
         let found = found.map_err(|problem| problem.field().unwrap_or_default().to_owned());
         let expected = expected.map(str::to_owned).map_err(str::to_owned);
         assert_eq!(found, expected, "{kinds:?} {option:?} {approved:?}");

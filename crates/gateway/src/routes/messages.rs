@@ -113,14 +113,14 @@ async fn sent(
     let form = Form::of(&mut query, headers)?;
     query.end()?;
     let Body(new) = new?;
-    let asked = Asked::of(caller, headers, address, traced, &new)?;
+    let asked = UnresolvedRequest::of(caller, headers, address, traced, &new)?;
     let (ask, ignored) = asked.resolved(app, caller).await?;
     let running = runner::start(app, ask).await?;
     Ok(answer(app, &running, ignored, form, 0).await)
 }
 
 /// A request, checked as far as that goes without a ledger.
-struct Asked {
+struct UnresolvedRequest {
     address: Option<Address>,
     name: Name,
     agent: Option<AgentName>,
@@ -128,7 +128,7 @@ struct Asked {
     ask: Ask,
 }
 
-impl Asked {
+impl UnresolvedRequest {
     fn of(
         caller: &Caller,
         headers: &HeaderMap,

@@ -115,9 +115,9 @@ async fn export(
         bytes,
     };
     match take(app, sender, request).await {
-        Ok(answer) => told(StatusCode::OK, encoding, answer),
+        Ok(answer) => otlp_response(StatusCode::OK, encoding, answer),
         Err(Refusal::Unreadable(why)) => {
-            told(StatusCode::BAD_REQUEST, encoding, status(encoding, &why))
+            otlp_response(StatusCode::BAD_REQUEST, encoding, status(encoding, &why))
         }
         Err(Refusal::Problem(problem)) => problem.into_response(),
     }
@@ -135,7 +135,7 @@ fn encoding(headers: &HeaderMap) -> Option<Encoding> {
 }
 
 /// An answer has the form of its request.
-fn told(status: StatusCode, encoding: Encoding, body: Vec<u8>) -> Response {
+fn otlp_response(status: StatusCode, encoding: Encoding, body: Vec<u8>) -> Response {
     let form = match encoding {
         Encoding::Protobuf => PROTOBUF,
         Encoding::Json => JSON,

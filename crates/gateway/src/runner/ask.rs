@@ -22,7 +22,7 @@ pub(crate) struct Ask {
     /// The agent that is to answer.
     pub(crate) agent: AgentName,
     /// All that the agent is told, whole.
-    pub(crate) prompt: Vec<Said>,
+    pub(crate) prompt: Vec<PromptMessage>,
     /// The directory it works in: within one that the operator named; without this, the first one of those.
     pub(crate) cwd: Option<PathBuf>,
     /// What is attached to the session.
@@ -86,7 +86,7 @@ pub(crate) enum Speaker {
 
 /// One message of those that the agent is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct PromptMessage {
     /// Who said it.
     pub(crate) role: Speaker,
     /// What.

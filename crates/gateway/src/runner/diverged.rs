@@ -6,7 +6,7 @@ use siglum_domain::fold::Entry;
 use siglum_domain::observation::Fact;
 use siglum_engine::context::{self, Assemble, Gaps, Heartbeats, Spoken};
 
-use super::{Said, Speaker};
+use super::{PromptMessage, Speaker};
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -27,7 +27,7 @@ pub(super) async fn committed(
     app: &App,
     tenant: &Tenant,
     keys: Option<Keys>,
-) -> Result<Vec<Said>, Problem> {
+) -> Result<Vec<PromptMessage>, Problem> {
     let Some(keys) = keys else {
         return Ok(Vec::new());
     };
@@ -44,15 +44,15 @@ pub(super) async fn committed(
     if messages.is_empty() {
         return Ok(Vec::new());
     }
-    let before = Said {
+    let before = PromptMessage {
         role: Speaker::System,
         text: BEFORE.to_owned(),
     };
-    let said = messages.into_iter().map(|seen| said(seen.spoken));
+    let said = messages.into_iter().map(|seen| prompt_message(seen.spoken));
     Ok(std::iter::once(before).chain(said).collect())
 }
 
-fn said(spoken: Spoken) -> Said {
+fn prompt_message(spoken: Spoken) -> PromptMessage {
     let (role, text) = match spoken {
         Spoken::User { text } => (Speaker::User, text),
         Spoken::System { text } => (Speaker::System, text),
@@ -60,5 +60,5 @@ fn said(spoken: Spoken) -> Said {
         Spoken::Call { tool, input, .. } => (Speaker::Assistant, format!("[{tool}] {input}")),
         Spoken::Result { tool, output, .. } => (Speaker::System, format!("[{tool}] {output}")),
     };
-    Said { role, text }
+    PromptMessage { role, text }
 }

@@ -13,8 +13,8 @@ use siglum_platform::clock::{self, Ids};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::agent::{Agent, AgentError, Heard, Refused};
-use super::interactions::{Asked, settlement};
+use super::agent::{Agent, AgentError, AgentMessage, Refused};
+use super::interactions::{PendingInteraction, settlement};
 use super::runs::{Control, Place, Slot};
 use super::scribe::Scribe;
 use super::start::{TERM, parent, process_over, prompt_key, release};
@@ -51,7 +51,7 @@ pub(super) struct Drive {
     /// Whether the agent is kept for the next message.
     pub(super) keep: bool,
     /// What the agent waits for.
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<PendingInteraction>,
     /// Why nothing can be stored any more.
     pub(super) broken: Option<RunError>,
 }
@@ -262,13 +262,13 @@ impl Drive {
         }
     }
 
-    async fn hear(&mut self, heard: Heard) {
+    async fn hear(&mut self, heard: AgentMessage) {
         match heard {
-            Heard::Update(params) => self.scribe.hear(&params),
-            Heard::Permission(params, responder) => {
+            AgentMessage::Update(params) => self.scribe.hear(&params),
+            AgentMessage::Permission(params, responder) => {
                 let call = self.scribe.asked_about(&params["toolCall"]);
                 let id = InteractionId::mint(&Ids);
-                let asked = Asked::new(id, call, &params, responder);
+                let asked = PendingInteraction::new(id, call, &params, responder);
                 let title = params["toolCall"]["title"]
                     .as_str()
                     .unwrap_or("a tool call");
@@ -277,7 +277,7 @@ impl Drive {
         }
     }
 
-    async fn ask_somebody(&mut self, asked: Asked, title: &str) {
+    async fn ask_somebody(&mut self, asked: PendingInteraction, title: &str) {
         let title: String = title.chars().take(2_000).collect();
         let (session, turn) = (self.record.session, self.record.turn);
         let record = asked.record(session, turn, &title, clock::now());
@@ -292,7 +292,7 @@ impl Drive {
             .app
             .ledgers()
             .write(&self.ask.tenant, move |_, ledger| {
-                run::asked(ledger, &record)
+                run::record_interaction(ledger, &record)
             });
         if !matches!(noted.await, Ok(Ok(()))) {
             tracing::warn!("what an agent of session {session} asks could not be stored");
@@ -454,7 +454,7 @@ impl Drive {
     /// Stores what was said since, and tells it.
     async fn store(&mut self) {
         self.tell_events();
-        let said = self.scribe.said(clock::now());
+        let said = self.scribe.take_observations(clock::now());
         if said.is_empty() || self.broken.is_some() {
             return;
         }
@@ -530,7 +530,7 @@ impl Drive {
     }
 
     async fn commit(&mut self, ending: &Ending, now: Timestamp) -> Result<(), Problem> {
-        let mut said = self.scribe.said(now);
+        let mut said = self.scribe.take_observations(now);
         if let Some(error) = &ending.error {
             let name = format!("run.{}: {}", ending.status.as_str(), error.text);
             let mark = Event::other(&format!("{}.end", self.record.turn), &name);

@@ -17,7 +17,7 @@ use crate::problem::Problem;
 const OPTIONS_MOST: usize = 32;
 
 /// An agent waits for somebody.
-pub(super) struct Asked {
+pub(super) struct PendingInteraction {
     pub(super) id: InteractionId,
     pub(super) call: Option<String>,
     pub(super) options: Vec<Choice>,
@@ -25,7 +25,7 @@ pub(super) struct Asked {
     responder: Box<Responder<Value>>,
 }
 
-impl Asked {
+impl PendingInteraction {
     /// Takes a request of the agent.
     pub(super) fn new(
         id: InteractionId,

@@ -9,13 +9,13 @@
 //! an agent and no program.
 mod agent;
 mod ask;
+mod committed_run;
 mod diverged;
 mod drive;
 mod event;
 mod interactions;
 mod keys;
 mod log;
-mod past;
 mod plan;
 mod process;
 #[cfg(test)]
@@ -29,7 +29,7 @@ mod tools;
 mod words;
 
 pub(crate) use ask::{
-    Ask, IfBusy, Owned, Permissions, Resume, RunLimits, Said, Speaker, Target, Under,
+    Ask, IfBusy, Owned, Permissions, PromptMessage, Resume, RunLimits, Speaker, Target, Under,
 };
 pub(crate) use event::{
     Choice, ChoiceKind, Finished, NOT_COMMITTED, RunError, RunEvent, Started, Status, Usage,

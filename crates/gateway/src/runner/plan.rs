@@ -8,7 +8,7 @@ use siglum_domain::trace::TraceParent;
 use siglum_engine::run::{HeadlessSpec, RunSpec, run_spec};
 
 use super::agent::Opening;
-use super::{Ask, Permissions, RunAgent, RunSettings, Said, Speaker};
+use super::{Ask, Permissions, PromptMessage, RunAgent, RunSettings, Speaker};
 use crate::problem::Problem;
 
 const PARENT: &str = "TRACEPARENT";
@@ -128,8 +128,8 @@ fn within(settings: &RunSettings, asked: Option<&Path>) -> Result<PathBuf, Probl
 }
 
 /// What the agent is told: one message as it is, several with who said them.
-pub(super) fn blocks(prompt: &[Said]) -> Result<Vec<String>, Problem> {
-    let is_blank = |said: &Said| said.text.trim().is_empty();
+pub(super) fn blocks(prompt: &[PromptMessage]) -> Result<Vec<String>, Problem> {
+    let is_blank = |said: &PromptMessage| said.text.trim().is_empty();
     if prompt.is_empty() || prompt.iter().all(is_blank) {
         return Err(Problem::invalid(
             "messages",
@@ -139,7 +139,7 @@ pub(super) fn blocks(prompt: &[Said]) -> Result<Vec<String>, Problem> {
     if let [only] = prompt {
         return Ok(vec![only.text.clone()]);
     }
-    let block = |said: &Said| {
+    let block = |said: &PromptMessage| {
         let who = match said.role {
             Speaker::System => "System",
             Speaker::User => "User",
@@ -198,8 +198,8 @@ mod tests {
 
     use super::*;
 
-    fn said(role: Speaker, text: &str) -> Said {
-        Said {
+    fn prompt_message(role: Speaker, text: &str) -> PromptMessage {
+        PromptMessage {
             role,
             text: text.to_owned(),
         }
@@ -207,13 +207,13 @@ mod tests {
 
     #[test]
     fn all_that_is_said_reaches_the_agent() {
-        let one = blocks(&[said(Speaker::User, "hello")]).unwrap();
+        let one = blocks(&[prompt_message(Speaker::User, "hello")]).unwrap();
         assert_eq!(one, ["hello"]);
         let all = blocks(&[
-            said(Speaker::System, "be brief"),
-            said(Speaker::User, "hello"),
-            said(Speaker::Assistant, "hi"),
-            said(Speaker::User, "and now?"),
+            prompt_message(Speaker::System, "be brief"),
+            prompt_message(Speaker::User, "hello"),
+            prompt_message(Speaker::Assistant, "hi"),
+            prompt_message(Speaker::User, "and now?"),
         ]);
         let all = all.unwrap();
         assert_eq!(
@@ -225,7 +225,7 @@ mod tests {
                 "User:\nand now?"
             ]
         );
-        assert!(blocks(&[]).is_err() && blocks(&[said(Speaker::User, " \n")]).is_err());
+        assert!(blocks(&[]).is_err() && blocks(&[prompt_message(Speaker::User, " \n")]).is_err());
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Process {
     }
 
     /// What it wrote last that nobody asked for, redacted.
-    pub(super) fn said(&self) -> Arc<Tail> {
+    pub(super) fn stderr_tail(&self) -> Arc<Tail> {
         Arc::clone(&self.said)
     }
 }
@@ -127,14 +127,14 @@ impl Tail {
 
     /// A text, and behind it the last of what the process wrote.
     pub(super) fn after(&self, text: &str) -> String {
-        match self.told() {
+        match self.last_lines() {
             Some(said) => format!("{text} (it wrote: {said})"),
             None => text.to_owned(),
         }
     }
 
     /// The last of it, in one line.
-    pub(super) fn told(&self) -> Option<String> {
+    pub(super) fn last_lines(&self) -> Option<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let plain = |line: &String| {
             let line: String = line.chars().filter(|c| !c.is_control()).collect();
@@ -209,7 +209,7 @@ mod tests {
         ));
         (0..100).for_each(|n| tail.take(&format!("line {n} {}", "x".repeat(200))));
         tail.take("the end");
-        let told = tail.told().unwrap();
+        let told = tail.last_lines().unwrap();
         assert!(told.len() <= TOLD_MOST && told.ends_with("the end") || told.len() == TOLD_MOST);
         assert!(!told.contains("9fK2mQ"));
     }

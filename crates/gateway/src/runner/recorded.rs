@@ -74,7 +74,7 @@ fn played(agent: &str, version: &str, name: &str) -> Vec<Turn> {
             scribe.end();
             let now = Timestamp::from_seconds(1_800_000_000);
             turns.push(Turn {
-                said: scribe.said(now),
+                said: scribe.take_observations(now),
                 output: scribe.usage(now).tokens.output,
             });
         }

@@ -7,7 +7,7 @@ use siglum_domain::Timestamp;
 use siglum_domain::observation::{Observation, Tokens};
 use siglum_domain::price::Prices;
 use siglum_domain::redact::Redactor;
-use siglum_engine::run::{Blank, RunSpec, UsageTold};
+use siglum_engine::run::{Blank, ReportedUsage, RunSpec};
 use siglum_engine::turn::Event;
 
 use super::tools::{Call, cut};
@@ -30,7 +30,7 @@ pub(super) struct Scribe {
     helpers: BTreeMap<String, String>,
     counted: u32,
     calls: Vec<Call>,
-    told: HashMap<String, Told>,
+    told: HashMap<String, CallProgress>,
     /// Says that the first chunk of the process is to come.
     first: Blank,
     said: Vec<Event>,
@@ -58,7 +58,7 @@ struct Message {
 
 /// How much of a call was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum CallProgress {
     /// It waits for more to be said of it: so many looks.
     Nothing(u8),
     Start,
@@ -246,7 +246,7 @@ impl Scribe {
             Some(at) => at,
             None => {
                 self.calls.push(Call::new(&id));
-                self.told.insert(id.clone(), Told::Nothing(0));
+                self.told.insert(id.clone(), CallProgress::Nothing(0));
                 self.calls.len() - 1
             }
         };
@@ -263,7 +263,7 @@ impl Scribe {
     fn name_call(&self, id: &str, begins: bool) -> String {
         let plain = |b: char| if b.is_ascii_graphic() { b } else { '-' };
         let mut name: String = id.chars().map(plain).take(128).collect();
-        if begins && self.told.get(&name) == Some(&Told::End) {
+        if begins && self.told.get(&name) == Some(&CallProgress::End) {
             name = format!("{name}.{}", self.calls.len());
         }
         name
@@ -287,7 +287,7 @@ impl Scribe {
 
     fn tell_start(&mut self, at: usize) {
         let call = &self.calls[at];
-        if !matches!(self.told.get(&call.id), Some(Told::Nothing(_))) {
+        if !matches!(self.told.get(&call.id), Some(CallProgress::Nothing(_))) {
             return;
         }
         let (name, class, input) = (call.name(), call.class(), call.input());
@@ -303,7 +303,7 @@ impl Scribe {
             input: serde_json::from_str(&clean).unwrap_or(Value::String(clean)),
         };
         let parent = call.parent.clone();
-        self.told.insert(call.id.clone(), Told::Start);
+        self.told.insert(call.id.clone(), CallProgress::Start);
         self.let_go(0);
         let event = self.inside(event, parent.as_deref());
         self.said.push(event);
@@ -312,7 +312,7 @@ impl Scribe {
 
     fn tell_end(&mut self, at: usize) {
         let call = &self.calls[at];
-        if self.told.get(&call.id) != Some(&Told::Start) {
+        if self.told.get(&call.id) != Some(&CallProgress::Start) {
             return;
         }
         let (output, outcome) = (call.output(), call.outcome());
@@ -320,7 +320,7 @@ impl Scribe {
         let event = event.class(call.class()).outcome(outcome);
         let (id, parent) = (call.id.clone(), call.parent.clone());
         let output = Redactor::shared().redact(&output).into_string();
-        self.told.insert(id.clone(), Told::End);
+        self.told.insert(id.clone(), CallProgress::End);
         let event = self.inside(event, parent.as_deref());
         self.events.push(RunEvent::ToolResult {
             id,
@@ -355,7 +355,7 @@ impl Scribe {
     pub(super) fn open_calls(&self) -> usize {
         self.told
             .values()
-            .filter(|told| **told == Told::Start)
+            .filter(|told| **told == CallProgress::Start)
             .count()
     }
 
@@ -401,7 +401,7 @@ impl Scribe {
         }
         let usage = &answer["usage"];
         let of = |value: &Value| value.as_u64().unwrap_or(0);
-        if usage.is_object() && self.spec.usage != UsageTold::Nothing {
+        if usage.is_object() && self.spec.usage != ReportedUsage::Nothing {
             self.tokens = Tokens {
                 input: of(&usage["inputTokens"]),
                 output: of(&usage["outputTokens"]) + of(&usage["thoughtTokens"]),
@@ -443,10 +443,10 @@ impl Scribe {
         for at in 0..self.calls.len() {
             let id = self.calls[at].id.clone();
             match self.told.get(&id) {
-                Some(Told::Nothing(0)) => {
-                    self.told.insert(id, Told::Nothing(1));
+                Some(CallProgress::Nothing(0)) => {
+                    self.told.insert(id, CallProgress::Nothing(1));
                 }
-                Some(Told::Nothing(_)) => self.tell_start(at),
+                Some(CallProgress::Nothing(_)) => self.tell_start(at),
                 _ => {}
             }
         }
@@ -482,7 +482,7 @@ impl Scribe {
     }
 
     /// What is to be stored, since it was asked last.
-    pub(super) fn said(&mut self, now: Timestamp) -> Vec<Observation> {
+    pub(super) fn take_observations(&mut self, now: Timestamp) -> Vec<Observation> {
         let said = std::mem::take(&mut self.said);
         said.into_iter().map(|event| event.observed(now)).collect()
     }

@@ -7,17 +7,17 @@ use siglum_domain::context::Keys;
 use siglum_domain::observation::Observation;
 use siglum_domain::trace::{SpanId, TraceId, TraceParent};
 use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
-use siglum_engine::run::{self, Found, Kept, Wanted, Which};
+use siglum_engine::run::{self, Kept, RunSession, Wanted, Which};
 use siglum_engine::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
 use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
 
 use super::agent::{Agent, AgentError, Opening};
+use super::committed_run;
 use super::diverged;
 use super::drive::Drive;
 use super::log::Log;
-use super::past;
 use super::plan::{self, Plan, Way};
 use super::process;
 use super::runs::{Active, Admitted, Place, Slot};
@@ -80,7 +80,7 @@ async fn find(
     ask: &Ask,
     plan: &Plan,
     known: Option<SessionId>,
-) -> Result<Found, Problem> {
+) -> Result<RunSession, Problem> {
     let which = match (known, &ask.session) {
         (Some(session), _) => Which::Session(session),
         (None, Target::Session(session)) => Which::Session(*session),
@@ -105,7 +105,7 @@ struct Beginning {
     app: App,
     ask: Ask,
     plan: Plan,
-    found: Found,
+    found: RunSession,
     /// Both keys, unless nobody named the conversation.
     keys: Option<Keys>,
     slot: Arc<Slot>,
@@ -170,7 +170,7 @@ impl Beginning {
         });
         let (head, before) = settled.await??;
         if let Some(receipt) = before {
-            let past = past::of(&self.app, &self.ask, session, &receipt).await?;
+            let past = committed_run::of(&self.app, &self.ask, session, &receipt).await?;
             release(&self.app, &self.ask.tenant, hold).await;
             return Ok(past);
         }
@@ -337,7 +337,7 @@ impl Beginning {
         let turn = match opened {
             Opened::Turn(turn) => turn,
             Opened::Committed(receipt) => {
-                let past = past::of(&self.app, &self.ask, session, &receipt).await?;
+                let past = committed_run::of(&self.app, &self.ask, session, &receipt).await?;
                 release(&self.app, &self.ask.tenant, hold).await;
                 return Ok(past);
             }

@@ -97,7 +97,7 @@ async fn export(app: &App, signal: Signal, request: Http) -> Response {
     }
     match answer(app, signal, &mut parts, body).await {
         Ok(message) => replied(&message),
-        Err(failed) => told(&failed),
+        Err(failed) => error_response(&failed),
     }
 }
 
@@ -169,7 +169,7 @@ fn replied(message: &[u8]) -> Response {
 }
 
 /// A failure is told in the head alone.
-fn told(failed: &Failed) -> Response {
+fn error_response(failed: &Failed) -> Response {
     let mut response = Response::new(Body::empty());
     head(&mut response);
     let headers = response.headers_mut();

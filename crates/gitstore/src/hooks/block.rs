@@ -186,7 +186,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// Where a block stands.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum BlockLocation {
     /// Nowhere.
     None,
     /// Here, with its last line break if it has one.
@@ -196,19 +196,19 @@ pub(super) enum Found {
 }
 
 /// Looks for a block of any version.
-pub(super) fn find(content: &[u8]) -> Found {
+pub(super) fn find(content: &[u8]) -> BlockLocation {
     let Some(start) = line_starts(content).find(|at| is_begin(&content[*at..])) else {
-        return Found::None;
+        return BlockLocation::None;
     };
     let ends = line_starts(content).filter(|at| *at > start);
     let Some(end) = ends
         .map(|at| (at, line(&content[at..])))
         .find(|(_, l)| *l == END.as_bytes())
     else {
-        return Found::Broken;
+        return BlockLocation::Broken;
     };
     let end = end.0 + END.len();
-    Found::At(start..content.len().min(end + 1))
+    BlockLocation::At(start..content.len().min(end + 1))
 }
 
 fn line_starts(content: &[u8]) -> impl Iterator<Item = usize> + '_ {

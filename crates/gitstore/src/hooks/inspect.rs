@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::block::{Company, Found, THEIRS, block, calls, find};
+use super::block::{BlockLocation, Company, THEIRS, block, calls, find};
 use super::front::front_block;
 use super::plan::{Hook, SCRIPT_LIMIT, Slot};
 use super::site::HookSite;
@@ -82,7 +82,7 @@ pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
     };
     let lacks = |name: &&str| {
         let content = bounded::read(&dir.join(name), SCRIPT_LIMIT).unwrap_or_default();
-        find(&content) == Found::None
+        find(&content) == BlockLocation::None
     };
     let mut lacking: Vec<_> = HOOKS.into_iter().filter(lacks).collect();
     if let Some(theirs) = theirs_behind_front(repo, &settings, &dir) {
@@ -133,9 +133,9 @@ fn condition(site: &HookSite, slot: &Slot, shim: &Path) -> HookCondition {
         return HookCondition::Missing;
     };
     let range = match find(content) {
-        Found::None => return HookCondition::Missing,
-        Found::Broken => return HookCondition::Outdated,
-        Found::At(range) => range,
+        BlockLocation::None => return HookCondition::Missing,
+        BlockLocation::Broken => return HookCondition::Outdated,
+        BlockLocation::At(range) => range,
     };
     let present = &content[range];
     let wanted = match site.is_in_front && script::is_own(content) {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::block::{Company, Found, block, find};
+use super::block::{BlockLocation, Company, block, find};
 use super::site::{HookSite, Obstacle, Theirs, is_real_or_missing};
 use super::{CHAINED, HOOKS, advice, front, script, setting};
 use crate::error::GitError;
@@ -93,7 +93,7 @@ impl Slot {
             Err(_) => Hook::Missing,
             Ok(meta) if meta.is_file() => match bounded::read(&path, SCRIPT_LIMIT) {
                 // A file with another name beside is not cut off from it. One with a block already was.
-                Some(content) if meta.nlink() == 1 || find(&content) != Found::None => {
+                Some(content) if meta.nlink() == 1 || find(&content) != BlockLocation::None => {
                     Hook::Script {
                         content,
                         mode: meta.permissions().mode() & 0o7777,
@@ -143,7 +143,7 @@ fn slots(dir: &Path) -> Vec<Slot> {
 #[must_use]
 pub fn has_blocks(dir: &Path) -> bool {
     let has_block = |slot: &Slot| match &slot.hook {
-        Hook::Script { content, .. } => find(content) != Found::None,
+        Hook::Script { content, .. } => find(content) != BlockLocation::None,
         Hook::Missing | Hook::Other => false,
     };
     slots(dir).iter().any(has_block)
@@ -205,7 +205,7 @@ impl Plan {
         let text = block(&slot.name, shim, script::company(content))?;
         let before = Some((content, *mode));
         match find(content) {
-            Found::At(_) => {
+            BlockLocation::At(_) => {
                 let after = script::exchanged(content, &text).unwrap_or_else(|| content.clone());
                 let switched_off = mode & EXECUTABLE == 0;
                 let mode = if switched_off {
@@ -215,8 +215,8 @@ impl Plan {
                 };
                 self.write(slot, before, after, mode);
             }
-            Found::Broken => self.note(slot, "has half a siglum block; it was left alone"),
-            Found::None => self.write(slot, before, script::with(content, &text), *mode),
+            BlockLocation::Broken => self.note(slot, "has half a siglum block; it was left alone"),
+            BlockLocation::None => self.write(slot, before, script::with(content, &text), *mode),
         }
         Ok(())
     }
@@ -297,7 +297,7 @@ impl Plan {
             return;
         };
         let Some(rest) = script::without(content) else {
-            if find(content) == Found::Broken {
+            if find(content) == BlockLocation::Broken {
                 self.note(slot, "has half a siglum block; it was left alone");
             }
             return;

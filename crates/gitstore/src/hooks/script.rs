@@ -1,6 +1,6 @@
 //! The script that a hook is: where the block goes in and how it comes out again, byte for byte.
 
-use super::block::{Company, Found, find};
+use super::block::{BlockLocation, Company, find};
 
 /// The start of a script that Siglum wrote, so that it can be told from one that was there.
 const OWN: &[u8] = b"#!/bin/sh\n# This hook was made by siglum.\n";
@@ -134,7 +134,7 @@ pub(super) fn with(content: &[u8], block: &str) -> Vec<u8> {
 /// The script without its block: nothing if it is a script of ours with nothing else in it, None if
 /// there is no whole block.
 pub(super) fn without(content: &[u8]) -> Option<Vec<u8>> {
-    let Found::At(range) = find(content) else {
+    let BlockLocation::At(range) = find(content) else {
         return None;
     };
     let (mut head, rest) = (&content[..range.start], &content[range.end..]);
@@ -150,7 +150,7 @@ pub(super) fn without(content: &[u8]) -> Option<Vec<u8>> {
 
 /// The script with another block in the place of its own.
 pub(super) fn exchanged(content: &[u8], block: &str) -> Option<Vec<u8>> {
-    let Found::At(range) = find(content) else {
+    let BlockLocation::At(range) = find(content) else {
         return None;
     };
     let whole = content[range.clone()].ends_with(b"\n");

@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("a ledger is registered once", registered),
 ];
 
-fn found(desk: &mut Desk, n: u128) -> Outcome<TokenRecord> {
+fn find_token(desk: &mut Desk, n: u128) -> Outcome<TokenRecord> {
     desk.read(|tx| tx.token(token_id(n)))?
         .ok_or_else(|| Wrong(format!("token {n} is not found")))
 }
@@ -50,9 +50,13 @@ fn stored(shelf: &dyn Shelf) -> Outcome {
     };
     put(&mut desk, &[whole.clone(), token(2), limited.clone()])?;
     let mut later = Desk::open(shelf)?;
-    same!(found(&mut later, 1)?, whole, "a token with all fields");
-    same!(found(&mut later, 6)?, limited, "a token for telemetry");
-    same!(found(&mut later, 2)?, token(2), "a token with few fields");
+    same!(find_token(&mut later, 1)?, whole, "a token with all fields");
+    same!(find_token(&mut later, 6)?, limited, "a token for telemetry");
+    same!(
+        find_token(&mut later, 2)?,
+        token(2),
+        "a token with few fields"
+    );
     let by_digest = |desk: &mut Desk, digest: &str| desk.read(|tx| tx.token_by_digest(digest));
     same!(
         by_digest(&mut later, "digest 1")?,
@@ -71,7 +75,11 @@ fn stored(shelf: &dyn Shelf) -> Outcome {
         ..token(4)
     };
     put(&mut desk, &[taken, stolen])?;
-    same!(found(&mut later, 1)?, whole, "a token whose id came again");
+    same!(
+        find_token(&mut later, 1)?,
+        whole,
+        "a token whose id came again"
+    );
     let stolen = later.read(|tx| tx.token(token_id(4)))?;
     same!(stolen, None, "a token whose digest came again");
     Ok(())
@@ -152,11 +160,11 @@ fn revoked(shelf: &dyn Shelf) -> Outcome {
     holds!(!revoke(7, 40)?, "a token that is not there was revoked");
     let mut later = Desk::open(shelf)?;
     same!(
-        found(&mut later, 1)?.revoked_at,
+        find_token(&mut later, 1)?.revoked_at,
         Some(at(30)),
         "when it was revoked"
     );
-    same!(found(&mut later, 2)?, token(2), "another token");
+    same!(find_token(&mut later, 2)?, token(2), "another token");
     Ok(())
 }
 
@@ -186,7 +194,7 @@ fn of_session(shelf: &dyn Shelf) -> Outcome {
     ] {
         let wanted = when.map(at);
         same!(
-            found(&mut later, n)?.revoked_at,
+            find_token(&mut later, n)?.revoked_at,
             wanted,
             format!("token {n}")
         );
@@ -225,7 +233,7 @@ fn replaced(shelf: &dyn Shelf) -> Outcome {
         (4, None, None),
         (5, None, None),
     ] {
-        let token = found(&mut later, n)?;
+        let token = find_token(&mut later, n)?;
         let told = (token.replaced_by, token.expires_at);
         same!(told, (by.map(token_id), ends.map(at)), format!("token {n}"));
     }
@@ -238,10 +246,10 @@ fn used(shelf: &dyn Shelf) -> Outcome {
     let mut later = Desk::open(shelf)?;
     for (seconds, wanted) in [(30, 30), (50, 50), (40, 50)] {
         desk.write(|tx| tx.note_token_use(token_id(1), at(seconds)))?;
-        let told = found(&mut later, 1)?.last_used_at;
+        let told = find_token(&mut later, 1)?.last_used_at;
         same!(told, Some(at(wanted)), "when a token was last used");
     }
-    same!(found(&mut later, 2)?, token(2), "another token");
+    same!(find_token(&mut later, 2)?, token(2), "another token");
     Ok(())
 }
 

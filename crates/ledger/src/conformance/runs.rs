@@ -11,7 +11,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("a run is noted, and how it ended", noted),
     Check::new("the runs of a session come newest first", listed),
     Check::new("what an agent asks is settled once", settled),
-    Check::new("what an agent asks comes newest first", asked),
+    Check::new("what an agent asks comes newest first", list_interactions),
     Check::new("runs of a forgotten session say nothing", forgotten),
 ];
 
@@ -140,7 +140,7 @@ fn settled(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn asked(shelf: &dyn Shelf) -> Outcome {
+fn list_interactions(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     desk.write(|tx| {

@@ -11,7 +11,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("every kind of statement comes back whole", kinds),
     Check::new(
         "statements are found by session and by commit, in order",
-        found,
+        find_statements,
     ),
 ];
 
@@ -152,7 +152,7 @@ fn kinds(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn found(shelf: &dyn Shelf) -> Outcome {
+fn find_statements(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     desk.write(|tx| {

@@ -7,7 +7,7 @@ use crate::record::TurnRecord;
 pub(super) const CHECKS: &[Check] = &[
     Check::new("a turn has one id and its earliest time", turns),
     Check::new("the last turn is the one opened last", last_turn),
-    Check::new("the first prompt of a turn stands", asked),
+    Check::new("the first prompt of a turn stands", first_prompt),
     Check::new(
         "the turns of a session come in the order in which they were opened",
         in_order,
@@ -54,7 +54,7 @@ fn last_turn(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn asked(shelf: &dyn Shelf) -> Outcome {
+fn first_prompt(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     desk.write(|tx| {

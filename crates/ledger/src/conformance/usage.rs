@@ -10,7 +10,7 @@ use crate::{UsageFilter, UsageRecord};
 pub(super) const CHECKS: &[Check] = &[
     Check::new("what messages cost comes back whole", whole),
     Check::new("what a session costs is replaced as a whole", replaced),
-    Check::new("usage is found by session and time, in pages", found),
+    Check::new("usage is found by session and time, in pages", find_usages),
     Check::new("the same message of an older session is copied", copied),
     Check::new("what a session cost outlives it without words", forgotten),
 ];
@@ -109,7 +109,7 @@ fn replaced(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn found(shelf: &dyn Shelf) -> Outcome {
+fn find_usages(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     let of = [usage("a", 2), usage("b", 4), usage("c", 6)];

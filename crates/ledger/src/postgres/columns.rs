@@ -88,10 +88,10 @@ name_column!(
 /// Reads a column as it is.
 pub(super) fn raw<'r, T: FromSql<'r>>(row: &'r Row, at: usize) -> Result<T> {
     row.try_get(at)
-        .map_err(|e| LedgerError::Damaged(format!("column {at}: {}", told(&e))))
+        .map_err(|e| LedgerError::Damaged(format!("column {at}: {}", cause_message(&e))))
 }
 
-fn told(error: &postgres::Error) -> String {
+fn cause_message(error: &postgres::Error) -> String {
     match error.source() {
         Some(cause) => cause.to_string(),
         None => error.to_string(),

@@ -71,7 +71,7 @@ fn of_code(code: &SqlState, error: postgres::Error) -> LedgerError {
             known: super::SCHEMA,
         },
         &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => {
-            LedgerError::Damaged(told(&error))
+            LedgerError::Damaged(error_message(&error))
         }
         _ => LedgerError::Storage(Box::new(error)),
     }
@@ -90,7 +90,7 @@ pub(super) fn unreachable(error: postgres::Error) -> LedgerError {
 }
 
 /// An error and what caused it, in one line.
-fn told(error: &postgres::Error) -> String {
+fn error_message(error: &postgres::Error) -> String {
     error
         .as_db_error()
         .map_or_else(|| error.to_string(), |db| db.message().to_owned())

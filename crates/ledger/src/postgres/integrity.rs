@@ -82,14 +82,14 @@ const AROUND_COMMITS: [(&str, &str); 6] = [
 ];
 
 /// What is wrong with a row, without the words that are the same for all of them.
-fn told(error: impl std::fmt::Display) -> String {
+fn error_message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 fn entry_and_digest(row: &Row) -> Result<StoredEntry> {
     let (source, key, event): (String, String, String) = (raw(row, 4)?, raw(row, 5)?, raw(row, 6)?);
     let packed: Option<Vec<u8>> = raw(row, 9)?;
-    let payload = packed.map(|packed| unpack(&packed).map_err(told));
+    let payload = packed.map(|packed| unpack(&packed).map_err(error_message));
     let (at, recorded_at): (Timestamp, Timestamp) = (get(row, 7)?, get(row, 3)?);
     let entry = payload.is_some().then(|| entry_of(row));
     Ok(StoredEntry {
@@ -107,14 +107,17 @@ fn entry_and_digest(row: &Row) -> Result<StoredEntry> {
 }
 
 fn entry_of(row: &Row) -> Read<Entry> {
-    let entry = entry_row(row).map_err(told)?.record().map_err(told)?;
+    let entry = entry_row(row)
+        .map_err(error_message)?
+        .record()
+        .map_err(error_message)?;
     entry.ok_or_else(|| "it has no payload".to_owned())
 }
 
 fn stored_session(row: &Row) -> Result<StoredSession> {
     Ok(StoredSession {
         id: get(row, 0)?,
-        record: session_row(row).map_err(told),
+        record: session_row(row).map_err(error_message),
     })
 }
 
@@ -125,14 +128,14 @@ pub(super) fn stored<T>(
 ) -> Result<Stored<T>> {
     Ok(Stored {
         number: count(row, number)?,
-        row: of(row).map_err(told),
+        row: of(row).map_err(error_message),
     })
 }
 
 fn segment(row: &Row) -> Result<StoredSegment> {
     let lines = raw::<Vec<u8>>(row, 2)
         .and_then(|data| unpack_lines(&data))
-        .map_err(told);
+        .map_err(error_message);
     Ok(StoredSegment {
         stream: raw(row, 0)?,
         first: count(row, 1)?,

@@ -10,7 +10,7 @@ use super::connection::Link;
 use super::error::refused;
 use super::sums;
 use crate::LedgerError;
-use crate::schema::Found;
+use crate::schema::SchemaVersions;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_spine.sql"),
@@ -67,12 +67,12 @@ const ERASED: [&str; 8] = [
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-fn found(link: &mut Link) -> Result<Found> {
+fn schema_versions(link: &mut Link) -> Result<SchemaVersions> {
     let rows = match link.client.query("SELECT key, value FROM meta", &[]) {
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Vec::new(),
         rows => rows.map_err(refused)?,
     };
-    let mut found = Found::default();
+    let mut found = SchemaVersions::default();
     for row in &rows {
         let number = u32::try_from(raw::<i64>(row, 1)?).unwrap_or(u32::MAX);
         match raw::<&str>(row, 0)? {
@@ -87,12 +87,12 @@ fn found(link: &mut Link) -> Result<Found> {
 
 /// Refuses a store that this program may not read or write, or that is older than it.
 pub(super) fn admit(link: &mut Link) -> Result<()> {
-    found(link)?.admit(SCHEMA)
+    schema_versions(link)?.admit(SCHEMA)
 }
 
 /// Brings a store to the schema of this program.
 pub(super) fn migrate(link: &mut Link) -> Result<()> {
-    if found(link)?.schema >= SCHEMA {
+    if schema_versions(link)?.schema >= SCHEMA {
         return Ok(());
     }
     begin_store(link)?;

@@ -26,7 +26,7 @@ fn binding_row(row: &Row) -> Result<Binding> {
     binding.record()
 }
 
-fn asked(row: &Row) -> Result<(TurnId, u64)> {
+fn prompted_turn_row(row: &Row) -> Result<(TurnId, u64)> {
     Ok((get(row, 0)?, count(row, 1)?))
 }
 
@@ -469,7 +469,7 @@ impl Sessions for Tx<'_> {
     fn first_asked(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>> {
         let sql = "SELECT id, prompt FROM turns WHERE tenant = $1 AND session = $2 AND prompt IS NOT NULL \
              ORDER BY opened_at, id LIMIT 1";
-        self.row(sql, &[&Col(session)], asked)
+        self.row(sql, &[&Col(session)], prompted_turn_row)
     }
 
     fn last_asked(
@@ -479,7 +479,7 @@ impl Sessions for Tx<'_> {
     ) -> Result<Option<(TurnId, u64)>> {
         let sql = "SELECT id, prompt FROM turns WHERE tenant = $1 AND session = $2 AND prompt IS NOT NULL \
              AND opened_at <= $3 ORDER BY opened_at DESC, id DESC LIMIT 1";
-        self.row(sql, &[&Col(session), &Col(until)], asked)
+        self.row(sql, &[&Col(session), &Col(until)], prompted_turn_row)
     }
 
     fn state(

@@ -185,7 +185,7 @@ mod tests {
             .unwrap();
     }
 
-    fn told(ledger: &mut SqliteLedger) -> Vec<String> {
+    fn decline_details(ledger: &mut SqliteLedger) -> Vec<String> {
         let all = read(ledger, |tx| tx.declines(Timestamp::default(), 100)).unwrap();
         all.into_iter().rev().map(|d| d.detail).collect()
     }
@@ -200,13 +200,23 @@ mod tests {
         ledger.copy_to(&at("copy.db")).unwrap();
         assert!(ledger.copy_to(&at("copy.db")).is_err(), "it is there");
         decline(&mut driver, "after");
-        assert_eq!(told(&mut driver), ["before", "after"]);
+        assert_eq!(decline_details(&mut driver), ["before", "after"]);
         drop(open(&at("copy.db")));
         ledger.replace_by(&at("copy.db"), &at("kept.db")).unwrap();
-        assert_eq!(told(&mut driver), ["before"], "seen by who has it open");
+        assert_eq!(
+            decline_details(&mut driver),
+            ["before"],
+            "seen by who has it open"
+        );
         decline(&mut driver, "new");
-        assert_eq!(told(&mut open(&at("ledger.db"))), ["before", "new"]);
-        assert_eq!(told(&mut open(&at("kept.db"))), ["before", "after"]);
+        assert_eq!(
+            decline_details(&mut open(&at("ledger.db"))),
+            ["before", "new"]
+        );
+        assert_eq!(
+            decline_details(&mut open(&at("kept.db"))),
+            ["before", "after"]
+        );
         assert_eq!(ledger.check().unwrap(), Vec::<String>::new());
     }
 
@@ -227,6 +237,6 @@ mod tests {
         let before = version(&old).unwrap();
         assert!(!ledger.take_over(&source, &old, before).unwrap());
         writer.execute_batch("ROLLBACK").unwrap();
-        assert_eq!(told(&mut ledger), ["before", "meanwhile"]);
+        assert_eq!(decline_details(&mut ledger), ["before", "meanwhile"]);
     }
 }

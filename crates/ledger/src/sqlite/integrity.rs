@@ -78,7 +78,7 @@ const AROUND_COMMITS: [(&str, &str); 6] = [
 ];
 
 /// What is wrong with a row, without the words that are the same for all of them.
-fn told(error: impl std::fmt::Display) -> String {
+fn error_message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
@@ -97,7 +97,7 @@ fn lossy(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
 fn entry_and_digest(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
     let (source, key, event): (String, String, String) = (row.get(4)?, row.get(5)?, row.get(6)?);
     let packed: Option<Vec<u8>> = row.get(9)?;
-    let payload = packed.map(|packed| unpack(&packed).map_err(told));
+    let payload = packed.map(|packed| unpack(&packed).map_err(error_message));
     let (at, recorded_at): (Timestamp, Timestamp) = (get(row, 7)?, get(row, 3)?);
     let entry = payload.is_some().then(|| entry_of(row));
     Ok(StoredEntry {
@@ -115,14 +115,17 @@ fn entry_and_digest(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
 }
 
 fn entry_of(row: &Row<'_>) -> Read<Entry> {
-    let entry = entry_row(row).map_err(told)?.record().map_err(told)?;
+    let entry = entry_row(row)
+        .map_err(error_message)?
+        .record()
+        .map_err(error_message)?;
     entry.ok_or_else(|| "it has no payload".to_owned())
 }
 
 fn stored_session(row: &Row<'_>) -> rusqlite::Result<StoredSession> {
     Ok(StoredSession {
         id: get(row, 0)?,
-        record: session_row(row).map_err(told),
+        record: session_row(row).map_err(error_message),
     })
 }
 
@@ -137,15 +140,15 @@ pub(super) fn stored<T, E: std::fmt::Display>(
         .map_or(i64::MAX as u64, |n| u64::try_from(n).unwrap_or(0));
     Ok(Stored {
         number,
-        row: of(row).map_err(told),
+        row: of(row).map_err(error_message),
     })
 }
 
 fn segment(row: &Row<'_>) -> rusqlite::Result<StoredSegment> {
     let lines = row
         .get::<_, Vec<u8>>(2)
-        .map_err(told)
-        .and_then(|data| unpack_lines(&data).map_err(told));
+        .map_err(error_message)
+        .and_then(|data| unpack_lines(&data).map_err(error_message));
     Ok(StoredSegment {
         stream: lossy(row, 0)?,
         first: count(row, 1)?,

@@ -8,7 +8,7 @@ use siglum_domain::LedgerId;
 use super::columns::Col;
 use super::sums;
 use crate::LedgerError;
-use crate::schema::Found;
+use crate::schema::SchemaVersions;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_spine.sql"),
@@ -48,15 +48,15 @@ fn number(db: &Connection, key: &str) -> rusqlite::Result<Option<u32>> {
     .optional()
 }
 
-fn found(db: &Connection) -> rusqlite::Result<u32> {
+fn schema_version(db: &Connection) -> rusqlite::Result<u32> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Refuses a store that this program may not read or write, or that is older than it.
 pub(super) fn admit(db: &Connection) -> Result<(), LedgerError> {
-    let mut found = Found {
-        schema: found(db)?,
-        ..Found::default()
+    let mut found = SchemaVersions {
+        schema: schema_version(db)?,
+        ..SchemaVersions::default()
     };
     // An empty file has no table to ask.
     if found.schema >= SCHEMA {
@@ -69,7 +69,7 @@ pub(super) fn admit(db: &Connection) -> Result<(), LedgerError> {
 /// The same within a transaction: a newer program may have migrated the store since it was opened, and what is written
 /// by the rules of before would be damage to it.
 pub(super) fn still_admitted(db: &Connection) -> Result<(), LedgerError> {
-    match found(db)? == SCHEMA {
+    match schema_version(db)? == SCHEMA {
         true => Ok(()),
         false => admit(db),
     }
@@ -81,11 +81,11 @@ pub(super) fn migrate(
     db: &mut Connection,
     new: Option<(LedgerId, &[u8; 32])>,
 ) -> Result<(), LedgerError> {
-    if found(db)? >= SCHEMA {
+    if schema_version(db)? >= SCHEMA {
         return Ok(());
     }
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let from = found(&tx)?;
+    let from = schema_version(&tx)?;
     if from == 0 && new.is_none() {
         return Err(LedgerError::Lost("is empty".to_owned()));
     }
@@ -109,7 +109,7 @@ pub(super) fn migrate(
 /// What a file holds that no ledger of its schema does, in words: a trigger or a view of somebody else's would act when it
 /// is written to.
 pub(super) fn strangers(db: &Connection) -> Result<Vec<String>, LedgerError> {
-    let schema = found(db)?;
+    let schema = schema_version(db)?;
     let own = Connection::open_in_memory()?;
     for (_, sql) in (1u32..).zip(MIGRATIONS).filter(|(n, _)| *n <= schema) {
         own.execute_batch(sql)?;
@@ -146,7 +146,7 @@ fn things(db: &Connection) -> rusqlite::Result<BTreeMap<(String, String), String
 
 /// The ledger that a file holds, whatever its schema is; nothing, where it holds none.
 pub(super) fn found_id(db: &Connection) -> Result<Option<LedgerId>, LedgerError> {
-    if found(db)? == 0 {
+    if schema_version(db)? == 0 {
         return Ok(None);
     }
     let get = "SELECT value FROM meta WHERE key = 'ledger'";

@@ -44,7 +44,7 @@ fn round(here: &Here<'_>, ledger: &mut dyn Ledger, name: &str) {
     access::note_use(here, ledger, &caller).unwrap();
     access::rotate(here, ledger, first.id, &second, Duration::ZERO).unwrap();
     let old = access::authenticate(here, ledger, &first.digest).unwrap_err();
-    assert_eq!(old.code(), "token_expired");
+    assert_eq!(old.code(), "token-expired");
 }
 
 fn how() -> Open {

@@ -10,9 +10,9 @@
 mod agents;
 mod claims;
 mod foreign;
-mod heard;
 mod lookup;
 mod record;
+mod telemetry_record;
 mod teller;
 mod tokens;
 mod tools;
@@ -23,4 +23,4 @@ mod recorded;
 mod tests;
 
 pub use claims::{Claims, Origin, Reach};
-pub use heard::{Heard, hear};
+pub use telemetry_record::{TelemetryRecord, hear};

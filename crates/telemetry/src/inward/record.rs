@@ -27,7 +27,7 @@ impl<'a> Record<'a> {
             Item::Point(metric, _) => &metric.name,
             Item::Log(log) => lookup::text(view.attributes, "event.name")
                 .or_else(|| siglum_domain::grammar::present(&log.event_name))
-                .or_else(|| said(log).next())
+                .or_else(|| log_body_texts(log).next())
                 .unwrap_or_default(),
         };
         Self { view, name }
@@ -44,12 +44,12 @@ impl<'a> Record<'a> {
     }
 
     /// The texts that a log record is made of, if it is one.
-    pub(super) fn said(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(super) fn body_texts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let log = match self.view.item {
             Item::Log(log) => Some(log),
             Item::Span(_) | Item::Point(..) => None,
         };
-        log.into_iter().flat_map(said)
+        log.into_iter().flat_map(log_body_texts)
     }
 
     /// The name of the scope that made it.
@@ -170,7 +170,7 @@ impl<'a> Record<'a> {
 }
 
 /// The body of a log record: a text, or a list of texts.
-fn said(log: &LogRecord) -> impl Iterator<Item = &str> {
+fn log_body_texts(log: &LogRecord) -> impl Iterator<Item = &str> {
     let body = log.body.as_ref().and_then(|body| body.value.as_ref());
     let (text, list) = match body {
         Some(Value::StringValue(text)) => (Some(text.as_str()), None),

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use siglum_domain::observation::{Fact, Observation, Tokens};
 use siglum_domain::redact::Redactor;
 
-use super::{Heard, Origin, hear};
+use super::{Origin, TelemetryRecord, hear};
 use crate::wire::{Encoding, Limits, Signal, decode};
 
 /// A recording: JSON lines of a signal and the body of one request.
-pub(super) fn listen(recording: &str) -> Vec<Heard> {
+pub(super) fn listen(recording: &str) -> Vec<TelemetryRecord> {
     let mut heard = Vec::new();
     for line in recording.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -29,7 +29,8 @@ pub(super) fn listen(recording: &str) -> Vec<Heard> {
         assert_eq!(listened.len(), batch.records());
         batch.redact(Redactor::shared());
         let redacted = hear(&batch);
-        let claims = |heard: &[Heard]| heard.iter().map(|h| h.claims.clone()).collect::<Vec<_>>();
+        let claims =
+            |heard: &[TelemetryRecord]| heard.iter().map(|h| h.claims.clone()).collect::<Vec<_>>();
         assert_eq!(
             claims(&listened),
             claims(&redacted),
@@ -40,12 +41,12 @@ pub(super) fn listen(recording: &str) -> Vec<Heard> {
     heard
 }
 
-pub(super) fn observations(heard: &[Heard]) -> impl Iterator<Item = &Observation> {
+pub(super) fn observations(heard: &[TelemetryRecord]) -> impl Iterator<Item = &Observation> {
     heard.iter().flat_map(|heard| &heard.observations)
 }
 
 /// The sum over distinct events, which must agree wherever one is told twice.
-fn tokens(heard: &[Heard]) -> Tokens {
+fn tokens(heard: &[TelemetryRecord]) -> Tokens {
     let mut messages: BTreeMap<&str, Tokens> = BTreeMap::new();
     for observation in observations(heard) {
         if let Fact::Message {

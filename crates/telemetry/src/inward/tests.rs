@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use siglum_domain::observation::{Fact, Observation, Outcome, Tokens};
 
 use super::recorded::{listen, observations};
-use super::{Heard, Origin, Reach, hear};
+use super::{Origin, Reach, TelemetryRecord, hear};
 use crate::wire::{Encoding, Limits, Signal, decode};
 
 fn attributes(values: &Value) -> Value {
@@ -29,7 +29,7 @@ fn span(number: u8, name: &str, own: &Value) -> Value {
     })
 }
 
-fn hear_span(scope: &str, resource: &Value, span: &Value) -> Heard {
+fn hear_span(scope: &str, resource: &Value, span: &Value) -> TelemetryRecord {
     let body = json!({ "resourceSpans": [{
         "resource": { "attributes": attributes(resource) },
         "scopeSpans": [{ "scope": { "name": scope }, "spans": [span] }],
@@ -37,7 +37,7 @@ fn hear_span(scope: &str, resource: &Value, span: &Value) -> Heard {
     only(Signal::Traces, &body)
 }
 
-fn hear_log(scope: &str, resource: &Value, own: &Value) -> Heard {
+fn hear_log(scope: &str, resource: &Value, own: &Value) -> TelemetryRecord {
     let body = json!({ "resourceLogs": [{
         "resource": { "attributes": attributes(resource) },
         "scopeLogs": [{ "scope": { "name": scope }, "logRecords": [{
@@ -47,7 +47,7 @@ fn hear_log(scope: &str, resource: &Value, own: &Value) -> Heard {
     only(Signal::Logs, &body)
 }
 
-fn only(signal: Signal, body: &Value) -> Heard {
+fn only(signal: Signal, body: &Value) -> TelemetryRecord {
     let body = body.to_string();
     let batch = decode(signal, Encoding::Json, body.as_bytes(), &Limits::default()).unwrap();
     let mut heard = hear(&batch);
@@ -55,11 +55,11 @@ fn only(signal: Signal, body: &Value) -> Heard {
     heard.remove(0)
 }
 
-fn natives(heard: &Heard) -> Vec<&str> {
+fn natives(heard: &TelemetryRecord) -> Vec<&str> {
     heard.claims.natives.iter().map(|id| id.as_str()).collect()
 }
 
-fn cost(heard: &Heard) -> Option<Tokens> {
+fn cost(heard: &TelemetryRecord) -> Option<Tokens> {
     heard.observations.iter().find_map(|o| match &o.fact {
         Fact::Message { tokens, .. } => *tokens,
         _ => None,
@@ -309,7 +309,7 @@ fn turns_and_sub_agents_have_the_names_that_hooks_give_them() {
     let codex = listen(include_str!("../../fixtures/codex/0.169.0-subagent.jsonl"));
     let child = codex.iter().find_map(|h| h.claims.started.clone()).unwrap();
     assert_eq!(child.as_str(), "01a2034d-bcab-7203-80b4-536bbd3a1a35");
-    let below: Vec<Heard> = codex
+    let below: Vec<TelemetryRecord> = codex
         .into_iter()
         .filter(|heard| heard.claims.natives.first() == Some(&child))
         .map(|heard| heard.below(&child))

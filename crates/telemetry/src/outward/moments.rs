@@ -49,7 +49,7 @@ impl Subagent {
 }
 
 /// When the model was asked for what it said at `at`: as soon as what came before in the same agent was over.
-pub(super) fn asked(turn: &TurnView, subagent: Option<&str>, at: Timestamp) -> Timestamp {
+pub(super) fn request_time(turn: &TurnView, subagent: Option<&str>, at: Timestamp) -> Timestamp {
     let own = |of: &Option<String>| of.as_deref() == subagent;
     let tools = turn.tools.iter().filter(|t| own(&t.subagent));
     let tools = tools.filter_map(|t| t.ended.or(t.started));

@@ -114,7 +114,7 @@ impl<'a> Writer<'a> {
                 "output.value",
                 self.content.text(message.parts.last()).as_deref(),
             );
-        let started = moments::asked(self.shape.now, subagent, message.at);
+        let started = moments::request_time(self.shape.now, subagent, message.at);
         let name_of_span = model.map_or_else(|| "chat".to_owned(), |m| format!("chat {m}"));
         Some(Span {
             span_id: self.shape.span(&name).bytes().to_vec(),

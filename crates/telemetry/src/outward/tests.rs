@@ -109,11 +109,11 @@ impl Log {
         self.add(Source::Hook, &event::tool(id), subagent, fact);
     }
 
-    fn said(&mut self, source: Source, id: &str, request: Option<&str>, tokens: Tokens) {
-        self.said_in(source, id, request, tokens, None);
+    fn add_message(&mut self, source: Source, id: &str, request: Option<&str>, tokens: Tokens) {
+        self.add_message_in(source, id, request, tokens, None);
     }
 
-    fn said_in(
+    fn add_message_in(
         &mut self,
         source: Source,
         id: &str,
@@ -145,7 +145,7 @@ impl Log {
     }
 
     /// The spans of the log when it is sealed up to each of these places, one after the other.
-    fn told(&self, parent: Option<TraceParent>, seals: &[usize]) -> Vec<Span> {
+    fn exported_spans(&self, parent: Option<TraceParent>, seals: &[usize]) -> Vec<Span> {
         let mut spans = Vec::new();
         let mut told = 0;
         for seal in seals {
@@ -167,7 +167,7 @@ impl Log {
     }
 
     fn all(&self) -> Vec<Span> {
-        self.told(None, &[self.0.len()])
+        self.exported_spans(None, &[self.0.len()])
     }
 }
 
@@ -215,15 +215,15 @@ fn by_name<'a>(spans: &'a [Span], head: &str) -> Vec<&'a Span> {
 fn usual() -> Log {
     let mut log = Log::default();
     log.prompt();
-    log.said(Source::Transcript, "m1", Some("r1"), tokens(3, 5));
+    log.add_message(Source::Transcript, "m1", Some("r1"), tokens(3, 5));
     log.call("c1", ToolClass::Agent, None);
     log.began("a", "c1");
     log.call("c2", ToolClass::Shell, Some("a"));
     log.returned("c2", Outcome::Failed, Some("a"));
-    log.said_in(Source::Transcript, "m2", None, tokens(1, 2), Some("a"));
+    log.add_message_in(Source::Transcript, "m2", None, tokens(1, 2), Some("a"));
     log.came_to_its_stop("a");
     log.returned("c1", Outcome::Ok, None);
-    log.said(Source::Transcript, "m3", None, tokens(7, 11));
+    log.add_message(Source::Transcript, "m3", None, tokens(7, 11));
     log.stop();
     log
 }
@@ -365,9 +365,9 @@ fn a_sub_agent_that_goes_on_behind_the_stop_is_a_trace_of_its_own() {
     log.began("a", "c1");
     log.returned("c1", Outcome::Ok, None);
     log.stop();
-    log.said_in(Source::Transcript, "m", None, tokens(1, 2), Some("a"));
+    log.add_message_in(Source::Transcript, "m", None, tokens(1, 2), Some("a"));
     log.came_to_its_stop("a");
-    let spans = log.told(None, &[5, 7]);
+    let spans = log.exported_spans(None, &[5, 7]);
     let own = TraceId::of_subagent(session(), "a");
     let inner = by_name(&spans, "invoke_agent explore")[0];
     assert_eq!(inner.trace_id, own.bytes());
@@ -389,7 +389,7 @@ fn who_asked_is_joined_and_who_does_not_record_gets_nothing() {
     let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let parent: TraceParent = header.parse().unwrap();
     let log = usual();
-    let spans = log.told(Some(parent), &[log.0.len()]);
+    let spans = log.exported_spans(Some(parent), &[log.0.len()]);
     let root = spans.last().unwrap();
     assert_eq!(root.parent_span_id, parent.span.bytes());
     assert!(spans.iter().all(|s| s.trace_id == parent.trace.bytes()));
@@ -402,7 +402,7 @@ fn who_asked_is_joined_and_who_does_not_record_gets_nothing() {
         sampled: false,
         ..parent
     };
-    assert_eq!(log.told(Some(quiet), &[log.0.len()]), []);
+    assert_eq!(log.exported_spans(Some(quiet), &[log.0.len()]), []);
 }
 
 #[test]
@@ -421,10 +421,10 @@ fn a_turn_that_never_stopped_is_an_error() {
 fn what_telemetry_told_first_and_the_transcript_then_counts_once() {
     let mut log = Log::default();
     log.prompt();
-    log.said(Source::Telemetry, "r1", Some("r1"), tokens(3, 5));
+    log.add_message(Source::Telemetry, "r1", Some("r1"), tokens(3, 5));
     log.stop();
-    log.said(Source::Transcript, "m1", Some("r1"), tokens(3, 5));
-    let spans = log.told(None, &[3, 4]);
+    log.add_message(Source::Transcript, "m1", Some("r1"), tokens(3, 5));
+    let spans = log.exported_spans(None, &[3, 4]);
     assert_eq!(sum(&spans, "gen_ai.usage.output_tokens"), 5);
     assert_eq!(sum(&spans, "gen_ai.usage.input_tokens"), 113);
 }
@@ -440,7 +440,7 @@ fn an_answer_in_two_turns_is_told_once() {
     ] {
         let mut log = Log::default();
         for (source, name) in sources.into_iter().zip(["one", "two"]) {
-            log.said(source, name, Some("r1"), tokens(3, 5));
+            log.add_message(source, name, Some("r1"), tokens(3, 5));
         }
         log.0[1].turn = Some(next);
         let told = |from: u64, to: usize| {
@@ -456,10 +456,10 @@ fn an_answer_in_two_turns_is_told_once() {
 fn an_answer_that_grew_is_told_as_what_it_grew_by() {
     let mut log = Log::default();
     log.prompt();
-    log.said(Source::Transcript, "m1", None, tokens(3, 5));
+    log.add_message(Source::Transcript, "m1", None, tokens(3, 5));
     log.stop();
-    log.said(Source::Transcript, "m1", None, tokens(3, 9));
-    let spans = log.told(None, &[3, 4]);
+    log.add_message(Source::Transcript, "m1", None, tokens(3, 9));
+    let spans = log.exported_spans(None, &[3, 4]);
     let told: Vec<_> = by_name(&spans, "chat")
         .iter()
         .map(|s| count(s, "gen_ai.usage.output_tokens"))
@@ -509,9 +509,9 @@ fn played(steps: &[(u8, u8, u8)]) -> Log {
         match what {
             0 => log.call(&id, ToolClass::Shell, None),
             1 => log.returned(&id, Outcome::Ok, None),
-            2 => log.said(Source::Transcript, &id, None, used),
-            3 => log.said(Source::Transcript, &id, Some(&format!("r{which}")), used),
-            4 => log.said(
+            2 => log.add_message(Source::Transcript, &id, None, used),
+            3 => log.add_message(Source::Transcript, &id, Some(&format!("r{which}")), used),
+            4 => log.add_message(
                 Source::Telemetry,
                 &format!("r{which}"),
                 Some(&format!("r{which}")),
@@ -519,7 +519,7 @@ fn played(steps: &[(u8, u8, u8)]) -> Log {
             ),
             5 => log.began(&format!("a{which}"), &id),
             6 => log.came_to_its_stop(&format!("a{which}")),
-            7 => log.said_in(
+            7 => log.add_message_in(
                 Source::Transcript,
                 &id,
                 None,
@@ -543,7 +543,7 @@ proptest! {
         let mut seals: BTreeSet<usize> = cuts.into_iter().filter(|c| *c < whole).collect();
         seals.insert(whole);
         let seals: Vec<usize> = seals.into_iter().collect();
-        let spans = log.told(None, &seals);
+        let spans = log.exported_spans(None, &seals);
         let mut ids: BTreeMap<&[u8], usize> = BTreeMap::new();
         for span in &spans {
             *ids.entry(&span.span_id).or_default() += 1;
@@ -558,6 +558,6 @@ proptest! {
             prop_assert_eq!(told, counted);
         }
         // The same again is the same.
-        prop_assert_eq!(log.told(None, &seals), spans);
+        prop_assert_eq!(log.exported_spans(None, &seals), spans);
     }
 }

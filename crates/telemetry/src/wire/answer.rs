@@ -24,14 +24,14 @@ impl Batch {
         }
     }
 
-    fn told(&self) -> Option<(i64, String)> {
+    fn partial_success(&self) -> Option<(i64, String)> {
         let rejected = i64::try_from(self.rejected).unwrap_or(i64::MAX);
         let why = self.problem.clone().unwrap_or_default();
         (rejected > 0).then_some((rejected, why))
     }
 
     fn answer_protobuf(&self) -> Vec<u8> {
-        let told = self.told();
+        let told = self.partial_success();
         match self.signal() {
             Signal::Traces => ExportTraceServiceResponse {
                 partial_success: told.map(|(n, why)| ExportTracePartialSuccess {
@@ -58,7 +58,7 @@ impl Batch {
     }
 
     fn answer_json(&self) -> Vec<u8> {
-        let Some((rejected, why)) = self.told() else {
+        let Some((rejected, why)) = self.partial_success() else {
             return b"{}".to_vec();
         };
         let key = match self.signal() {

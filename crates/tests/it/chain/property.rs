@@ -183,7 +183,7 @@ fn quoted(words: &[String]) -> String {
 }
 
 /// The links in an answer, of the program or the gateway.
-pub(super) fn told(of: &Value) -> Links {
+pub(super) fn attached_links(of: &Value) -> Links {
     assert!(of["links"].is_array(), "{of}");
     launching::links(of).into_iter().collect()
 }
@@ -209,9 +209,9 @@ fn encoded(text: &str) -> String {
 #[track_caller]
 fn agrees(served: &Served<'_>, session: &str, links: &Links, what: &str) {
     let own = served.get(&format!("/v1/sessions/{session}"));
-    assert_eq!(&told(&own), links, "session: {what}");
+    assert_eq!(&attached_links(&own), links, "session: {what}");
     let listed = served.get(&format!("/v1/sessions/{session}/links"));
-    assert_eq!(&told(&listed), links, "links: {what}");
+    assert_eq!(&attached_links(&listed), links, "links: {what}");
     let (mut query, mut asked) = (Vec::new(), Links::new());
     for link in links {
         let (field, value) = link.split_once('=').unwrap();
@@ -226,7 +226,10 @@ fn agrees(served: &Served<'_>, session: &str, links: &Links, what: &str) {
     let ids = found["sessions"].as_array().unwrap().iter();
     assert!(ids.clone().any(|s| s["id"] == session), "list: {what}");
     for listed in ids {
-        assert!(told(listed).is_superset(&asked), "list: {what}\n{listed}");
+        assert!(
+            attached_links(listed).is_superset(&asked),
+            "list: {what}\n{listed}"
+        );
     }
     let none = served.get("/v1/sessions?issue_number=123456789");
     assert_eq!(none["sessions"], json!([]), "{what}");
@@ -304,10 +307,14 @@ fn launch(
     agent.begin("startup");
     agent.sh(COMMIT).ok();
     let shown = world.json(&repo.dir, &["session", "show", &native]);
-    assert_eq!(told(&shown), case.links, "session show: {what}");
+    assert_eq!(attached_links(&shown), case.links, "session show: {what}");
     let session = shown["session"].as_str().unwrap().to_owned();
     let why = repo.why("HEAD");
-    assert_eq!(told(&why.0["committer"]), case.links, "why: {what}");
+    assert_eq!(
+        attached_links(&why.0["committer"]),
+        case.links,
+        "why: {what}"
+    );
     let audit = [
         "audit",
         "list",
@@ -332,12 +339,16 @@ fn launch(
     let answer = served.get(&format!("/v1/commits/{commit}"));
     let commit = &answer["commits"][0];
     assert_eq!(commit["session"], session.as_str(), "{what}\n{answer}");
-    assert_eq!(told(&commit["sessions"][0]), case.links, "commit: {what}");
+    assert_eq!(
+        attached_links(&commit["sessions"][0]),
+        case.links,
+        "commit: {what}"
+    );
     let checkpoint = why.checkpoints().pop().unwrap();
     let checkpoint = served.get(&format!("/v1/checkpoints/{checkpoint}"));
     assert_eq!(checkpoint["pins"][0]["session"], session.as_str(), "{what}");
     assert_eq!(
-        told(&checkpoint["pins"][0]),
+        attached_links(&checkpoint["pins"][0]),
         case.links,
         "checkpoint: {what}"
     );
@@ -433,15 +444,19 @@ fn api(chance: &mut Chance, served: &Served<'_>, what: &str) -> Option<(String, 
             }
         }
         assert_eq!(answer.0, 200, "{what} {verb} {links}: {}", answer.1);
-        assert_eq!(told(&answer.1), standing, "{what} {verb} {links}");
+        assert_eq!(attached_links(&answer.1), standing, "{what} {verb} {links}");
     }
     agrees(served, &session, &standing, &what);
     let checkpoint = claimed["checkpoint"]["id"].as_str().unwrap();
     let checkpoint = served.get(&format!("/v1/checkpoints/{checkpoint}"));
-    assert_eq!(told(&checkpoint["pins"][0]), standing, "checkpoint: {what}");
+    assert_eq!(
+        attached_links(&checkpoint["pins"][0]),
+        standing,
+        "checkpoint: {what}"
+    );
     let commit = served.get(&format!("/v1/commits/{commit}"));
     assert_eq!(
-        told(&commit["commits"][0]["sessions"][0]),
+        attached_links(&commit["commits"][0]["sessions"][0]),
         standing,
         "commit: {what}"
     );

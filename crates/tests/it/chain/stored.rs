@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::property::told;
+use super::property::attached_links;
 use crate::harness::World;
 
 /// The first schema, as it was shipped.
@@ -40,7 +40,7 @@ fn a_session_of_the_first_schema_is_brought_over_and_linked() {
         .ok();
     let wanted = ["issue_number=42", "pr_number=7"].map(str::to_owned).into();
     let shown = world.json(&repo.dir, &["session", "show", session]);
-    assert_eq!(told(&shown), wanted);
+    assert_eq!(attached_links(&shown), wanted);
     let listed = world.json(
         &repo.dir,
         &["session", "list", "--all", "--link", "issue=42"],
@@ -49,7 +49,11 @@ fn a_session_of_the_first_schema_is_brought_over_and_linked() {
     // The gateway that serves this ledger says so, too, also of the checkpoint that was there before.
     let served = super::served::Served::over(&world, &world.siglum_home());
     let checkpoint = served.get("/v1/checkpoints/chk_01930000000070008000000000000004");
-    assert_eq!(told(&checkpoint["pins"][0]), wanted, "{checkpoint}");
+    assert_eq!(
+        attached_links(&checkpoint["pins"][0]),
+        wanted,
+        "{checkpoint}"
+    );
     let found = served.get("/v1/sessions?issue_number=42&pr_number=7");
     assert_eq!(found["sessions"][0]["id"], session, "{found}");
     let audit = served.get(&format!("/v1/audit?session={session}"));

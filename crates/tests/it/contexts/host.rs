@@ -108,7 +108,7 @@ impl Host {
 
     /// Commits turns of these names.
     #[track_caller]
-    pub(super) fn said(&self, keys: &Value, names: &[&str]) {
+    pub(super) fn commit_turns(&self, keys: &Value, names: &[&str]) {
         for name in names {
             let done = self.commit(keys, turn(name));
             assert_eq!(done["outcome"], "committed", "{done}");

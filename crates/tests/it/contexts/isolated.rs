@@ -89,7 +89,7 @@ fn s04_a_shared_heartbeat_is_flagged_and_can_be_left_out() {
         let mut host = Host::new(&gateway);
         let keys = host.resolve(MAIN, json!({}));
         assert_eq!(keys["context_key"], keys["route_key"]);
-        host.said(&keys, &["a"]);
+        host.commit_turns(&keys, &["a"]);
         let mut beat = turn("beat");
         beat["heartbeat"] = json!(true);
         host.commit(&keys, beat);
@@ -168,7 +168,7 @@ fn s08_a_reset_that_keeps_a_tail_keeps_exactly_that() {
         let gateway = with_settings(store, text);
         let mut host = Host::new(&gateway);
         let before = host.resolve("chat:1", json!({}));
-        host.said(&before, &["a", "b", "c", "d", "e"]);
+        host.commit_turns(&before, &["a", "b", "c", "d", "e"]);
         let keys = host.resolve("chat:1", json!({ "cause": "reset" }));
         assert_eq!(keys["inherit"], "tail:6");
         let seen = host.assemble(&keys);
@@ -243,7 +243,7 @@ fn s12_a_sub_agent_has_what_was_declared_or_leaves_nothing() {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let parent = host.resolve(MAIN, json!({}));
-        host.said(&parent, &["a"]);
+        host.commit_turns(&parent, &["a"]);
         let rows = || {
             let tables = ["routes", "contexts", "context_runs", "sessions", "aliases"];
             tables.map(|table| store.sql(&format!("SELECT count(*) FROM {table}")))
@@ -263,7 +263,7 @@ fn s12_a_sub_agent_has_what_was_declared_or_leaves_nothing() {
                 (&json!("subagent"), &json!(MAIN))
             );
             assert_eq!(host.seen(&child), seen);
-            host.said(&child, &["own"]);
+            host.commit_turns(&child, &["own"]);
             let body = with(&child, json!({ "outcome": "done" }));
             host.post("subagent-ended", &body).is(200);
         }

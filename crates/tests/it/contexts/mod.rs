@@ -5,12 +5,12 @@
 //! and a day of ticks with retention (24) belong to heartbeats; what stays of it here is that a route's liveness does not
 //! depend on who wrote last.
 
-mod apart;
+mod access;
 mod commands;
+mod committed_turns;
 mod faults;
 mod host;
 mod isolated;
-mod kept;
 
 /// Those of some fields that a call has: it refuses others.
 pub(super) fn taken(call: &str, more: &serde_json::Value) -> serde_json::Value {

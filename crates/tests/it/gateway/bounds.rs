@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::client::{id, said, secret};
+use super::client::{id, secret, turn_body};
 use super::raw::{Raw, ask, ask_from, connect};
 use super::server::{Gateway, base, each_store, on_a_file, stored, tenant, token};
 use crate::harness::until;
@@ -292,7 +292,7 @@ fn large_bodies_at_once_are_bounded() {
         let created = gateway.launcher().create(&base("S1"));
         let (session, own) = (id(&created), gateway.of(&secret(&created)));
         let (epoch, head) = own.lease(&session, "n");
-        let mut turn = said(epoch, head, "t1");
+        let mut turn = turn_body(epoch, head, "t1");
         turn["events"][1]["text"] = json!("lorem ipsum ".repeat(300_000));
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -487,7 +487,7 @@ fn who_comes_with_wrong_tokens_too_often_is_told_to_wait() {
             let from = Ipv4Addr::new(127, 2, 0, n);
             let ask = || ask_from(&gateway, from, wrong.as_bytes());
             for _ in 0..60 {
-                ask().problem(401, "token_unknown");
+                ask().problem(401, "token-unknown");
             }
             // One more is allowed each second.
             let mut more = (0..200)

@@ -197,7 +197,7 @@ pub(crate) fn secret(created: &Value) -> String {
 }
 
 /// A turn: somebody asks, and is answered.
-pub(crate) fn said(epoch: u64, head: u64, key: &str) -> Value {
+pub(crate) fn turn_body(epoch: u64, head: u64, key: &str) -> Value {
     json!({ "epoch": epoch, "expected_head": head, "events": [
         { "type": "prompt", "key": format!("{key}.p"), "text": format!("do {key}") },
         { "type": "message", "key": format!("{key}.m"), "text": format!("did {key}"),

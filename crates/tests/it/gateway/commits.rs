@@ -81,7 +81,7 @@ fn e32_sessions_are_listed_by_everything_that_is_asked_for_newest_first() {
         }
         let again = json!({ "issue_number": 42, "agent_role": "coder", "phase": "implement" });
         all.push(id(&launcher.create(&linked("egg-8", &again))));
-        let asked = |query: &str| {
+        let matching_sessions = |query: &str| {
             let page = launcher.get(&format!("/v1/sessions?{query}")).is(200);
             let page = page["sessions"].as_array().unwrap().clone();
             let ids = page.iter().map(|s| s["id"].as_str().unwrap().to_owned());
@@ -89,20 +89,26 @@ fn e32_sessions_are_listed_by_everything_that_is_asked_for_newest_first() {
             at.collect::<Vec<_>>()
         };
         assert_eq!(
-            asked("issue_number=42&agent_role=coder&phase=implement"),
+            matching_sessions("issue_number=42&agent_role=coder&phase=implement"),
             [8, 7]
         );
-        assert_eq!(asked("issue_number=42&agent_role=coder"), [8, 7, 3]);
-        assert_eq!(asked("issue_number=43&agent_role=tester&phase=plan"), [0]);
-        assert_eq!(asked("pr_number=6"), [5]);
-        assert_eq!(asked("pipeline_id=p2"), [2]);
-        assert_eq!(asked("label=n%3D4"), [4]);
-        assert_eq!(asked("label=n%3D4&label=n%3D5"), [0; 0]);
-        assert_eq!(asked("issue_number=42&pr_number=1"), [0; 0]);
-        assert_eq!(asked("agent=claude-code&limit=2"), [8, 7]);
-        assert_eq!(asked("agent=codex"), [0; 0]);
-        assert_eq!(asked("repository=github.com/o/other"), [0; 0]);
-        assert_eq!(asked("repository=github.com/o/r&limit=1"), [8]);
+        assert_eq!(
+            matching_sessions("issue_number=42&agent_role=coder"),
+            [8, 7, 3]
+        );
+        assert_eq!(
+            matching_sessions("issue_number=43&agent_role=tester&phase=plan"),
+            [0]
+        );
+        assert_eq!(matching_sessions("pr_number=6"), [5]);
+        assert_eq!(matching_sessions("pipeline_id=p2"), [2]);
+        assert_eq!(matching_sessions("label=n%3D4"), [4]);
+        assert_eq!(matching_sessions("label=n%3D4&label=n%3D5"), [0; 0]);
+        assert_eq!(matching_sessions("issue_number=42&pr_number=1"), [0; 0]);
+        assert_eq!(matching_sessions("agent=claude-code&limit=2"), [8, 7]);
+        assert_eq!(matching_sessions("agent=codex"), [0; 0]);
+        assert_eq!(matching_sessions("repository=github.com/o/other"), [0; 0]);
+        assert_eq!(matching_sessions("repository=github.com/o/r&limit=1"), [8]);
         // Page by page it is the same list.
         let (mut pages, mut path) = (Vec::new(), "/v1/sessions?limit=4".to_owned());
         loop {

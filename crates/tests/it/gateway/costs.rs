@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, id, said, secret};
+use super::client::{Client, id, secret, turn_body};
 use super::server::{Gateway, each_store, linked};
 use crate::harness::until;
 
 /// A turn that cost something, on a model whose list price is $1 and $5 for a million tokens.
 fn turn(client: &Client, session: &str, key: &str, model: &str, output: u64) {
     let (epoch, head) = client.lease(session, key);
-    let mut turn = said(epoch, head, key);
+    let mut turn = turn_body(epoch, head, key);
     turn["events"][1]["model"] = json!(model);
     turn["events"][1]["tokens"] = json!({ "input": 1_000, "output": output });
     client.turn(session, key, &turn).unwrap().is(200);
@@ -67,7 +67,7 @@ fn usage_is_summed_up_as_the_command_does() {
         gateway
             .stranger()
             .get("/v1/cost")
-            .problem(401, "token_missing");
+            .problem(401, "token-missing");
         first.get("/v1/cost").problem(403, "forbidden");
     });
 }

@@ -35,7 +35,7 @@ fn e25_a_phase_is_changed_for_good_or_refused() {
         gateway
             .of(&wrong)
             .post(&path, &phase("x"))
-            .problem(401, "token_unknown");
+            .problem(401, "token-unknown");
         let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/links";
         gateway
             .launcher()
@@ -90,7 +90,7 @@ fn runs_out(store: &Store) {
     gateway
         .of(&secret(&created))
         .get(&path)
-        .problem(401, "token_expired");
+        .problem(401, "token-expired");
     let begun = Instant::now();
     let ended = loop {
         let told = gateway.launcher().get(&path).is(200);
@@ -245,7 +245,7 @@ fn a_token_that_another_one_took_the_place_of_holds_for_a_minute_more() {
         gateway
             .of(&secret(&created))
             .get(&path)
-            .problem(401, "token_expired");
+            .problem(401, "token-expired");
         gateway.of(newer).get(&path).is(200);
         // A session itself cannot make a new one.
         gateway

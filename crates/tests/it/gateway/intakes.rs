@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::client::{id, said, secret as token_of};
+use super::client::{id, secret as token_of, turn_body};
 use super::server::{Gateway, Store, base, on_a_file};
 use crate::forgetting::{rows, unpacked};
 use crate::harness::{Repo, until};
@@ -88,7 +88,7 @@ fn by_api(gateway: &Gateway, planted: &mut Planted) -> String {
     {
         let secret = planted.by(&format!("API, turn, {field}"));
         let key = format!("t{n}");
-        let mut turn = said(epoch, head, &key);
+        let mut turn = turn_body(epoch, head, &key);
         let events = turn["events"].as_array_mut().unwrap();
         match *field {
             "text" => events[0]["text"] = json!(format!("use {secret}")),

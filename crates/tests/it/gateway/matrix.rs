@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use serde_json::{Value, json};
 use siglum_domain::access::Scope;
 
-use super::client::{Reply, id, said, secret};
+use super::client::{Reply, id, secret, turn_body};
 use super::server::{Gateway, Store, base, each_store, revoke, stored, tenant, token, token_for};
 
 /// A pipeline that is there, and ids that nobody has.
@@ -72,7 +72,7 @@ impl There {
         let (session, own) = (id(&created), gateway.of(&secret(&created)));
         let (epoch, head) = own.lease(&session, "n");
         let turn = own
-            .turn(&session, "t1", &said(epoch, head, "t1"))
+            .turn(&session, "t1", &turn_body(epoch, head, "t1"))
             .unwrap()
             .is(200);
         let claim =
@@ -180,7 +180,7 @@ impl There {
             "acquireLease" => json!({ "holder": "tests", "nonce": "n", "term_ms": 60_000 }),
             "renewLease" => json!({ "epoch": epoch, "term_ms": 60_000 }),
             "releaseLease" | "abortTurn" => json!({ "epoch": epoch }),
-            "commitTurn" | "openTurn" | "appendToTurn" => said(epoch, head, "t2"),
+            "commitTurn" | "openTurn" | "appendToTurn" => turn_body(epoch, head, "t2"),
             "createCheckpoint" => json!({}),
             "recordPipelineEvents" => {
                 json!({ "events": [{ "kind": "phase_started", "phase": "plan", "key": "k" }] })

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{id, said, secret};
+use super::client::{id, secret, turn_body};
 use super::server::{Gateway, Store, each_store, on_a_server, stored, token};
 use crate::harness::until;
 
@@ -139,7 +139,7 @@ fn t10_the_body_comes_before_the_header_and_the_header_before_baggage() {
             .with(HEADER, "B")
             .with("baggage", "x=y, session.id=C");
         let agent = |name: Value| json!({ "agent": "claude-code", "conversation_id": name });
-        let told = |created: &Value| {
+        let naming_summary = |created: &Value| {
             let ignored = created["ignored"].as_array().unwrap().iter();
             let ignored = ignored.map(|i| {
                 format!(
@@ -159,12 +159,15 @@ fn t10_the_body_comes_before_the_header_and_the_header_before_baggage() {
         };
         let words = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
         let body = all.create(&agent(json!("A")));
-        assert_eq!(told(&body), words("A", "body", "header=B baggage=C"));
+        assert_eq!(
+            naming_summary(&body),
+            words("A", "body", "header=B baggage=C")
+        );
         let header = all.create(&agent(json!("")));
-        assert_eq!(told(&header), words("B", "header", "baggage=C"));
+        assert_eq!(naming_summary(&header), words("B", "header", "baggage=C"));
         let baggage = gateway.launcher().with("baggage", "session.id=C");
         assert_eq!(
-            told(&baggage.create(&agent(Value::Null))),
+            naming_summary(&baggage.create(&agent(Value::Null))),
             words("C", "baggage", "")
         );
         let twice = gateway.launcher().with(HEADER, "B").with(HEADER, "B2");
@@ -220,7 +223,7 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
             let path = format!("/v1/sessions/{}", id(own));
             let (epoch, head) = client.lease(&id(own), "n");
             client
-                .turn(&id(own), "t1", &said(epoch, head, "t1"))
+                .turn(&id(own), "t1", &turn_body(epoch, head, "t1"))
                 .unwrap()
                 .is(200);
             let audited = client.get("/v1/audit?action=session.created").is(200);

@@ -31,7 +31,7 @@ fn over(stream: TcpStream) -> Raw {
 /// What is answered to bytes on a connection of their own.
 #[track_caller]
 pub(crate) fn ask(gateway: &Gateway, bytes: &[u8]) -> Reply {
-    asked(connect(gateway), bytes)
+    send_request(connect(gateway), bytes)
 }
 
 /// The same, from another address of this machine.
@@ -41,11 +41,11 @@ pub(crate) fn ask_from(gateway: &Gateway, from: Ipv4Addr, bytes: &[u8]) -> Reply
     rustix::net::bind(&socket, &SocketAddrV4::new(from, 0)).unwrap();
     let place: SocketAddr = gateway.place().parse().unwrap();
     rustix::net::connect(&socket, &place).unwrap();
-    asked(over(socket.into()), bytes)
+    send_request(over(socket.into()), bytes)
 }
 
 #[track_caller]
-fn asked(mut raw: Raw, bytes: &[u8]) -> Reply {
+fn send_request(mut raw: Raw, bytes: &[u8]) -> Reply {
     // It may have been answered, and closed, before all was sent.
     let _ = raw.say(bytes);
     raw.answer().expect("there is no answer")

@@ -181,8 +181,8 @@ fn e24_who_has_no_launchers_token_creates_nothing_and_ends_nobody_elses() {
         let stranger = gateway.stranger();
         stranger
             .post("/v1/sessions", &base("x"))
-            .problem(401, "token_missing");
-        stranger.post(&end, &how).problem(401, "token_missing");
+            .problem(401, "token-missing");
+        stranger.post(&end, &how).problem(401, "token-missing");
         let session = gateway.of(&secret(&one));
         session
             .post("/v1/sessions", &base("x"))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::bounds::connections;
-use super::client::{Client, id, said, secret};
+use super::client::{Client, id, secret, turn_body};
 use super::raw::{Raw, ask, connect};
 use super::server::{Gateway, base, on_a_file, tenant, token};
 use crate::harness::until_within;
@@ -39,7 +39,7 @@ fn large_session(gateway: &Gateway) -> (String, String) {
     let (epoch, mut head) = client.lease(&session, "n");
     for n in 0..TURNS {
         let key = format!("t{n}");
-        let mut turn = said(epoch, head, &key);
+        let mut turn = turn_body(epoch, head, &key);
         turn["events"][1]["text"] = json!("lorem ipsum ".repeat(TURN / 12));
         let done = client.turn(&session, &key, &turn).unwrap().is(200);
         head = done["receipt"]["last"].as_u64().unwrap();
@@ -63,14 +63,14 @@ fn asking(gateway: &Gateway, session: &str, token: &str, n: usize) -> Raw {
 
 /// The longest time that one answer takes to somebody with another token, on a connection of its own each time.
 fn served(gateway: &Gateway, other: &str, session: &str) -> Duration {
-    let asked = |client: Client, path: &str| {
+    let response_time = |client: Client, path: &str| {
         let begun = Instant::now();
         client.get(path).is(200);
         begun.elapsed()
     };
-    let sessions = asked(gateway.of(other), "/v1/sessions");
-    let one = asked(gateway.of(other), &format!("/v1/sessions/{session}"));
-    let ready = asked(gateway.stranger(), "/readyz");
+    let sessions = response_time(gateway.of(other), "/v1/sessions");
+    let one = response_time(gateway.of(other), &format!("/v1/sessions/{session}"));
+    let ready = response_time(gateway.stranger(), "/readyz");
     sessions.max(one).max(ready)
 }
 

@@ -46,7 +46,7 @@ impl Laptop {
         repo.siglum(&["worker", "--once"]).ok();
         let played = harness::Gateway::start(&world);
         repo.siglum(&["sync", "--to", &played.url, "--once"]).ok();
-        let sent = played.asked();
+        let sent = played.requests();
         let mut sent = sent
             .iter()
             .map(|asked| replica::decode(&asked.body, &mut Vec::new()).unwrap());
@@ -180,7 +180,7 @@ fn send(client: &Client, batch: &Batch) -> Reply {
 }
 
 /// What is here of the laptop, as far as others must not change it.
-fn told(store: &Store, gateway: &Gateway, laptop: &Laptop) -> Vec<String> {
+fn replica_state(store: &Store, gateway: &Gateway, laptop: &Laptop) -> Vec<String> {
     let whose = if store.is_file() {
         "1 = 1"
     } else {
@@ -232,7 +232,7 @@ fn no_credential_says_a_row_that_is_not_its_own() {
         let (first, _) = token(store, ours, Some(&one), None);
         let (second, _) = token(store, ours, Some(&two), None);
         let (telemetry, _) = token_for(store, ours, Scope::Telemetry, None);
-        let before = told(store, &gateway, &laptop);
+        let before = replica_state(store, &gateway, &laptop);
         for (who, token) in [
             ("another launcher", &other),
             ("another session", &second),
@@ -241,7 +241,11 @@ fn no_credential_says_a_row_that_is_not_its_own() {
             for (what, batch) in laptop.rows(laptop.one) {
                 let answer = send(&gateway.of(token), &batch);
                 assert_eq!(answer.status, 403, "{who} says {what}: {}", answer.text);
-                assert_eq!(told(store, &gateway, &laptop), before, "{who} says {what}");
+                assert_eq!(
+                    replica_state(store, &gateway, &laptop),
+                    before,
+                    "{who} says {what}"
+                );
             }
         }
         // By its own row a session's token is refused, and named is what it says of the other one.
@@ -265,7 +269,7 @@ fn no_credential_says_a_row_that_is_not_its_own() {
                 "{told}"
             );
         }
-        assert_eq!(told(store, &gateway, &laptop), before);
+        assert_eq!(replica_state(store, &gateway, &laptop), before);
         until("refusals are in the audit", || {
             audited(&gateway, "replica.refused").len() >= 24
         });
@@ -278,7 +282,7 @@ fn no_credential_says_a_row_that_is_not_its_own() {
             // Another tenant has a ledger of its own: what is sent there is there.
             let (theirs, _) = token(store, "others", None, None);
             send(&gateway.of(&theirs), &laptop.batch).is(200);
-            assert_eq!(told(store, &gateway, &laptop), before);
+            assert_eq!(replica_state(store, &gateway, &laptop), before);
         }
     });
 }
@@ -291,7 +295,7 @@ fn what_sessions_share_stays_as_it_is_and_is_named() {
         send(&gateway.launcher(), &laptop.batch).is(200);
         let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
         let first = gateway.of(&first);
-        let before = told(store, &gateway, &laptop);
+        let before = replica_state(store, &gateway, &laptop);
         let mut batch = laptop.newer();
         let mut place = laptop.batch.repositories[0].clone();
         place.common_dir = "/stolen/.git".to_owned();
@@ -333,7 +337,7 @@ fn what_sessions_share_stays_as_it_is_and_is_named() {
                 "{kind}: {named:?}"
             );
         }
-        assert_eq!(told(store, &gateway, &laptop), before);
+        assert_eq!(replica_state(store, &gateway, &laptop), before);
         let refused = audited(&gateway, "replica.refused");
         assert_eq!(refused[0]["body"]["documents"], 4, "{refused:?}");
         // What it sends of itself is taken again and again, and changes nothing of others'.
@@ -346,7 +350,7 @@ fn what_sessions_share_stays_as_it_is_and_is_named() {
         own.checkpoints.push(laptop.checkpoint_of(laptop.one));
         let answer = send(&first, &own).is(200);
         assert_eq!(answer["positions"].get("set_aside"), None, "{answer}");
-        assert_eq!(told(store, &gateway, &laptop), before);
+        assert_eq!(replica_state(store, &gateway, &laptop), before);
     });
 }
 
@@ -440,7 +444,7 @@ fn another_launcher_acts_for_no_session_of_that_ledger() {
         let (other, _) = token(store, tenant(store), None, None);
         let other = gateway.of(&other);
         let of = format!("/v1/sessions/{}", laptop.one);
-        let before = told(store, &gateway, &laptop);
+        let before = replica_state(store, &gateway, &laptop);
         for (what, body) in [
             ("end", Some(json!({ "outcome": "lost" }))),
             ("checkpoints", Some(json!({}))),
@@ -454,7 +458,7 @@ fn another_launcher_acts_for_no_session_of_that_ledger() {
             assert_eq!(answer.status, 403, "{what}: {}", answer.text);
             answer.problem(403, "forbidden");
         }
-        assert_eq!(told(store, &gateway, &laptop), before);
+        assert_eq!(replica_state(store, &gateway, &laptop), before);
         until("refusals are in the audit", || {
             audited(&gateway, "request.refused").len() >= 3
         });
@@ -518,22 +522,22 @@ fn the_operator_hands_a_ledger_over_and_a_rotated_token_keeps_it() {
     on_a_file(|store| {
         let gateway = Gateway::start(store);
         send(&gateway.launcher(), &laptop.batch).is(200);
-        let said = |args: &[&str]| -> Value {
+        let run_json = |args: &[&str]| -> Value {
             let ran = store
                 .world
                 .siglum(&store.world.root, &[args, &["--json"]].concat());
             serde_json::from_str(&ran.ok()).unwrap()
         };
         let secret = |told: &Value| told["data"]["secret"].as_str().unwrap().to_owned();
-        let tokens = said(&["token", "list"]);
+        let tokens = run_json(&["token", "list"]);
         let id = tokens["data"]["tokens"][0]["id"]
             .as_str()
             .unwrap()
             .to_owned();
-        let rotated = secret(&said(&["token", "rotate", &id]));
+        let rotated = secret(&run_json(&["token", "rotate", &id]));
         send(&gateway.of(&rotated), &laptop.newer()).is(200);
         let ledger = laptop.batch.ledger.to_string();
-        let given = secret(&said(&["token", "create", "--for-ledger", &ledger]));
+        let given = secret(&run_json(&["token", "create", "--for-ledger", &ledger]));
         send(&gateway.of(&given), &laptop.newer()).is(200);
         send(&gateway.of(&rotated), &laptop.newer()).problem(403, "forbidden");
     });

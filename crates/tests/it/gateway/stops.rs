@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::client::{Client, id, said, secret};
+use super::client::{Client, id, secret, turn_body};
 use super::server::{Gateway, Store, base, each_store, on_a_server};
 use crate::harness::until;
 
@@ -27,7 +27,7 @@ fn write(addresses: &[String], token: &str, name: &str, stop: &AtomicBool, noted
     let (mut n, mut unanswered) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
         let key = format!("t{n}");
-        match client.turn(&session, &key, &said(epoch, head, &key)) {
+        match client.turn(&session, &key, &turn_body(epoch, head, &key)) {
             Some(reply) if reply.status == 200 => {
                 let receipt = reply.json()["receipt"].clone();
                 head = receipt["last"].as_u64().unwrap();

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use super::client::{Client, id, said, secret};
+use super::client::{Client, id, secret, turn_body};
 use super::server::{Gateway, Store, base, each_store};
 use crate::harness::until;
 
@@ -36,7 +36,7 @@ fn drive(way: &Way, turns: std::ops::RangeInclusive<u64>, done: &Mutex<u64>) {
         loop {
             let reply = way
                 .client()
-                .turn(&way.session, &key, &said(epoch, head, &key));
+                .turn(&way.session, &key, &turn_body(epoch, head, &key));
             match reply {
                 Some(reply) if reply.status == 200 => {
                     head = reply.json()["receipt"]["last"].as_u64().unwrap();

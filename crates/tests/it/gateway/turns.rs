@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, id, said, secret};
+use super::client::{Client, id, secret, turn_body};
 use super::server::{Gateway, base, each_store};
 use crate::harness::until;
 
@@ -17,14 +17,14 @@ fn t11_two_turns_of_one_name_are_one_session_and_are_counted_together() {
         let session = id(&created);
         let (epoch, head) = own.lease(&session, "n");
         let first = own
-            .turn(&session, "t1", &said(epoch, head, "t1"))
+            .turn(&session, "t1", &turn_body(epoch, head, "t1"))
             .unwrap()
             .is(200);
         let head = first["receipt"]["last"].as_u64().unwrap();
         let again = gateway.launcher().post("/v1/sessions", &base("S1")).is(200);
         assert_eq!(again["session"]["id"], created["session"]["id"]);
         let second = own
-            .turn(&session, "t2", &said(epoch, head, "t2"))
+            .turn(&session, "t2", &turn_body(epoch, head, "t2"))
             .unwrap()
             .is(200);
         let (first, second) = (&first["receipt"], &second["receipt"]);
@@ -40,20 +40,22 @@ fn t11_two_turns_of_one_name_are_one_session_and_are_counted_together() {
             second["first"].as_u64(),
             first["last"].as_u64().map(|n| n + 1)
         );
-        let told = || own.get(&format!("/v1/sessions/{session}")).is(200);
-        until("both are counted", || told()["turns"] == 2);
-        let used = &told()["tokens"];
+        let read_session = || own.get(&format!("/v1/sessions/{session}")).is(200);
+        until("both are counted", || read_session()["turns"] == 2);
+        let used = &read_session()["tokens"];
         assert_eq!((&used["input"], &used["output"]), (&json!(20), &json!(6)));
         // Asked for again, a turn is what it was; saying something else under its key is refused.
         let twice = own
-            .turn(&session, "t1", &said(epoch, 0, "t1"))
+            .turn(&session, "t1", &turn_body(epoch, 0, "t1"))
             .unwrap()
             .is(200);
         assert_eq!(
             (&twice["already"], &twice["receipt"]),
             (&json!(true), first)
         );
-        let other = own.turn(&session, "t1", &said(epoch, head, "t9")).unwrap();
+        let other = own
+            .turn(&session, "t1", &turn_body(epoch, head, "t9"))
+            .unwrap();
         assert_eq!(other.status, 409, "{}", other.text);
         let receipts = own.get(&format!("/v1/sessions/{session}/receipts")).is(200);
         assert_eq!(receipts["receipts"].as_array().unwrap().len(), 2);
@@ -86,7 +88,7 @@ fn alone(gateway: &Gateway, name: &str) {
     assert_eq!(created["session"]["conversation_id"], name);
     let (epoch, head) = own.lease(&session, name);
     let receipt = own
-        .turn(&session, name, &said(epoch, head, name))
+        .turn(&session, name, &turn_body(epoch, head, name))
         .unwrap()
         .is(200);
     assert_eq!(receipt["receipt"]["session"], session.as_str());
@@ -115,7 +117,7 @@ fn t13_two_drivers_of_one_session_are_never_both_its_writer() {
             let one = |key: &'static str| {
                 let (own, session) = (own.clone(), session.clone());
                 scope.spawn(move || {
-                    own.turn(&session, key, &said(epoch, head, key))
+                    own.turn(&session, key, &turn_body(epoch, head, key))
                         .unwrap()
                         .status
                 })
@@ -137,9 +139,11 @@ fn t13_two_drivers_of_one_session_are_never_both_its_writer() {
             .is(200);
         let (newer, head) = own.lease(&session, "two");
         assert!(newer > epoch);
-        let late = own.turn(&session, "t3", &said(epoch, head, "t3")).unwrap();
+        let late = own
+            .turn(&session, "t3", &turn_body(epoch, head, "t3"))
+            .unwrap();
         assert_eq!(late.status, 409, "{}", late.text);
-        own.turn(&session, "t4", &said(newer, head, "t4"))
+        own.turn(&session, "t4", &turn_body(newer, head, "t4"))
             .unwrap()
             .is(200);
         let log = entries(&own, &session);
@@ -167,7 +171,7 @@ fn two_events_of_one_key_in_one_turn_are_refused_and_the_whole_turn_with_them() 
         let created = gateway.launcher().create(&base("S1"));
         let (session, own) = (id(&created), gateway.of(&secret(&created)));
         let (epoch, head) = own.lease(&session, "n");
-        let mut twice = said(epoch, head, "t1");
+        let mut twice = turn_body(epoch, head, "t1");
         let first = twice["events"][0].clone();
         twice["events"].as_array_mut().unwrap().push(first);
         let told = own.turn(&session, "t1", &twice).unwrap();

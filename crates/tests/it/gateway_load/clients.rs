@@ -116,14 +116,17 @@ fn same_as_shown(told: &Value, shown: &Value) {
             ])
         })
         .collect();
-    let said = |n: u32| {
+    let expected_turn = |n: u32| {
         let (asked, answered) = (
             format!("Please sort list {n}."),
             format!("List {n} is sorted ✓."),
         );
         json!(["sealed", asked, answered, "ok"])
     };
-    assert_eq!(turns, [said(1), said(2), said(3)]);
+    assert_eq!(
+        turns,
+        [expected_turn(1), expected_turn(2), expected_turn(3)]
+    );
 }
 
 #[test]

@@ -102,8 +102,8 @@ impl Why {
     /// Whether a piece of evidence says this.
     pub(crate) fn says(&self, text: &str) -> bool {
         let evidence = self.0["committer"]["evidence"].as_array().unwrap();
-        let said = |e: &Value| e["text"].as_str().unwrap().contains(text);
-        evidence.iter().any(said)
+        let has_text = |e: &Value| e["text"].as_str().unwrap().contains(text);
+        evidence.iter().any(has_text)
     }
 }
 

@@ -39,13 +39,13 @@ pub(crate) enum Fate {
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct GatewayRequest {
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Asked {
+impl GatewayRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value.as_str())
@@ -58,7 +58,7 @@ impl Asked {
 
 #[derive(Default)]
 struct State {
-    asked: Vec<Asked>,
+    asked: Vec<GatewayRequest>,
     fates: VecDeque<Fate>,
     /// Whom to kill.
     sender: Option<u32>,
@@ -115,7 +115,7 @@ impl Gateway {
     }
 
     /// The requests that came, in order.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn requests(&self) -> Vec<GatewayRequest> {
         self.state.lock().unwrap().asked.clone()
     }
 
@@ -191,7 +191,7 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<
     stream.write_all(format!("{head}{body}").as_bytes()).ok()
 }
 
-fn read(stream: &mut BufReader<&TcpStream>) -> Option<Asked> {
+fn read(stream: &mut BufReader<&TcpStream>) -> Option<GatewayRequest> {
     let mut line = String::new();
     stream.read_line(&mut line).ok().filter(|n| *n > 0)?;
     let path = line.split(' ').nth(1)?.to_owned();
@@ -207,7 +207,7 @@ fn read(stream: &mut BufReader<&TcpStream>) -> Option<Asked> {
     let length = headers.iter().find(|(n, _)| n == "content-length")?;
     let mut body = vec![0; length.1.parse().ok()?];
     stream.read_exact(&mut body).ok()?;
-    Some(Asked {
+    Some(GatewayRequest {
         path,
         headers,
         body,
@@ -215,7 +215,7 @@ fn read(stream: &mut BufReader<&TcpStream>) -> Option<Asked> {
 }
 
 /// What the gateway's route does.
-fn answer(asked: &Asked, ledger: &Path) -> (u16, Value) {
+fn answer(asked: &GatewayRequest, ledger: &Path) -> (u16, Value) {
     if asked.path != "/v1/replicas" {
         return (201, json!({}));
     }

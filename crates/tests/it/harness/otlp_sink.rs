@@ -36,7 +36,7 @@ pub(crate) enum SinkFate {
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct SinkAsked {
+pub(crate) struct SinkRequest {
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     /// The body as it was sent.
@@ -47,7 +47,7 @@ pub(crate) struct SinkAsked {
     pub(crate) taken: bool,
 }
 
-impl SinkAsked {
+impl SinkRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value.as_str())
@@ -61,7 +61,7 @@ impl SinkAsked {
 
 #[derive(Default)]
 struct State {
-    asked: Vec<SinkAsked>,
+    asked: Vec<SinkRequest>,
     fates: VecDeque<SinkFate>,
     open: Vec<TcpStream>,
     stopped: bool,
@@ -149,7 +149,7 @@ impl OtlpSink {
     }
 
     /// The requests that came, in order, taken or not.
-    pub(crate) fn asked(&self) -> Vec<SinkAsked> {
+    pub(crate) fn requests(&self) -> Vec<SinkRequest> {
         self.state.lock().unwrap().asked.clone()
     }
 
@@ -167,7 +167,7 @@ impl OtlpSink {
     /// The spans of each request that was taken, in the form of [`spans`](Self::spans).
     pub(crate) fn batches(&self) -> Vec<Vec<Value>> {
         let names = ["resourceSpans", "scopeSpans", "spans"];
-        let asked = self.asked().into_iter();
+        let asked = self.requests().into_iter();
         let traces = asked.filter(|a| a.taken && a.path.ends_with("/v1/traces"));
         traces.map(|asked| items(&asked, names)).collect()
     }
@@ -184,7 +184,7 @@ impl OtlpSink {
     }
 
     fn taken(&self, path: &str, names: [&str; 3]) -> Vec<Value> {
-        let asked = self.asked().into_iter();
+        let asked = self.requests().into_iter();
         let taken = asked.filter(|a| a.taken && a.path.ends_with(path));
         taken.flat_map(|asked| items(&asked, names)).collect()
     }
@@ -197,7 +197,7 @@ impl Drop for OtlpSink {
 }
 
 /// What is in a request: resources with scopes with items.
-fn items(asked: &SinkAsked, [resources, scopes, items]: [&str; 3]) -> Vec<Value> {
+fn items(asked: &SinkRequest, [resources, scopes, items]: [&str; 3]) -> Vec<Value> {
     let mut found = Vec::new();
     for resource in list(&asked.request[resources]) {
         let attributes = plain_attributes(&resource["resource"]["attributes"]);
@@ -302,7 +302,7 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
 }
 
 /// The head of a request.
-fn head(reader: &mut BufReader<&TcpStream>) -> Option<SinkAsked> {
+fn head(reader: &mut BufReader<&TcpStream>) -> Option<SinkRequest> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|n| *n > 0)?;
     let path = line.split(' ').nth(1)?.to_owned();
@@ -315,7 +315,7 @@ fn head(reader: &mut BufReader<&TcpStream>) -> Option<SinkAsked> {
         };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    Some(SinkAsked {
+    Some(SinkRequest {
         path,
         headers,
         sent: Vec::new(),
@@ -325,7 +325,7 @@ fn head(reader: &mut BufReader<&TcpStream>) -> Option<SinkAsked> {
 }
 
 /// The request in the JSON form of OTLP.
-fn request(asked: &SinkAsked) -> Value {
+fn request(asked: &SinkRequest) -> Value {
     let mut body = Vec::new();
     match asked.header("content-encoding") {
         Some("gzip") => {

@@ -3,8 +3,8 @@
 //! Names that begin with `t` and two digits are scenarios of the design's reference on traces, those with `s` of the one on
 //! contexts.
 
+mod delivery;
 mod fired;
-mod given;
+mod payloads;
 pub(crate) mod played;
 mod shared;
-mod told;

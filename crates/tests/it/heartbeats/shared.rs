@@ -12,13 +12,13 @@ const ROUTE: &str = "agent:main:main";
 /// The texts that were assembled, and whether each is that of a heartbeat.
 fn flagged(assembled: &Value) -> Vec<(String, bool)> {
     let messages = assembled["messages"].as_array().unwrap().iter();
-    let told = |m: &Value| {
+    let text_and_flag = |m: &Value| {
         (
             m["text"].as_str().unwrap().to_owned(),
             m["heartbeat"] == true,
         )
     };
-    messages.map(told).collect()
+    messages.map(text_and_flag).collect()
 }
 
 #[test]

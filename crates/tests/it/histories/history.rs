@@ -24,7 +24,7 @@ impl Item {
     }
 
     /// One as it was said in a turn.
-    fn said(turn: &str, item: &Value) -> Self {
+    fn from_step(turn: &str, item: &Value) -> Self {
         let (kind, text) = item.as_object().unwrap().iter().next().unwrap();
         let text = text.as_str().unwrap();
         let key = match kind.as_str() {
@@ -85,7 +85,7 @@ impl Op {
             by: by.to_owned(),
             what: text("do"),
             session: text("session"),
-            said: items.map(|item| Item::said(&key, item)).collect(),
+            said: items.map(|item| Item::from_step(&key, item)).collect(),
             key,
             invoked,
             returned: u64::MAX,

@@ -27,13 +27,13 @@ fn t25_whoever_goes_back_stays_in_the_conversation() {
         assert_eq!(third["run"]["session"], back["session"]);
         assert_ne!(third["run"]["session"], second["run"]["session"]);
         // What was left stays readable, and its name leads to where the conversation goes on.
-        let said = |path: &str| launcher.get(path).is(200).to_string();
+        let get_text = |path: &str| launcher.get(path).is(200).to_string();
         let left = format!(
             "/v1/sessions/{}/messages",
             second["run"]["session"].as_str().unwrap()
         );
-        assert!(said(&left).contains("two"));
-        let now = said("/v1/sessions/S1/messages");
+        assert!(get_text(&left).contains("two"));
+        let now = get_text("/v1/sessions/S1/messages");
         assert!(now.contains("three") && !now.contains("two"), "{now}");
     });
 }

@@ -159,7 +159,7 @@ fn t10_the_path_comes_before_the_body_the_header_and_baggage() {
             .launcher()
             .with(HEADER, "B")
             .with("baggage", "x=y, session.id=C");
-        let told = |told: &Value| {
+        let naming_summary = |told: &Value| {
             let ignored = told["ignored"].as_array().unwrap().iter();
             let ignored = ignored.map(|i| {
                 let by = i["named_by"].as_str().unwrap();
@@ -174,14 +174,17 @@ fn t10_the_path_comes_before_the_body_the_header_and_baggage() {
             )
         };
         let body = send(&all, &to(&json!("A"), "hello"));
-        assert_eq!(told(&body), "A by body, not header=B baggage=C");
+        assert_eq!(naming_summary(&body), "A by body, not header=B baggage=C");
         let header = send(&all, &to(&json!(""), "hello"));
-        assert_eq!(told(&header), "B by header, not baggage=C");
+        assert_eq!(naming_summary(&header), "B by header, not baggage=C");
         let baggage = gateway.launcher().with("baggage", "session.id=C");
-        assert_eq!(told(&send(&baggage, &lines("hello"))), "C by baggage, not ");
+        assert_eq!(
+            naming_summary(&send(&baggage, &lines("hello"))),
+            "C by baggage, not "
+        );
         let path = all.post("/v1/sessions/P/messages", &to(&json!("A"), "hello"));
         assert_eq!(
-            told(&path.is(200)),
+            naming_summary(&path.is(200)),
             "P by path, not body=A header=B baggage=C"
         );
         // The id of a session is no name.

@@ -48,7 +48,7 @@ fn a_sessions_token_sends_to_its_own_session_and_to_no_other() {
         gateway
             .stranger()
             .post("/v1/messages", &lines("hello"))
-            .problem(401, "token_missing");
+            .problem(401, "token-missing");
     });
 }
 

@@ -19,7 +19,7 @@ fn meanwhile<T>(client: &Client, body: &Value, act: impl FnOnce() -> T) -> (Valu
 }
 
 /// Waits for what the agent of a conversation asks.
-fn asked(client: &Client, conversation: &str) -> Value {
+fn open_interaction(client: &Client, conversation: &str) -> Value {
     let path = format!("/v1/sessions/{conversation}/interactions?state=open");
     let mut found = Value::Null;
     until("the agent asks", || {
@@ -48,7 +48,7 @@ fn what_an_agent_asks_is_answered_by_option_or_by_whether_it_may() {
         ] {
             let script = "!tool c1 rm delete {}\n!ask c1 Remove it?\n!done c1 ok";
             let (told, path) = meanwhile(&launcher, &to(&json!("S1"), script), || {
-                let asked = asked(&launcher, "S1");
+                let asked = open_interaction(&launcher, "S1");
                 assert_eq!(asked["title"], "Remove it?", "{asked}");
                 assert_eq!(asked["call"], "c1");
                 let path = format!(
@@ -86,7 +86,7 @@ fn a_run_is_followed_from_the_start_and_behind_an_event() {
         assert_eq!(none("/v1/sessions/S1/messages/stream"), 204);
         let script = "!say early \n!ask c1 Go on?\n!say late";
         let (_, (whole, behind)) = meanwhile(&launcher, &to(&json!("S1"), script), || {
-            let asked = asked(&launcher, "S1");
+            let asked = open_interaction(&launcher, "S1");
             let path = "/v1/sessions/S1/messages/stream";
             let follow = |after: Option<&str>| {
                 let client = match after {

@@ -77,7 +77,7 @@ fn t14_two_runs_of_one_trace_keep_their_own_names() {
             assert!(!text.contains(&format!("word-{other}")), "{text}");
         }
         assert!(spans.len() >= 4, "turns and their calls");
-        for asked in sink.asked() {
+        for asked in sink.requests() {
             let body = String::from_utf8_lossy(&asked.sent).into_owned();
             assert!(!body.contains("9fK2mQ7xLr4"), "{body}");
         }

@@ -245,5 +245,5 @@ fn nothing_goes_anywhere_that_nobody_named() {
     agent.quit();
     repo.siglum(&["worker", "--once"]).ok();
     until("the worker has left", || world.processes().is_empty());
-    assert_eq!(sink.asked().len(), 0);
+    assert_eq!(sink.requests().len(), 0);
 }

@@ -33,7 +33,7 @@ fn a_probe_arrives_in_both_forms_with_its_header() {
         add(&repo, &sink.url, &args);
         let answer = world.json(&repo.dir, &["otel", "test", "sink"]);
         assert_eq!(answer["taken"], true, "{answer}");
-        let asked = sink.asked().remove(0);
+        let asked = sink.requests().remove(0);
         assert_eq!(asked.path, "/v1/traces");
         assert_eq!(asked.header("content-type"), Some(form));
         assert_eq!(asked.header("content-encoding"), packed);
@@ -59,13 +59,13 @@ fn an_endpoint_for_one_signal_is_taken_as_it_is() {
     add(&repo, &format!("{}/x/v1/traces", sink.url), &[]);
     let told = test(&repo).ok();
     assert!(told.contains("session siglum-test"), "{told}");
-    assert_eq!(sink.asked()[0].path, "/x/v1/traces");
+    assert_eq!(sink.requests()[0].path, "/x/v1/traces");
     repo.siglum(&["otel", "remove", "sink"]).ok();
     add(&repo, &format!("{}/v1/logs", sink.url), &[]);
     let ran = test(&repo);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("is not for traces"), "{ran:?}");
-    assert_eq!(sink.asked().len(), 1);
+    assert_eq!(sink.requests().len(), 1);
 }
 
 #[test]
@@ -143,5 +143,5 @@ fn a_probe_waits_for_no_credential_that_is_gone() {
     let ran = test(&repo);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("not kept here any more"), "{ran:?}");
-    assert_eq!(sink.asked().len(), 0);
+    assert_eq!(sink.requests().len(), 0);
 }

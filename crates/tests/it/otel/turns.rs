@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::gateway::client::{id, said, secret};
+use crate::gateway::client::{id, secret, turn_body};
 use crate::gateway::server::{Gateway, base, on_a_file};
 use crate::harness::talk::tokens;
 use crate::harness::{Agent, OtlpSink, Repo, SinkFate, Talk, World, until};
@@ -84,7 +84,9 @@ fn driven(gateway: &Gateway, name: &str, keys: &[&str], traceparent: Option<&str
         own = own.with("traceparent", parent);
     }
     for key in keys {
-        let done = own.turn(&session, key, &said(epoch, head, key)).unwrap();
+        let done = own
+            .turn(&session, key, &turn_body(epoch, head, key))
+            .unwrap();
         head = done.is(200)["receipt"]["last"].as_u64().unwrap();
     }
 }
@@ -149,10 +151,10 @@ fn s14_s28_a_valid_trace_is_joined_and_any_other_is_not() {
         driven(&gateway, "last", &["t"], None);
         until("all are told", || {
             let spans = sink.spans();
-            let told = |name: &&str| traces(&of(&spans, name)).len() == 1;
+            let has_one_trace = |name: &&str| traces(&of(&spans, name)).len() == 1;
             ["one", "two", "garbage", "zero", "capitals", "last"]
                 .iter()
-                .all(told)
+                .all(has_one_trace)
         });
         let spans = sink.spans();
         for name in ["one", "two"] {
@@ -380,13 +382,13 @@ fn s27_the_trace_of_the_launcher_is_that_of_the_first_turn_alone() {
         agent.prompt(text);
         agent.stop();
     }
-    let told = || {
+    let spans_of_both_turns = || {
         let spans = sink.spans();
         let turns = roots(&spans.iter().collect::<Vec<_>>()).len();
         (turns == 2).then_some(spans)
     };
-    until("both turns are told", || told().is_some());
-    let spans = told().unwrap();
+    until("both turns are told", || spans_of_both_turns().is_some());
+    let spans = spans_of_both_turns().unwrap();
     let all: Vec<_> = spans.iter().collect();
     let traces = traces(&all);
     assert_eq!(traces[0], trace);
@@ -411,7 +413,7 @@ fn an_endpoint_for_logs_alone_gets_them_and_no_spans() {
     agent.stop();
     let is_start = |l: &Value| l["eventName"] == "session.start";
     until("its beginning is told", || sink.logs().iter().any(is_start));
-    assert!(sink.asked().iter().all(|a| a.path == "/v1/logs"));
+    assert!(sink.requests().iter().all(|a| a.path == "/v1/logs"));
     let standing =
         || world.json(&repo.dir, &["otel", "list"])["destinations"][0]["standing"].clone();
     until("nothing is left", || standing()["lag_receipts"] == 0);

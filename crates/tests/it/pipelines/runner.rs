@@ -115,7 +115,7 @@ impl<'w> Runner<'w> {
 }
 
 /// A phase of a graph in short: state, cycles, sessions by wave.
-pub(super) fn told(phase: &Value) -> String {
+pub(super) fn phase_summary(phase: &Value) -> String {
     let name = |instance: &Value| {
         let live = if instance["live"] == true { "*" } else { "" };
         format!("{}{live}", instance["name"].as_str().unwrap())

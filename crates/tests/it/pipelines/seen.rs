@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Runner;
-use super::runner::told;
+use super::runner::phase_summary;
 use crate::harness::World;
 
 const COMMIT: &str = "git commit -q --allow-empty -m work";
@@ -13,7 +13,7 @@ fn phases(graph: &Value) -> Vec<String> {
         .as_array()
         .unwrap()
         .iter()
-        .map(told)
+        .map(phase_summary)
         .collect()
 }
 
@@ -139,7 +139,7 @@ fn sessions_alone_are_a_graph_and_one_without_a_phase_is_not_guessed() {
     assert_eq!(runner.repo.sh(&bare).code, Some(0));
     let graph = runner.graph();
     assert_eq!(phases(&graph), ["build completed 0 [coder]"]);
-    assert_eq!(told(&graph["no_phase"]), "- completed 0 [unknown]");
+    assert_eq!(phase_summary(&graph["no_phase"]), "- completed 0 [unknown]");
     assert_eq!(graph["phases"][0]["state_recorded"], false);
     assert!(runner.drawing(&[]).contains("✓ no phase"));
 }

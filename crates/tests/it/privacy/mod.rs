@@ -74,7 +74,7 @@ fn all_files(dir: &Path) -> Vec<u8> {
 /// All that a gateway got, as it came, unpacked and stored.
 fn received(gateway: &Gateway) -> Vec<u8> {
     let mut all = all_files(gateway.home());
-    for asked in gateway.asked() {
+    for asked in gateway.requests() {
         all.extend(asked.path.bytes());
         all.extend(zstd::decode_all(&*asked.body).unwrap_or_default());
         all.extend(&asked.body);
@@ -84,7 +84,7 @@ fn received(gateway: &Gateway) -> Vec<u8> {
 
 /// All that a server of telemetry got.
 fn exported(sink: &OtlpSink) -> Vec<u8> {
-    let asked = sink.asked().into_iter();
+    let asked = sink.requests().into_iter();
     asked
         .flat_map(|asked| [asked.request.to_string().into_bytes(), asked.sent].concat())
         .collect()

@@ -88,7 +88,7 @@ fn outside_of_a_repository_somebody_must_say_what_may_leave() {
         assert!(refused.stderr.contains("--all-repositories"), "{refused:?}");
     }
     assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
-    assert!(gateway.asked().is_empty());
+    assert!(gateway.requests().is_empty());
     let path = format!("{INSIDE}-repo");
     let to = ["sync", "--to", &gateway.url, "--repository", &path];
     world.siglum(&world.root, &to).ok();
@@ -126,7 +126,7 @@ fn a_dry_run_shows_the_scope_with_its_counts_and_writes_nothing() {
     inside.siglum(&["worker", "--once"]).ok();
     assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
     assert_eq!(world.count("SELECT count(*) FROM deliveries"), 0);
-    assert!(sink.asked().is_empty() && !copies.exists());
+    assert!(sink.requests().is_empty() && !copies.exists());
     let kept = super::all_files(&world.siglum_home());
     assert!(!has(&kept, "quokka"), "the header was kept");
     // And so it is where a scope is changed.
@@ -202,10 +202,10 @@ fn a_sync_of_one_time_that_is_killed_leaves_nothing_to_the_worker() {
         .unwrap();
     gateway.kills(child.id());
     assert_eq!(child.wait().unwrap().code(), None);
-    let asked = gateway.asked().len();
+    let asked = gateway.requests().len();
     gateway.fates([]);
     inside.siglum(&["worker", "--once"]).ok();
-    assert_eq!(gateway.asked().len(), asked);
+    assert_eq!(gateway.requests().len(), asked);
     let list = world.json(&inside.dir, &["projection", "list"]);
     assert_eq!(list["projections"], json!([]));
     // The next one takes away what it left.
@@ -234,7 +234,7 @@ fn destinations_from_before_scopes_get_nothing_and_doctor_says_so() {
         ran.stderr.contains("siglum projection scope team"),
         "{ran:?}"
     );
-    assert!(gateway.asked().is_empty());
+    assert!(gateway.requests().is_empty());
     let doctor = inside.siglum(&["doctor"]);
     let all = format!("{}{}", doctor.stdout, doctor.stderr);
     assert!(all.contains("siglum projection scope team"), "{all}");

@@ -395,7 +395,7 @@ fn webhook(start: &Start<'_>) -> Vec<u8> {
         "target": "webhook", "webhook": hook.url, "schema": schema });
     put(&client, "alert", &definition);
     ran(&client, "alert", "delivered");
-    assert_eq!(hook.asked().len(), 1, "once");
+    assert_eq!(hook.requests().len(), 1, "once");
     start.taken_from(&hook)
 }
 

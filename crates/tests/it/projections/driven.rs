@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::driver::{DEAD, LIVES, Runtime, asked, called, stopped};
+use super::driver::{DEAD, LIVES, Runtime, called, prompt_observation, stopped};
 use super::{directory, lines, turn, until_all};
 use crate::harness::{Agent, Repo, World};
 
@@ -16,7 +16,7 @@ fn held(runtime: &mut Runtime, conversation: &str) -> String {
     let session = runtime.session(conversation);
     let mut driver = runtime.driver(session, DEAD);
     let said = [
-        asked("t", "Ship it."),
+        prompt_observation("t", "Ship it."),
         called("t", "deploy --to\nproduction"),
     ];
     runtime.open(&mut driver, "t", &said);
@@ -96,7 +96,11 @@ fn what_is_certain_is_settled_and_who_drives_is_left_alone() {
     let mut runtime = Runtime::of(&world);
     let ready = runtime.session("ready");
     let mut driver = runtime.driver(ready, DEAD);
-    runtime.open(&mut driver, "t", &[asked("t", "Ship it."), stopped("t")]);
+    runtime.open(
+        &mut driver,
+        "t",
+        &[prompt_observation("t", "Ship it."), stopped("t")],
+    );
     let told = recover(&repo, &[]);
     assert_eq!(told["turns"][0]["left"], "complete", "{told}");
     let told = recover(&repo, &[&ready.to_string()]);
@@ -108,7 +112,7 @@ fn what_is_certain_is_settled_and_who_drives_is_left_alone() {
     runtime.open(
         &mut driver,
         "t",
-        &[asked("t", "Ship it."), called("t", "deploy")],
+        &[prompt_observation("t", "Ship it."), called("t", "deploy")],
     );
     let told = recover(&repo, &[]);
     assert_eq!(told["turns"][0]["driver"]["name"], "the runtime", "{told}");
@@ -137,9 +141,13 @@ fn nothing_that_is_pending_is_shown() {
     runtime.commit(
         &mut driver,
         "one",
-        &[asked("one", "in the open"), stopped("one")],
+        &[prompt_observation("one", "in the open"), stopped("one")],
     );
-    runtime.open(&mut driver, "two", &[asked("two", "behind the curtain")]);
+    runtime.open(
+        &mut driver,
+        "two",
+        &[prompt_observation("two", "behind the curtain")],
+    );
     repo.siglum(&["worker", "--once"]).ok();
     until_all(&world, &dir);
     let id = session.to_string();
@@ -168,7 +176,11 @@ fn a_session_is_forked_at_a_turn_and_archived_for_good() {
     let id = session.to_string();
     let mut driver = runtime.driver(session, LIVES);
     for key in ["one", "two"] {
-        runtime.commit(&mut driver, key, &[asked(key, key), stopped(key)]);
+        runtime.commit(
+            &mut driver,
+            key,
+            &[prompt_observation(key, key), stopped(key)],
+        );
     }
     let shown = world.json(&repo.dir, &["session", "show", &id]);
     let first = shown["turns"][0]["turn"].as_str().unwrap();
@@ -199,7 +211,11 @@ fn a_session_is_forked_at_a_turn_and_archived_for_good() {
         "{shown}"
     );
 
-    runtime.open(&mut driver, "three", &[asked("three", "three")]);
+    runtime.open(
+        &mut driver,
+        "three",
+        &[prompt_observation("three", "three")],
+    );
     let archive =
         |id: &str, more: &[&str]| repo.siglum(&[&["session", "archive", id], more].concat());
     assert_eq!(archive(&id, &["--yes"]).code, Some(1), "it is driven");
@@ -213,7 +229,7 @@ fn a_session_is_forked_at_a_turn_and_archived_for_good() {
         &runtime.world,
         &mut runtime.ledger,
         "four",
-        &[asked("four", "x")],
+        &[prompt_observation("four", "x")],
     );
     assert!(late.is_err());
     let shown = world.json(&repo.dir, &["session", "show", &id]);

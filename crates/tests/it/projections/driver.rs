@@ -96,7 +96,7 @@ impl Runtime {
     }
 }
 
-fn said(key: String, fact: Fact) -> Observation {
+fn api_observation(key: String, fact: Fact) -> Observation {
     Observation {
         source: Source::Api,
         event: key.clone(),
@@ -112,9 +112,9 @@ fn body(text: &str) -> Body {
     Body::Text(Redactor::shared().redact(text))
 }
 
-pub(super) fn asked(turn: &str, text: &str) -> Observation {
+pub(super) fn prompt_observation(turn: &str, text: &str) -> Observation {
     let (text, synthetic) = (body(text), false);
-    said(format!("{turn}.asked"), Fact::Prompt { text, synthetic })
+    api_observation(format!("{turn}.asked"), Fact::Prompt { text, synthetic })
 }
 
 pub(super) fn called(turn: &str, command: &str) -> Observation {
@@ -124,7 +124,7 @@ pub(super) fn called(turn: &str, command: &str) -> Observation {
         input: body(command),
         path: None,
     };
-    said(format!("{turn}.call"), fact)
+    api_observation(format!("{turn}.call"), fact)
 }
 
 pub(super) fn stopped(turn: &str) -> Observation {
@@ -132,5 +132,5 @@ pub(super) fn stopped(turn: &str) -> Observation {
         last_message: Some(body("Done.")),
         background: Vec::new(),
     };
-    said(format!("{turn}.stopped"), fact)
+    api_observation(format!("{turn}.stopped"), fact)
 }

@@ -1,10 +1,10 @@
 //! Whoever else gets what is committed: all of it, in order, once in effect, and nothing before its commit.
 
+mod commands;
 mod driven;
 mod driver;
 mod killed;
 mod sinks;
-mod told;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -134,8 +134,8 @@ impl Model {
     /// How many summaries a session asked for.
     pub(super) fn summaries(&self, session: &str) -> usize {
         let answers = self.answers();
-        let asked = |a: &&Answer| a.session == session && a.why == "summary";
-        answers.iter().filter(asked).count()
+        let is_summary_of_session = |a: &&Answer| a.session == session && a.why == "summary";
+        answers.iter().filter(is_summary_of_session).count()
     }
 }
 

@@ -160,7 +160,7 @@ impl Sending {
             Agent::OpenCode => self.lab.model.all_counted(&["turn", "no tools"]),
             _ => self.lab.model.all_counted(&["turn"]),
         };
-        let whole = |session: &Session| known(session) == asked(counted);
+        let whole = |session: &Session| known(session) == comparable_tokens(counted);
         let book = self.lab.book_when("the telemetry to be joined", |book| {
             let session = book
                 .sessions
@@ -199,10 +199,10 @@ impl Sending {
 
 /// Agents do not tell apart what was written to a cache.
 fn known(session: &Session) -> (u64, u64, u64) {
-    asked(session.tokens)
+    comparable_tokens(session.tokens)
 }
 
-const fn asked(tokens: Tokens) -> (u64, u64, u64) {
+const fn comparable_tokens(tokens: Tokens) -> (u64, u64, u64) {
     (tokens.input, tokens.output, tokens.cache_read)
 }
 

@@ -121,11 +121,11 @@ pub(crate) fn fresh(name: &str) -> String {
 
 /// What a tool should show: the turns and the tokens of each.
 fn expected(talks: &[&Talk<'_>]) -> BTreeMap<String, (usize, Totals)> {
-    let told = |talk: &&Talk<'_>| {
+    let turns_and_tokens = |talk: &&Talk<'_>| {
         let turns = usize::try_from(talk.turns).unwrap();
         (talk.conversation.clone(), (turns, Totals::from(talk.used)))
     };
-    talks.iter().map(told).collect()
+    talks.iter().map(turns_and_tokens).collect()
 }
 
 /// Lets a repository export to a tool.

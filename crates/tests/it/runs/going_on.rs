@@ -23,7 +23,7 @@ fn serve(store: &Store, more: &[(&str, &str)]) -> Gateway {
 }
 
 /// What the agent was told, message by message.
-fn told(store: &Store, method: &str) -> Vec<Value> {
+fn messages_to_agent(store: &Store, method: &str) -> Vec<Value> {
     let log = std::fs::read_to_string(store.world.root.join("acp.log")).unwrap_or_default();
     let lines = log
         .lines()
@@ -42,10 +42,10 @@ fn resumed(script: &str) -> Value {
 /// Sends, and comes back when the agent has said this.
 fn begun<T>(client: &Client, store: &Store, body: &Value, act: impl FnOnce() -> T) -> (Value, T) {
     std::thread::scope(|scope| {
-        let before = told(store, "session/prompt").len();
+        let before = messages_to_agent(store, "session/prompt").len();
         let sent = scope.spawn(|| client.post("/v1/messages", body).json());
         until("the agent is asked", || {
-            told(store, "session/prompt").len() > before
+            messages_to_agent(store, "session/prompt").len() > before
         });
         let done = act();
         (sent.join().unwrap(), done)
@@ -62,7 +62,7 @@ fn a_native_session_goes_on_in_a_warm_process_and_in_a_new_one() {
         let second = send(&launcher, &resumed("!pid\n!next\n!seen"));
         assert_eq!(second["run"]["native_id"], native);
         assert_eq!(text(&second), "1", "it was asked once before");
-        let asked = told(store, "session/prompt");
+        let asked = messages_to_agent(store, "session/prompt");
         assert_eq!(asked[0]["pid"], asked[1]["pid"], "one process");
         let parents: Vec<&str> = asked
             .iter()
@@ -83,7 +83,7 @@ fn a_native_session_goes_on_in_a_warm_process_and_in_a_new_one() {
         gateway.restart(store);
         let third = send(&gateway.launcher(), &resumed("!seen"));
         assert_eq!((&third["run"]["native_id"], text(&third)), (&native, "2"));
-        assert_eq!(told(store, "session/resume").len(), 1);
+        assert_eq!(messages_to_agent(store, "session/resume").len(), 1);
         // Without a word about it the agent knows nothing of before, and is the same session here.
         let fresh = send(&gateway.launcher(), &to(&json!("S1"), "!seen"));
         assert_eq!(text(&fresh), "0");
@@ -101,7 +101,7 @@ fn an_agent_that_cannot_go_on_says_so_and_is_told_nothing() {
         let launcher = gateway.launcher();
         let refused = launcher.post("/v1/messages", &resumed("two"));
         refused.problem(409, "cannot-resume");
-        assert_eq!(told(store, "session/prompt").len(), 1);
+        assert_eq!(messages_to_agent(store, "session/prompt").len(), 1);
         // Nothing of it is in the way of the next one.
         assert_eq!(text(&send(&launcher, &to(&json!("S1"), "three"))), "three");
     });
@@ -121,8 +121,11 @@ fn what_was_never_committed_does_not_live_on_in_the_agent() {
         assert_eq!(third["run"]["diverged"], true, "{third}");
         assert_eq!(third["run"]["session"], first["session"]);
         assert_ne!(third["run"]["native_id"], first["native_id"]);
-        assert_eq!(told(store, "session/resume"), Vec::<Value>::new());
-        let asked = told(store, "session/prompt").pop().unwrap();
+        assert_eq!(
+            messages_to_agent(store, "session/resume"),
+            Vec::<Value>::new()
+        );
+        let asked = messages_to_agent(store, "session/prompt").pop().unwrap();
         let asked = asked["message"]["params"]["prompt"].to_string();
         for told in ["User:", "one fine day", "Assistant:", "three is new"] {
             assert!(asked.contains(told), "{told}: {asked}");
@@ -160,7 +163,7 @@ fn what_a_killed_gateway_left_does_not_live_on_in_the_agent() {
         gateway.restart(store);
         let next = send(&gateway.launcher(), &resumed("and then"));
         assert_eq!(next["run"]["diverged"], true, "{next}");
-        let asked = told(store, "session/prompt").pop().unwrap();
+        let asked = messages_to_agent(store, "session/prompt").pop().unwrap();
         assert!(asked.to_string().contains("said before the end"), "{asked}");
     });
 }

@@ -8,7 +8,7 @@ use super::{settle, worked};
 use crate::harness::{Fate, Gateway, Repo, World};
 
 /// What a ledger has of all sessions and commits, in words.
-fn told(ledger: &mut SqliteLedger) -> Vec<String> {
+fn ledger_contents(ledger: &mut SqliteLedger) -> Vec<String> {
     let mut lines = read(ledger, |tx| {
         let mut lines = Vec::new();
         for listing in tx.sessions(&SessionFilter::default())? {
@@ -92,8 +92,8 @@ fn a_sync_that_is_killed_or_not_answered_goes_on() {
         gateway.fates([]);
         assert_eq!(sync(&repo, &gateway), Some(0), "round {round}");
         assert_eq!(
-            told(&mut gateway.ledger()),
-            told(&mut here(&world)),
+            ledger_contents(&mut gateway.ledger()),
+            ledger_contents(&mut here(&world)),
             "round {round}"
         );
         for projection in world.json(&repo.dir, &["projection", "list"])["projections"]
@@ -107,12 +107,12 @@ fn a_sync_that_is_killed_or_not_answered_goes_on() {
 }
 
 /// A session that prompts and stops.
-fn said(n: i64) -> siglum_domain::intake::Intake {
+fn session_intake(n: i64) -> siglum_domain::intake::Intake {
     use siglum_domain::intake::{AgentMatter, Intake, Matter, VERSION};
     use siglum_domain::observation::{Body, Fact, Observation, Source};
     use siglum_domain::{AgentName, NativeId, Redacted, Timestamp};
     let at = Timestamp::from_seconds(1_795_000_000 + n * 10);
-    let said = |key: &str, fact| Observation {
+    let hook_observation = |key: &str, fact| Observation {
         source: Source::Hook,
         key: key.to_owned(),
         event: key.to_owned(),
@@ -138,14 +138,14 @@ fn said(n: i64) -> siglum_domain::intake::Intake {
         transcript: None,
         transcript_of: None,
         observations: vec![
-            said(
+            hook_observation(
                 "prompt",
                 Fact::Prompt {
                     text: Body::Text(text),
                     synthetic: false,
                 },
             ),
-            said(
+            hook_observation(
                 "stop",
                 Fact::Stopped {
                     last_message: None,
@@ -178,7 +178,7 @@ fn a_thousand_sessions_are_killed_through() {
     let ids = Ids(std::cell::Cell::new(0));
     let mut ledger = here(&world);
     for n in 0..1_000_i64 {
-        let intake = said(n);
+        let intake = session_intake(n);
         siglum_engine::deliver::deliver(&mut ledger, &ids, &intake).unwrap();
     }
     let gateway = Gateway::start(&world);
@@ -195,13 +195,13 @@ fn a_thousand_sessions_are_killed_through() {
     };
     assert_eq!(code, Some(0));
     assert!(rounds > 3, "{rounds}");
-    let all = told(&mut gateway.ledger());
+    let all = ledger_contents(&mut gateway.ledger());
     assert_eq!(all.len(), 1_000);
-    assert_eq!(all, told(&mut here(&world)));
+    assert_eq!(all, ledger_contents(&mut here(&world)));
     gateway.fates([]);
-    let before = gateway.asked().len();
+    let before = gateway.requests().len();
     assert_eq!(sync(&repo, &gateway), Some(0));
-    let more = gateway.asked().split_off(before);
+    let more = gateway.requests().split_off(before);
     assert_eq!(
         more.len(),
         1,

@@ -34,7 +34,7 @@ fn the_gateway_knows_the_session_before_it_runs_and_how_it_ended() {
     ]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert_eq!(ran.stdout, "", "the command is known by its session alone");
-    let asked = gateway.asked();
+    let asked = gateway.requests();
     assert_eq!(asked[0].path, "/v1/sessions");
     assert_eq!(asked[0].header("authorization"), Some("Bearer sgl_one"));
     let said = asked[0].json();
@@ -100,7 +100,7 @@ fn a_refusal_tells_its_reason_and_nothing_is_made() {
     assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
     assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 1);
     assert_eq!(files(&world), before);
-    assert_eq!(gateway.asked().len(), 1);
+    assert_eq!(gateway.requests().len(), 1);
 }
 
 #[test]
@@ -172,11 +172,15 @@ fn the_launched_session_leaves_and_no_other_one() {
     let (agent, launch) = Launch::agent(&repo, "one", &[], &flags);
     marked(agent, "goes");
     assert_eq!(launch.over(), Some(0));
-    let sent = gateway.asked().len();
+    let sent = gateway.requests().len();
     repo.siglum(&["worker", "--once"]).ok();
-    assert_eq!(gateway.asked().len(), sent, "the gateway is not remembered");
+    assert_eq!(
+        gateway.requests().len(),
+        sent,
+        "the gateway is not remembered"
+    );
     assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
-    let bodies = gateway.asked().into_iter().map(|asked| {
+    let bodies = gateway.requests().into_iter().map(|asked| {
         let batch = zstd::decode_all(&*asked.body).unwrap_or_default();
         [asked.body, batch].concat()
     });

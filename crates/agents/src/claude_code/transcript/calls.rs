@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use siglum_domain::Timestamp;
 
 use super::reader::Owner;
-use crate::mentions::Asked;
+use crate::mentions::CommitOutput;
 
 /// Most calls that are remembered.
 const LIMIT: usize = 512;
@@ -16,7 +16,7 @@ pub(super) enum Purpose {
     /// The change of a file.
     Edit,
     /// The commits that it names.
-    Commit(Asked),
+    Commit(CommitOutput),
     /// Nothing.
     Other,
 }
@@ -26,7 +26,7 @@ impl Purpose {
     pub(super) fn of(tool: &str, command: Option<&str>) -> Self {
         match (tool, command) {
             ("Write" | "Edit" | "MultiEdit", _) => Self::Edit,
-            ("Bash", Some(command)) => Asked::of(command).map_or(Self::Other, Self::Commit),
+            ("Bash", Some(command)) => CommitOutput::of(command).map_or(Self::Other, Self::Commit),
             _ => Self::Other,
         }
     }
@@ -70,8 +70,8 @@ mod tests {
         let check = |command: &str, expected: Purpose| {
             assert_eq!(Purpose::of("Bash", Some(command)), expected, "{command}");
         };
-        check("git commit -m x", Purpose::Commit(Asked::Commit));
-        check("jj commit", Purpose::Commit(Asked::Commit));
+        check("git commit -m x", Purpose::Commit(CommitOutput::Commit));
+        check("jj commit", Purpose::Commit(CommitOutput::Commit));
         check("git log", Purpose::Other);
         check("git rev-parse HEAD", Purpose::Other);
         for head in [
@@ -81,7 +81,7 @@ mod tests {
             "git commit -m x && echo $(git rev-parse HEAD)",
             "git commit -m x && echo \"`git -C /repo rev-parse HEAD`\" && git rev-parse HEAD",
         ] {
-            check(head, Purpose::Commit(Asked::CommitThenHead));
+            check(head, Purpose::Commit(CommitOutput::CommitThenHead));
         }
         for other in [
             "git rev-parse HEAD && git commit -q -m x",
@@ -92,7 +92,7 @@ mod tests {
             "git commit -q -m x && git rev-parse HEAD && git rev-parse origin/main",
             "git commit -q -m x && git rev-parse --short HEAD",
         ] {
-            check(other, Purpose::Commit(Asked::Commit));
+            check(other, Purpose::Commit(CommitOutput::Commit));
         }
         assert_eq!(Purpose::of("Bash", None), Purpose::Other);
         assert_eq!(Purpose::of("Task", Some("git commit")), Purpose::Other);

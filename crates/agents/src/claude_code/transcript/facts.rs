@@ -238,7 +238,7 @@ pub(super) fn assistant(
         .collect();
     let request = line.request.text().filter(|id| !id.is_empty());
     let request = request.map(|id| clean(&id));
-    let mut seen: Vec<Seen> = said(reader, offset, (&key, request), &message, &blocks)
+    let mut seen: Vec<Seen> = assistant_message(reader, offset, (&key, request), &message, &blocks)
         .into_iter()
         .collect();
     let calls = blocks
@@ -251,7 +251,7 @@ pub(super) fn assistant(
 
 /// The text and the cost of a message. Its lines repeat the cost, which may grow; a line without
 /// text tells it only if it is news.
-fn said(
+fn assistant_message(
     reader: &mut Reader,
     offset: u64,
     (key, request): (&str, Option<String>),

@@ -16,7 +16,7 @@ use super::reader::Owner;
 use super::{Reader, edits};
 use crate::claude_code::passage::content_text;
 use crate::claude_code::wire::{Block, Line, Message, ShellResponse};
-use crate::mentions::{Asked, mentioned};
+use crate::mentions::{CommitOutput, mentioned};
 use crate::transcript::{CommitMention, ReadLine, TranscriptEdit};
 
 /// Most bytes of edits that are held back.
@@ -91,7 +91,7 @@ impl Reader {
         })
     }
 
-    fn commits(&self, line: &Line<'_>, call: &Call, asked: Asked) -> Vec<CommitMention> {
+    fn commits(&self, line: &Line<'_>, call: &Call, asked: CommitOutput) -> Vec<CommitMention> {
         let output = output(line).unwrap_or_default();
         let mention = |id: &str| CommitMention {
             owner: call.owner.id.clone(),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use siglum_domain::Timestamp;
 use siglum_domain::observation::ToolClass;
 
-use crate::mentions::Asked;
+use crate::mentions::CommitOutput;
 
 /// Most calls that are remembered.
 const LIMIT: usize = 512;
@@ -16,7 +16,7 @@ pub(super) struct Call {
     pub(super) event: String,
     pub(super) class: ToolClass,
     /// How its command speaks of asked, until its output was read.
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<CommitOutput>,
     pub(super) at: Option<Timestamp>,
 }
 

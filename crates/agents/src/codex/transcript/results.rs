@@ -11,7 +11,7 @@ use crate::codex::passage::content_text;
 use crate::codex::wire::{Arguments, OldMetadata, OldOutput};
 use crate::codex::{patch, tools};
 use crate::json::Field;
-use crate::mentions::{self, Asked};
+use crate::mentions::{self, CommitOutput};
 use crate::paths;
 use crate::summary;
 use crate::transcript::CommitMention;
@@ -80,7 +80,7 @@ impl Reader {
             event: event.clone(),
             class,
             asked: (class == ToolClass::Shell)
-                .then(|| Asked::of(&command))
+                .then(|| CommitOutput::of(&command))
                 .flatten(),
             at: Some(at),
         });
@@ -109,7 +109,7 @@ impl Reader {
         let event = event::tool(&id);
         let class = self.calls.find(&event).map(|call| call.class);
         let text = content_text(payload.output).unwrap_or_default();
-        let (outcome, said) = told(class, &text);
+        let (outcome, said) = outcome_and_output(class, &text);
         self.mentions(line, &event, &said);
         let output = Some(self.passage(line));
         let fact = Fact::ToolEnded {
@@ -202,7 +202,7 @@ fn patch_of(given: Field<'_>) -> Option<String> {
 }
 
 /// How a call ended and what it said, by what the model was told.
-fn told(class: Option<ToolClass>, text: &str) -> (Outcome, String) {
+fn outcome_and_output(class: Option<ToolClass>, text: &str) -> (Outcome, String) {
     if !matches!(class, Some(ToolClass::Shell | ToolClass::Edit)) {
         return (Outcome::Ok, text.to_owned());
     }

@@ -307,7 +307,7 @@ fn cost(seen: &[Sighting]) -> Tokens {
 }
 
 /// The last sum that the transcript itself tells.
-fn told(text: &str) -> (u64, u64) {
+fn last_token_counts(text: &str) -> (u64, u64) {
     let usage = text.lines().rev().find_map(|line| {
         let line: Value = serde_json::from_str(line).expect("JSON");
         let usage = &line["payload"]["thread_token_usage"];
@@ -330,7 +330,7 @@ fn tokens_are_counted_once() {
         CODE_MODE,
     ] {
         let cost = cost(&read(text, &mut reader()));
-        assert_eq!((cost.input, cost.output), told(text));
+        assert_eq!((cost.input, cost.output), last_token_counts(text));
     }
     let cached = json!({"type": "event_msg", "timestamp": "2026-01-01T00:00:00Z", "payload": {"type": "token_count", "info": {
         "total_token_usage": {"total_tokens": 100},

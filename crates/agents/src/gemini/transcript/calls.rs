@@ -16,7 +16,7 @@ use crate::gemini::passage::result_text;
 use crate::gemini::tools;
 use crate::gemini::wire::{Call, EditDisplay, Line, ToolInput};
 use crate::json::Field;
-use crate::mentions::{Asked, mentioned};
+use crate::mentions::{CommitOutput, mentioned};
 use crate::paths;
 use crate::summary;
 use crate::transcript::{CommitMention, TranscriptEdit};
@@ -29,7 +29,7 @@ const SIDE_LIMIT: usize = 8 << 20;
 const UNREADABLE: char = '\u{fffd}';
 
 /// One call on its way out.
-struct Told<'a> {
+struct ParsedCall<'a> {
     call: Call<'a>,
     id: String,
     tool: String,
@@ -52,7 +52,7 @@ pub(super) fn read(
     let items = line.calls.items();
     let alone = items.len() == 1;
     for item in items {
-        let Some(told) = told(reader, item.object(), alone, redactor) else {
+        let Some(told) = parse_call(reader, item.object(), alone, redactor) else {
             continue;
         };
         started(reader, offset, &told, redactor, out);
@@ -62,7 +62,12 @@ pub(super) fn read(
     }
 }
 
-fn told<'a>(reader: &Reader, call: Call<'a>, alone: bool, redactor: &Redactor) -> Option<Told<'a>> {
+fn parse_call<'a>(
+    reader: &Reader,
+    call: Call<'a>,
+    alone: bool,
+    redactor: &Redactor,
+) -> Option<ParsedCall<'a>> {
     let id = word(&call.id.text()?);
     let tool = call.name.text().map(|name| word(&name)).unwrap_or_default();
     let class = tools::class(&tool);
@@ -73,7 +78,7 @@ fn told<'a>(reader: &Reader, call: Call<'a>, alone: bool, redactor: &Redactor) -
         Some("error" | "cancelled") => Some(Outcome::Failed),
         _ => None,
     };
-    Some(Told {
+    Some(ParsedCall {
         event: event::unnamed_told(&likeness, &id),
         call,
         id,
@@ -85,7 +90,13 @@ fn told<'a>(reader: &Reader, call: Call<'a>, alone: bool, redactor: &Redactor) -
     })
 }
 
-fn started(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, out: &mut Out) {
+fn started(
+    reader: &Reader,
+    offset: u64,
+    told: &ParsedCall<'_>,
+    redactor: &Redactor,
+    out: &mut Out,
+) {
     let args: ToolInput<'_> = told.call.args.object();
     let input = match (told.class, args.command.text()) {
         (ToolClass::Shell, Some(command)) if summary::is_kept(&command) => {
@@ -118,7 +129,7 @@ fn started(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, o
 }
 
 /// The file that an edit names, where the worktree is known.
-fn edited(reader: &Reader, told: &Told<'_>, redactor: &Redactor) -> Option<String> {
+fn edited(reader: &Reader, told: &ParsedCall<'_>, redactor: &Redactor) -> Option<String> {
     let root = reader
         .worktree
         .as_deref()
@@ -127,7 +138,7 @@ fn edited(reader: &Reader, told: &Told<'_>, redactor: &Redactor) -> Option<Strin
     Some(redactor.redact_cow(&path.to_string_lossy()).into_owned())
 }
 
-fn subagent(told: &Told<'_>, out: &mut Out, at: Timestamp, fact: impl FnOnce() -> Fact) {
+fn subagent(told: &ParsedCall<'_>, out: &mut Out, at: Timestamp, fact: impl FnOnce() -> Fact) {
     let Some(id) = told.call.agent_id.text().map(|id| word(&id)) else {
         return;
     };
@@ -141,7 +152,7 @@ fn subagent(told: &Told<'_>, out: &mut Out, at: Timestamp, fact: impl FnOnce() -
     });
 }
 
-fn ended(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, out: &mut Out) {
+fn ended(reader: &Reader, offset: u64, told: &ParsedCall<'_>, redactor: &Redactor, out: &mut Out) {
     let Some((at, mut outcome)) = told.ended else {
         return;
     };
@@ -178,9 +189,13 @@ fn ended(reader: &Reader, offset: u64, told: &Told<'_>, redactor: &Redactor, out
     });
 }
 
-fn commits(reader: &Reader, told: &Told<'_>, output: &str, at: Timestamp, out: &mut Out) {
+fn commits(reader: &Reader, told: &ParsedCall<'_>, output: &str, at: Timestamp, out: &mut Out) {
     let args: ToolInput<'_> = told.call.args.object();
-    let Some(asked) = args.command.text().and_then(|command| Asked::of(&command)) else {
+    let Some(asked) = args
+        .command
+        .text()
+        .and_then(|command| CommitOutput::of(&command))
+    else {
         return;
     };
     let mention = |id: &str| CommitMention {
@@ -196,7 +211,7 @@ fn commits(reader: &Reader, told: &Told<'_>, output: &str, at: Timestamp, out: &
 }
 
 /// Both sides of a change, as the tool shows them.
-fn edit(reader: &Reader, told: &Told<'_>, at: Timestamp) -> Option<TranscriptEdit> {
+fn edit(reader: &Reader, told: &ParsedCall<'_>, at: Timestamp) -> Option<TranscriptEdit> {
     let shown: EditDisplay<'_> = told.call.display.object();
     let path = shown.path.exact()?;
     let usable = !path.is_empty() && path.len() <= 4096 && !path.contains('\0');

@@ -47,7 +47,8 @@ pub(super) fn read(reader: &mut Reader, offset: u64, line: &Line<'_>, redactor: 
         _ if id.is_empty() => {}
         Some("user") => out.seen.extend(user(reader, offset, &id, line, redactor)),
         Some("gemini") => {
-            out.seen.extend(said(reader, offset, &id, line, redactor));
+            out.seen
+                .extend(assistant_message(reader, offset, &id, line, redactor));
             calls::read(reader, offset, line, redactor, &mut out);
         }
         _ => {}
@@ -102,7 +103,7 @@ fn user(
 
 /// The text and the cost of a message. It is written again with what became of its calls; its cost
 /// may be told later.
-fn said(
+fn assistant_message(
     reader: &mut Reader,
     offset: u64,
     id: &str,

@@ -49,7 +49,7 @@ pub struct Json {
 }
 
 /// A checkpoint with all that it leads to.
-struct Found {
+struct CheckpointDetail {
     record: CheckpointRecord,
     about: Option<String>,
     commits: Vec<CommitRecord>,
@@ -80,7 +80,10 @@ pub fn checkpoint(
     print(cx, &found)
 }
 
-fn look(tx: &mut dyn Transaction, id: CheckpointId) -> Result<Option<Found>, LedgerError> {
+fn look(
+    tx: &mut dyn Transaction,
+    id: CheckpointId,
+) -> Result<Option<CheckpointDetail>, LedgerError> {
     let Some(record) = tx.checkpoint(id)? else {
         return Ok(None);
     };
@@ -88,7 +91,7 @@ fn look(tx: &mut dyn Transaction, id: CheckpointId) -> Result<Option<Found>, Led
     for (session, sequence) in &record.pins {
         pins.extend(card(tx, *session)?.map(|c| (c, *sequence)));
     }
-    Ok(Some(Found {
+    Ok(Some(CheckpointDetail {
         about: about(tx, &record)?,
         commits: tx.commits_of_checkpoint(id)?,
         links: checkpoints::links(tx, &record)?,
@@ -97,7 +100,7 @@ fn look(tx: &mut dyn Transaction, id: CheckpointId) -> Result<Option<Found>, Led
     }))
 }
 
-fn print(cx: &Cx, found: &Found) -> Result<(), CommandError> {
+fn print(cx: &Cx, found: &CheckpointDetail) -> Result<(), CommandError> {
     let (ui, record) = (&cx.ui, &found.record);
     let of = match (record.kind, &record.commit) {
         (CheckpointKind::Commit, Some(commit)) => format!("commit {}", commit.short()),

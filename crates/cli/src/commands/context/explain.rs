@@ -68,7 +68,7 @@ pub struct GapJson {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
-    let found = found(ledger.as_mut(), &args.context)?;
+    let found = find_context(ledger.as_mut(), &args.context)?;
     let keys = Keys {
         route: found.route,
         context: found.key,
@@ -133,7 +133,7 @@ const fn origin(origin: &Origin) -> &'static str {
 }
 
 /// The context of a key, or the one that is kept in a session.
-fn found(ledger: &mut dyn Ledger, text: &str) -> Result<ContextRecord, CommandError> {
+fn find_context(ledger: &mut dyn Ledger, text: &str) -> Result<ContextRecord, CommandError> {
     if let Ok(key) = ContextKey::new(text)
         && let Some(context) = read(ledger, |tx| tx.context(&key))?
     {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use siglum_engine::forget::{self, Found, Needle, Report};
+use siglum_engine::forget::{self, Needle, NeedleMatch, Report};
 
 use super::Check;
 use crate::commands::forget::{FoundJson, place};
@@ -21,7 +21,7 @@ pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
     }
     match look(cx) {
         Ok(report) => (
-            told(&report),
+            secret_checks(&report),
             report.found.iter().map(FoundJson::of).collect(),
         ),
         Err(error) => {
@@ -39,22 +39,22 @@ fn look(cx: &Cx) -> Result<Report, CommandError> {
     Ok(forget::look(&cx.world()?, &mut ledger, &files, &needle)?)
 }
 
-fn told(report: &Report) -> Vec<Check> {
+fn secret_checks(report: &Report) -> Vec<Check> {
     if report.count == 0 {
         return vec![Check::ok(
             "secrets",
             "today's rules find no secret in what is stored",
         )];
     }
-    let mut rules: BTreeMap<&str, Vec<&Found>> = BTreeMap::new();
+    let mut rules: BTreeMap<&str, Vec<&NeedleMatch>> = BTreeMap::new();
     for found in &report.found {
         for rule in &found.rules {
             rules.entry(rule).or_default().push(found);
         }
     }
-    let check = |(rule, places): (&str, Vec<&Found>)| {
+    let check = |(rule, places): (&str, Vec<&NeedleMatch>)| {
         let n = ui::plural(places.len() as u64, "place");
-        let line = |found: &&Found| match found.session {
+        let line = |found: &&NeedleMatch| match found.session {
             Some(session) => format!("session {}, {}", session.short(), place(&found.place)),
             None => place(&found.place),
         };

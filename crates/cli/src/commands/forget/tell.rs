@@ -15,7 +15,7 @@ const SHOWN: usize = 20;
 pub(super) fn present(cx: &Cx, going: &Going) -> Result<(), CommandError> {
     match going {
         Going::Sessions(sessions) => sessions.iter().try_for_each(|session| line(cx, session)),
-        Going::Found(_, report) => found(cx, report),
+        Going::Found(_, report) => print_places(cx, report),
     }
 }
 
@@ -31,7 +31,7 @@ fn line(cx: &Cx, session: &Holding) -> Result<(), CommandError> {
     cx.ui.line(cx.ui.paint(Style::Removed, text))
 }
 
-fn found(cx: &Cx, report: &Report) -> Result<(), CommandError> {
+fn print_places(cx: &Cx, report: &Report) -> Result<(), CommandError> {
     for found in report.found.iter().take(SHOWN) {
         let session = found.session.map(|s| format!("session {}  ", s.short()));
         let rules = found.rules.join(", ");
@@ -55,7 +55,7 @@ fn found(cx: &Cx, report: &Report) -> Result<(), CommandError> {
     Ok(())
 }
 
-pub(super) fn told(cx: &Cx, going: &Going, done: bool) {
+pub(super) fn print_outcome(cx: &Cx, going: &Going, done: bool) {
     cx.ui.status(match (going, done) {
         (Going::Found(_, report), _) if report.count == 0 => {
             "Nothing of that is stored.".to_owned()

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use siglum_domain::observation::Tokens;
 use siglum_domain::{SessionId, Timestamp};
-use siglum_engine::import::{self, Found, Linked};
+use siglum_engine::import::{self, ImportableTranscript, Linked};
 use siglum_ledger::{SessionFilter, SqliteLedger, read};
 
 use super::{Outcome, SCHEMA, Wrong};
@@ -62,7 +62,7 @@ struct Refused {
 /// One session as it is shown.
 pub(super) struct Row<'a> {
     session: Option<SessionId>,
-    found: &'a Found,
+    found: &'a ImportableTranscript,
     bytes: u64,
     title: Option<String>,
     turns: u64,
@@ -160,7 +160,11 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
     ));
 }
 
-pub(super) fn preview(cx: &Cx, chosen: &[Found], wrong: &Wrong) -> Result<(), CommandError> {
+pub(super) fn preview(
+    cx: &Cx,
+    chosen: &[ImportableTranscript],
+    wrong: &Wrong,
+) -> Result<(), CommandError> {
     let mut rows = Vec::new();
     let mut ledger = cx.has_ledger().then(|| cx.open_ledger()).transpose()?;
     for found in chosen {

@@ -110,7 +110,7 @@ impl Desk for Tools {
             "link" => given(arguments).and_then(|args| self.link(&args)),
             other => Err(CommandError::usage(format!("no tool is called {other}"))),
         };
-        answer.map_err(|error| told(&error))
+        answer.map_err(|error| error_text(&error))
     }
 }
 
@@ -303,7 +303,7 @@ fn enveloped(schema: &str, data: impl Serialize) -> Result<Value, CommandError> 
 }
 
 /// An error as an agent reads it: what, why, and what to do.
-fn told(error: &CommandError) -> String {
+fn error_text(error: &CommandError) -> String {
     let mut text = format!("{:#}", error.source);
     for hint in &error.hints {
         text.push_str("\nhint: ");
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_arguments_is_said() {
-        let wrong = |value| told(&given::<args::Link>(value).unwrap_err());
+        let wrong = |value| error_text(&given::<args::Link>(value).unwrap_err());
         assert!(wrong(json!({})).contains("missing field `links`"));
         assert!(wrong(json!({"links": ["issue=1"], "x": 1})).contains("unknown field `x`"));
         assert!(links(&["issue=0".to_owned()]).is_err());

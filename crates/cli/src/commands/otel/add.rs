@@ -204,7 +204,7 @@ fn tell(
 fn given(args: &Args, cx: &Cx) -> Result<Given, CommandError> {
     let mut given = Given::default();
     for text in &args.header {
-        given.told(text)?;
+        given.add_inline_header(text)?;
     }
     for text in &args.header_file {
         given.in_file(&cx.dir, text)?;

@@ -10,7 +10,7 @@ use siglum_engine::otel::destination::{Destination, DestinationError, HeaderSour
 
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::{env, kept};
+use crate::{env, secret_files};
 
 /// What the names of headers with credentials have in them.
 const TELLING: &[&str] = &[
@@ -33,7 +33,7 @@ pub struct Given {
 
 impl Given {
     /// A header that stands on the command line, for everybody on this machine to read.
-    pub fn told(&mut self, text: &str) -> Result<(), CommandError> {
+    pub fn add_inline_header(&mut self, text: &str) -> Result<(), CommandError> {
         let (name, value) = pair("--header", text)?;
         let header = Header::new(name, value).map_err(CommandError::usage)?;
         if is_secret(&header) {
@@ -52,7 +52,7 @@ impl Given {
     /// A header whose value is in a file.
     pub fn in_file(&mut self, dir: &Path, text: &str) -> Result<(), CommandError> {
         let (name, path) = pair("--header-file", text)?;
-        let value = kept::read(&dir.join(path), &format!("header `{name}`"))?;
+        let value = secret_files::read(&dir.join(path), &format!("header `{name}`"))?;
         self.keep(name, &value)
     }
 
@@ -110,7 +110,7 @@ pub fn keep_all(home: &Home, destination: &str, secrets: &[Header]) -> Result<()
     drop_all(home, destination);
     for header in secrets {
         let name = file_name(destination, header.name());
-        kept::write(home, &name, header.reveal()).map_err(|e| {
+        secret_files::write(home, &name, header.reveal()).map_err(|e| {
             CommandError::failed(format!("header `{}` cannot be kept: {e}", header.name()))
         })?;
     }
@@ -126,7 +126,7 @@ pub fn are_kept(home: &Home, destination: &str, secrets: &[Header]) -> bool {
 
 fn kept_value(home: &Home, destination: &str, header: &str) -> Option<String> {
     let path = home.tokens().join(file_name(destination, header));
-    kept::read(&path, "header").ok()
+    secret_files::read(&path, "header").ok()
 }
 
 /// A destination that is gone needs no secrets.
@@ -165,7 +165,7 @@ mod tests {
             "x-thing=Basic abc",
             "x-thing=ghp_0123456789abcdefghijklmnopqrstuvwxyzAB",
         ] {
-            let error = Given::default().told(text).unwrap_err();
+            let error = Given::default().add_inline_header(text).unwrap_err();
             let (_, value) = text.split_once('=').unwrap();
             assert!(
                 value.len() < 2 || !format!("{error:?}").contains(value),
@@ -173,11 +173,11 @@ mod tests {
             );
         }
         let mut given = Given::default();
-        given.told("X-Ingestion-Version=4").unwrap();
+        given.add_inline_header("X-Ingestion-Version=4").unwrap();
         assert_eq!(given.headers[0].name, "x-ingestion-version");
-        assert!(given.told("x-ingestion-version=5").is_err());
+        assert!(given.add_inline_header("x-ingestion-version=5").is_err());
         for text in ["", "x", "=1", "x=", "host=y", "a b=c"] {
-            assert!(Given::default().told(text).is_err(), "{text}");
+            assert!(Given::default().add_inline_header(text).is_err(), "{text}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 use siglum_domain::IdSource as _;
 use siglum_domain::trace::{SpanId, TraceId};
-use siglum_egress::otlp::{OtlpAnswer, OtlpError, Protocol, Said, Signal};
+use siglum_egress::otlp::{OtlpAnswer, OtlpError, Protocol, Refusal, Signal};
 use siglum_engine::otel::destination::Destination;
 use siglum_telemetry::answer::Answer;
 use siglum_telemetry::probe::{self, Probe};
@@ -134,13 +134,13 @@ fn outcome(sent: Result<OtlpAnswer, OtlpError>) -> Outcome {
         Ok(answer) if answer.rejected > 0 => Outcome {
             message: Some(match answer.message.as_str() {
                 "" => "the server threw the span away and does not say why".to_owned(),
-                why => format!("the server threw the span away: {}", told(why)),
+                why => format!("the server threw the span away: {}", server_message(why)),
             }),
             ..Outcome::default()
         },
         Ok(answer) => Outcome {
             taken: true,
-            message: Some(told(&answer.message)).filter(|text| !text.is_empty()),
+            message: Some(server_message(&answer.message)).filter(|text| !text.is_empty()),
             hint: None,
         },
         Err(error) => Outcome {
@@ -154,13 +154,13 @@ fn outcome(sent: Result<OtlpAnswer, OtlpError>) -> Outcome {
 }
 
 /// A word of a server, on one line.
-fn told(text: &str) -> String {
+fn server_message(text: &str) -> String {
     crate::ui::one_line(text, 500)
 }
 
 /// What may help against a failure.
 fn hint(error: &OtlpError) -> Option<&'static str> {
-    let of_said = |said: &Said| match said {
+    let of_said = |said: &Refusal| match said {
         said if said.is_about_credentials() => Some(
             "Check the credential: `siglum otel add` with the same name and `--header-file NAME=PATH` keeps another one.",
         ),

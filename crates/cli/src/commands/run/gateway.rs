@@ -83,7 +83,7 @@ impl Gateway {
         links: &[Stated],
     ) -> Result<(), CommandError> {
         let ledger = cx.open_ledger()?;
-        let said = said(cx, ledger.id(), session, agent, links);
+        let said = session_request(cx, ledger.id(), session, agent, links);
         match self.client.create_session(&said, &Tries(TRIES)) {
             Ok(answer) => self.token = token_of(&answer.body).or_else(|| self.token.take()),
             Err(error @ EgressError::Refused { .. }) => {
@@ -146,7 +146,7 @@ fn token_of(answer: &Value) -> Option<Token> {
 }
 
 /// What the gateway is told of a session.
-fn said(
+fn session_request(
     cx: &Cx,
     home: siglum_domain::LedgerId,
     session: SessionId,

@@ -1,6 +1,6 @@
 //! `siglum session recover`: the turns that a driver left open, and every way out.
 
-mod told;
+mod open_turn;
 
 use serde::Serialize;
 use siglum_domain::SessionId;
@@ -11,7 +11,7 @@ use siglum_ledger::{SqliteLedger, read};
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-pub use self::told::{OpenJson, open_turns};
+pub use self::open_turn::{OpenJson, open_turns};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session.recover/1";
@@ -102,7 +102,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let settled = Some(settled);
         return cx.ui.json(SCHEMA, Json { settled, turns });
     }
-    cx.ui.status(told::sentence(session, &settled.outcome));
+    cx.ui.status(open_turn::sentence(session, &settled.outcome));
     if args.decision().is_some() && !waits(&recovered) {
         cx.ui.status("Nothing was left to decide.");
     }

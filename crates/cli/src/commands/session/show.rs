@@ -64,7 +64,7 @@ pub fn session(
     if cx.ui.json {
         return cx.ui.json(SCHEMA, answer(cx, ledger, id, depth)?);
     }
-    let (history, earlier) = found(cx, ledger, id, depth)?;
+    let (history, earlier) = load_history(cx, ledger, id, depth)?;
     let agent = history.card.agent().to_string();
     let mut passages = Passages::of(ledger, &agent);
     page::print(&cx.ui, &history, earlier, depth.full, &mut passages)
@@ -77,14 +77,14 @@ pub fn answer(
     id: SessionId,
     depth: Depth,
 ) -> Result<Json, CommandError> {
-    let (history, earlier) = found(cx, ledger, id, depth)?;
+    let (history, earlier) = load_history(cx, ledger, id, depth)?;
     let agent = history.card.agent().to_string();
     let mut passages = Passages::of(ledger, &agent);
     Ok(Json::of(&history, earlier, depth.full, &mut passages)?)
 }
 
 /// A session with the turns that were asked for, and how many earlier ones were left out.
-fn found(
+fn load_history(
     cx: &Cx,
     ledger: &mut SqliteLedger,
     id: SessionId,

@@ -47,8 +47,8 @@ pub struct Args {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let found = match find(args, cx)? {
-        Asked::Commit(found) => found,
-        Asked::Lines(target) => return lines::run(cx, &target),
+        WhySubject::Commit(found) => found,
+        WhySubject::Lines(target) => return lines::run(cx, &target),
     };
     if cx.ui.json {
         return cx.ui.json(SCHEMA, Json::of(&found));
@@ -74,8 +74,8 @@ struct Answer {
 #[cfg(feature = "gateway")]
 pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
     match find(args, cx)? {
-        Asked::Commit(found) => Ok(Json::of(&found)),
-        Asked::Lines(target) => Err(CommandError::not_found(format!(
+        WhySubject::Commit(found) => Ok(Json::of(&found)),
+        WhySubject::Lines(target) => Err(CommandError::not_found(format!(
             "{} names no commit, and no line of one",
             args.commit
         ))
@@ -86,14 +86,14 @@ pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
     }
 }
 
-/// What was asked for.
-enum Asked {
+/// The commit or lines that are asked about.
+enum WhySubject {
     Commit(Box<Answer>),
     Lines(Target),
 }
 
 /// One line that is committed is told with its commit. A name that is a commit's and a file's is the commit's.
-fn find(args: &Args, cx: &Cx) -> Result<Asked, CommandError> {
+fn find(args: &Args, cx: &Cx) -> Result<WhySubject, CommandError> {
     let named = match lines::target(cx, &args.commit)? {
         Some(target) => Err(target),
         None => match cx.commit(&args.commit) {
@@ -110,10 +110,10 @@ fn find(args: &Args, cx: &Cx) -> Result<Asked, CommandError> {
                     "`--explain` is for a commit, or one line of one",
                 ));
             }
-            None => return Ok(Asked::Lines(target)),
+            None => return Ok(WhySubject::Lines(target)),
         },
     };
-    about(args, cx, &commit, line).map(|answer| Asked::Commit(Box::new(answer)))
+    about(args, cx, &commit, line).map(|answer| WhySubject::Commit(Box::new(answer)))
 }
 
 fn about(

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 /// A record of a cost: who says it, of what message and request, in which turn, how much.
 #[derive(Debug, Clone)]
-struct Said {
+struct CostRecord {
     source: Source,
     message: &'static str,
     request: Option<&'static str>,
@@ -17,15 +17,15 @@ struct Said {
     output: u64,
 }
 
-const fn said(
+const fn cost_record(
     source: Source,
     message: &'static str,
     request: Option<&'static str>,
     turn: u128,
     output: u64,
-) -> Said {
+) -> CostRecord {
     let turn = if turn == 0 { None } else { Some(turn) };
-    Said {
+    CostRecord {
         source,
         message,
         request,
@@ -34,8 +34,8 @@ const fn said(
     }
 }
 
-fn log(records: &[Said]) -> Vec<Entry> {
-    let entry = |(n, said): (u64, &Said)| Entry {
+fn log(records: &[CostRecord]) -> Vec<Entry> {
+    let entry = |(n, said): (u64, &CostRecord)| Entry {
         id: ObservationId::from_uuid(uuid::Uuid::from_u128(u128::from(n))),
         sequence: n,
         turn: said
@@ -66,7 +66,12 @@ fn log(records: &[Said]) -> Vec<Entry> {
 
 /// The counted tokens by event, and the number and the sum of what is left out: repeated, then retold.
 #[track_caller]
-fn check(records: &[Said], counted: &[(&str, u64)], repeated: (u64, u64), retold: (u64, u64)) {
+fn check(
+    records: &[CostRecord],
+    counted: &[(&str, u64)],
+    repeated: (u64, u64),
+    retold: (u64, u64),
+) {
     let entries = log(records);
     let usage = usage(&entries);
     let told: Vec<(&str, u64)> = usage
@@ -96,9 +101,9 @@ use Source::{Api, Hook, Telemetry, Transcript};
 #[test]
 fn a_message_that_grows_is_counted_once() {
     let records = [
-        said(Transcript, "a", None, 1, 3),
-        said(Transcript, "a", None, 1, 9),
-        said(Transcript, "b", None, 1, 2),
+        cost_record(Transcript, "a", None, 1, 3),
+        cost_record(Transcript, "a", None, 1, 9),
+        cost_record(Transcript, "b", None, 1, 2),
     ];
     check(&records, &[("msg:a", 9), ("msg:b", 2)], (1, 3), (0, 0));
 }
@@ -106,9 +111,9 @@ fn a_message_that_grows_is_counted_once() {
 #[test]
 fn a_request_joins_what_sources_call_differently() {
     let records = [
-        said(Telemetry, "r1", Some("r1"), 0, 8),
-        said(Transcript, "a", Some("r1"), 1, 9),
-        said(Hook, "a", None, 1, 1),
+        cost_record(Telemetry, "r1", Some("r1"), 0, 8),
+        cost_record(Transcript, "a", Some("r1"), 1, 9),
+        cost_record(Hook, "a", None, 1, 1),
     ];
     check(&records, &[("msg:a", 9)], (0, 0), (2, 9));
 }
@@ -116,8 +121,8 @@ fn a_request_joins_what_sources_call_differently() {
 #[test]
 fn the_transcript_counts_even_where_telemetry_says_more() {
     let records = [
-        said(Telemetry, "a", None, 1, 90),
-        said(Transcript, "a", None, 1, 9),
+        cost_record(Telemetry, "a", None, 1, 90),
+        cost_record(Transcript, "a", None, 1, 9),
     ];
     check(&records, &[("msg:a", 9)], (0, 0), (1, 90));
 }
@@ -125,9 +130,9 @@ fn the_transcript_counts_even_where_telemetry_says_more() {
 #[test]
 fn a_call_that_the_transcript_leaves_out_is_counted_if_both_name_requests() {
     let records = [
-        said(Transcript, "a", Some("r1"), 1, 9),
-        said(Telemetry, "r1", Some("r1"), 1, 9),
-        said(Telemetry, "r2", Some("r2"), 1, 4),
+        cost_record(Transcript, "a", Some("r1"), 1, 9),
+        cost_record(Telemetry, "r1", Some("r1"), 1, 9),
+        cost_record(Telemetry, "r2", Some("r2"), 1, 4),
     ];
     check(&records, &[("msg:a", 9), ("msg:r2", 4)], (0, 0), (1, 9));
 }
@@ -135,10 +140,10 @@ fn a_call_that_the_transcript_leaves_out_is_counted_if_both_name_requests() {
 #[test]
 fn telemetry_under_other_names_is_not_counted_beside_the_transcript_of_its_turn() {
     let records = [
-        said(Transcript, "tokens:1", None, 1, 9),
-        said(Telemetry, "x", Some("x"), 1, 9),
-        said(Telemetry, "y", None, 0, 9),
-        said(Telemetry, "z", None, 2, 5),
+        cost_record(Transcript, "tokens:1", None, 1, 9),
+        cost_record(Telemetry, "x", Some("x"), 1, 9),
+        cost_record(Telemetry, "y", None, 0, 9),
+        cost_record(Telemetry, "z", None, 2, 5),
     ];
     check(
         &records,
@@ -151,8 +156,8 @@ fn telemetry_under_other_names_is_not_counted_beside_the_transcript_of_its_turn(
 #[test]
 fn a_driver_that_counts_is_not_counted_twice() {
     let records = [
-        said(Api, "1", None, 1, 9),
-        said(Telemetry, "x", Some("x"), 1, 9),
+        cost_record(Api, "1", None, 1, 9),
+        cost_record(Telemetry, "x", Some("x"), 1, 9),
     ];
     check(&records, &[("msg:1", 9)], (0, 0), (1, 9));
 }
@@ -160,9 +165,9 @@ fn a_driver_that_counts_is_not_counted_twice() {
 #[test]
 fn telemetry_alone_is_counted() {
     let records = [
-        said(Telemetry, "x", None, 0, 9),
-        said(Telemetry, "x", None, 1, 10),
-        said(Telemetry, "y", Some("y"), 2, 1),
+        cost_record(Telemetry, "x", None, 0, 9),
+        cost_record(Telemetry, "x", None, 1, 10),
+        cost_record(Telemetry, "y", Some("y"), 2, 1),
     ];
     check(&records, &[("msg:x", 10), ("msg:y", 1)], (1, 9), (0, 0));
 }
@@ -170,10 +175,10 @@ fn telemetry_alone_is_counted() {
 #[test]
 fn a_message_is_on_the_branch_that_was_seen_last_before_it() {
     let mut entries = log(&[
-        said(Transcript, "a", None, 1, 1),
-        said(Transcript, "b", None, 1, 2),
-        said(Transcript, "c", None, 1, 3),
-        said(Transcript, "d", None, 1, 4),
+        cost_record(Transcript, "a", None, 1, 1),
+        cost_record(Transcript, "b", None, 1, 2),
+        cost_record(Transcript, "c", None, 1, 3),
+        cost_record(Transcript, "d", None, 1, 4),
     ]);
     entries[2].observation.subagent = Some("s".to_owned());
     for (n, name, subagent) in [(2, "main", None), (4, "next", None), (3, "x", Some("t"))] {
@@ -192,12 +197,13 @@ fn a_message_is_on_the_branch_that_was_seen_last_before_it() {
     assert_eq!(told, [None, named("main"), None, named("next")]);
 }
 
-fn record() -> impl Strategy<Value = Said> {
+fn record() -> impl Strategy<Value = CostRecord> {
     let source = prop_oneof![Just(Transcript), Just(Telemetry), Just(Hook), Just(Api)];
     let message = prop_oneof![Just("a"), Just("b"), Just("c"), Just("d")];
     let request = prop_oneof![Just(None), Just(Some("r")), Just(Some("q"))];
-    (source, message, request, 0..3u128, 0..20u64)
-        .prop_map(|(source, message, request, turn, n)| said(source, message, request, turn, n))
+    (source, message, request, 0..3u128, 0..20u64).prop_map(
+        |(source, message, request, turn, n)| cost_record(source, message, request, turn, n),
+    )
 }
 
 proptest! {

@@ -14,7 +14,7 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Code as Number, Request, Response, Status};
 
 use super::super::grpc::Raw;
-use super::super::said::tests::encoded;
+use super::super::refusal::tests::encoded;
 use super::*;
 
 /// What a server was asked: the path, whether it was packed, and the key.

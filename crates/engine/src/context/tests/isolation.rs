@@ -13,7 +13,7 @@ fn ticks_have_one_route_and_see_nothing_of_each_other() {
         let run = format!("agent:main:main:heartbeat-run:{}", tick.session);
         assert_eq!(tick.keys.context.as_str(), run);
         assert_eq!(host.seen(&tick.keys), Vec::<String>::new(), "tick {n}");
-        host.said(&tick.keys, &[&format!("tick-{n}")]);
+        host.commit_turns(&tick.keys, &[&format!("tick-{n}")]);
         contexts.insert(tick.keys.context.to_string());
     }
     assert_eq!(contexts.len(), 3);
@@ -29,7 +29,7 @@ fn an_ordinary_run_has_both_keys_equal_and_sees_what_was_said() {
     let mut host = Host::new();
     let keys = host.shared("agent:main:main");
     assert_eq!(keys, Keys::shared(route("agent:main:main")));
-    host.said(&keys, &["a", "b"]);
+    host.commit_turns(&keys, &["a", "b"]);
     let again = host.shared("agent:main:main");
     assert_eq!(again, keys);
     assert_eq!(host.seen(&again), of(&["a", "b"]));
@@ -39,13 +39,13 @@ fn an_ordinary_run_has_both_keys_equal_and_sees_what_was_said() {
 fn after_a_reset_nothing_of_before_is_seen_and_nothing_is_lost() {
     let mut host = Host::new();
     let before = host.shared("r");
-    host.said(&before, &["old"]);
+    host.commit_turns(&before, &["old"]);
     let cause = Cause::Reset;
     let reset = host.resolve("r", Want::Another { cause });
     assert_eq!(reset.parent, Some(before.context.clone()));
     assert_ne!(reset.keys.context, before.context);
     assert_eq!(host.seen(&reset.keys), Vec::<String>::new());
-    host.said(&reset.keys, &["new"]);
+    host.commit_turns(&reset.keys, &["new"]);
     assert_eq!(host.shared("r"), reset.keys, "the route went over to it");
     assert_eq!(host.seen(&reset.keys), of(&["new"]));
     assert_eq!(host.seen(&before), of(&["old"]), "asked for by its keys");
@@ -73,10 +73,10 @@ fn rule(routes: &str, cause: Cause, inherit: Inherit) -> Rule {
 fn a_reset_that_keeps_a_tail_keeps_exactly_that() {
     let mut host = Host::with(vec![rule("chat:*", Cause::Reset, Inherit::Tail(6))]);
     let before = host.shared("chat:1");
-    host.said(&before, &["a", "b", "c", "d", "e"]);
+    host.commit_turns(&before, &["a", "b", "c", "d", "e"]);
     let cause = Cause::Reset;
     let reset = host.resolve("chat:1", Want::Another { cause });
-    host.said(&reset.keys, &["f"]);
+    host.commit_turns(&reset.keys, &["f"]);
     let assembled = host.assembled(&reset.keys);
     assert_eq!(texts(&assembled), of(&["c", "d", "e", "f"]));
     let from = before.context;
@@ -91,7 +91,7 @@ fn a_silence_that_is_too_long_begins_anew_with_the_tail() {
         ..rule("*", Cause::Idle, Inherit::Tail(2))
     }]);
     let before = host.shared("r");
-    host.said(&before, &["a", "b"]);
+    host.commit_turns(&before, &["a", "b"]);
     host.stage.now.set(host.stage.now.get() + 60);
     assert_eq!(host.shared("r"), before, "not yet");
     host.stage.now.set(host.stage.now.get() + 61);
@@ -105,12 +105,12 @@ fn a_silence_that_is_too_long_begins_anew_with_the_tail() {
 fn a_rewind_goes_on_from_its_anchor_and_the_old_branch_stays() {
     let mut host = Host::new();
     let before = host.shared("r");
-    host.said(&before, &["a", "b", "c"]);
+    host.commit_turns(&before, &["a", "b", "c"]);
     let to = Anchor::Message(2);
     let rewound = host.resolve("r", Want::Rewound { to });
     assert_eq!(rewound.cause, Cause::Rewind);
     assert_eq!(host.seen(&rewound.keys), of(&["a"]));
-    host.said(&rewound.keys, &["d"]);
+    host.commit_turns(&rewound.keys, &["d"]);
     assert_eq!(host.seen(&rewound.keys), of(&["a", "d"]));
     assert_eq!(host.seen(&before), of(&["a", "b", "c"]));
     // Back into what it has of the other one.
@@ -124,7 +124,7 @@ fn a_rewind_goes_on_from_its_anchor_and_the_old_branch_stays() {
 fn a_fork_shares_what_was_said_by_reference() {
     let mut host = Host::new();
     let from = host.shared("r");
-    host.said(&from, &["a", "b"]);
+    host.commit_turns(&from, &["a", "b"]);
     let at = Some(Anchor::Turn(key("a")));
     let want = Want::Forked {
         from: from.clone(),
@@ -133,8 +133,8 @@ fn a_fork_shares_what_was_said_by_reference() {
     let child = host.resolve("r2", want);
     assert_eq!(child.keys, Keys::shared(route("r2")));
     assert_eq!(host.seen(&child.keys), of(&["a"]));
-    host.said(&child.keys, &["c"]);
-    host.said(&from, &["d"]);
+    host.commit_turns(&child.keys, &["c"]);
+    host.commit_turns(&from, &["d"]);
     assert_eq!(host.seen(&child.keys), of(&["a", "c"]));
     assert_eq!(host.seen(&from), of(&["a", "b", "d"]));
     let lineage = host.contexts(|c| c.lineage(&from)).unwrap();
@@ -145,8 +145,8 @@ fn a_fork_shares_what_was_said_by_reference() {
 fn compaction_is_of_its_own_context_alone() {
     let mut host = Host::new();
     let [one, two] = [(); 2].map(|()| host.tick("h").keys);
-    host.said(&one, &["a", "b", "c"]);
-    host.said(&two, &["x"]);
+    host.commit_turns(&one, &["a", "b", "c"]);
+    host.commit_turns(&two, &["x"]);
     let before = host.assembled(&two);
     let compact = Compact {
         key: key("compact"),
@@ -156,7 +156,7 @@ fn compaction_is_of_its_own_context_alone() {
     };
     let done = host.contexts(|c| c.compact(&one, &compact)).unwrap();
     assert!(matches!(done, Committed::Done(_)));
-    host.said(&one, &["d"]);
+    host.commit_turns(&one, &["d"]);
     let mut wanted = vec!["short".to_owned()];
     wanted.extend(of(&["c", "d"]));
     assert_eq!(host.seen(&one), wanted);
@@ -169,7 +169,7 @@ fn compaction_is_of_its_own_context_alone() {
 fn keys_that_do_not_belong_together_are_refused_by_every_call() {
     let mut host = Host::new();
     let (one, two) = (host.shared("one"), host.shared("two"));
-    host.said(&one, &["a"]);
+    host.commit_turns(&one, &["a"]);
     let keys = Keys {
         route: one.route.clone(),
         context: two.context,
@@ -230,7 +230,7 @@ fn keys_that_do_not_belong_together_are_refused_by_every_call() {
 fn keys_that_differ_in_case_alone_are_two() {
     let mut host = Host::new();
     let (low, high) = (host.shared("agent:x:peer"), host.shared("agent:x:Peer"));
-    host.said(&low, &["low"]);
+    host.commit_turns(&low, &["low"]);
     assert_eq!(host.seen(&high), Vec::<String>::new());
 }
 

@@ -1,7 +1,7 @@
 //! Contexts on a real ledger.
 
-mod apart;
 mod gaps;
+mod interleaved_conversations;
 mod isolation;
 mod runs;
 mod subagents;
@@ -115,7 +115,7 @@ impl Host {
     }
 
     /// Commits turns of these names.
-    fn said(&mut self, keys: &Keys, names: &[&str]) {
+    fn commit_turns(&mut self, keys: &Keys, names: &[&str]) {
         for name in names {
             let done = self.commit(keys, &turn(name));
             assert!(matches!(done, Committed::Done(_)), "{done:?}");

@@ -58,7 +58,7 @@ fn a_turn_is_stored_once_and_another_one_under_its_key_is_refused() {
 fn messages_that_come_one_by_one_are_the_turn_that_is_committed() {
     let mut host = Host::new();
     let keys = host.shared("r");
-    host.said(&keys, &["before"]);
+    host.commit_turns(&keys, &["before"]);
     let whole = turn("t");
     for (place, message) in whole.messages.iter().enumerate() {
         let ingest = Ingest {
@@ -79,7 +79,7 @@ fn messages_that_come_one_by_one_are_the_turn_that_is_committed() {
     let inside = host.contexts(|c| c.assemble(&keys, &ask)).unwrap();
     assert_eq!(texts(&inside), of(&["before", "t"]));
     assert_eq!(inside.coverage, Coverage::CurrentTurn);
-    host.said(&keys, &["t"]);
+    host.commit_turns(&keys, &["t"]);
     assert_eq!(host.seen(&keys), of(&["before", "t"]));
 }
 
@@ -111,7 +111,7 @@ fn a_run_that_begins_settles_what_another_one_left() {
 fn heartbeats_in_a_shared_context_can_be_left_out() {
     let mut host = Host::new();
     let keys = host.shared("r");
-    host.said(&keys, &["a"]);
+    host.commit_turns(&keys, &["a"]);
     let beat = Commit {
         kind: ContextTurnKind::Heartbeat,
         ..turn("beat")
@@ -192,7 +192,7 @@ fn somebody_else_who_drives_is_named_and_nothing_is_stored() {
 fn a_route_says_how_its_last_run_ended() {
     let mut host = Host::new();
     let tick = host.tick("h");
-    host.said(&tick.keys, &["t"]);
+    host.commit_turns(&tick.keys, &["t"]);
     let ran = Ran {
         turn: Some(key("t")),
         outcome: "acknowledged".to_owned(),
@@ -217,7 +217,7 @@ fn a_summary_in_the_middle_of_a_turn_leaves_the_turn_open() {
     for later in [0, 600] {
         let mut host = Host::new();
         let keys = host.shared("r");
-        host.said(&keys, &["a", "b"]);
+        host.commit_turns(&keys, &["a", "b"]);
         let whole = turn("t");
         let ingest = |host: &mut Host, place: usize| {
             let message = whole.messages[place].clone();
@@ -249,7 +249,7 @@ fn a_summary_in_the_middle_of_a_turn_leaves_the_turn_open() {
             assert_eq!(texts(&seen), ["a and b", "ask t"], "{later}");
         }
         ingest(&mut host, 1);
-        host.said(&keys, &["t"]);
+        host.commit_turns(&keys, &["t"]);
         assert_eq!(host.seen(&keys), ["a and b", "ask t", "say t"]);
     }
 }

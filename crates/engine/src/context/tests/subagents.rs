@@ -16,7 +16,7 @@ fn spawn(host: &mut Host, parent: &Keys, inherit: Inherit, on: &str) -> Resolved
 fn a_sub_agent_has_nothing_or_the_prefix_as_declared() {
     let mut host = Host::new();
     let parent = host.shared("agent:main:main");
-    host.said(&parent, &["a"]);
+    host.commit_turns(&parent, &["a"]);
     for (inherit, on, seen) in [
         (Inherit::None, "agent:main:subagent:1", of(&[])),
         (Inherit::All, "agent:main:subagent:2", of(&["a"])),
@@ -25,7 +25,7 @@ fn a_sub_agent_has_nothing_or_the_prefix_as_declared() {
         assert_eq!(child.cause, Cause::Subagent);
         assert_eq!(child.parent, Some(parent.context.clone()));
         assert_eq!(host.seen(&child.keys), seen);
-        host.said(&child.keys, &["own"]);
+        host.commit_turns(&child.keys, &["own"]);
         host.contexts(|c| c.subagent_ended(&child.keys, SubagentEnd::Done))
             .unwrap();
         assert_eq!(
@@ -40,7 +40,7 @@ fn a_sub_agent_has_nothing_or_the_prefix_as_declared() {
 fn one_that_was_never_started_leaves_nothing() {
     let mut host = Host::new();
     let parent = host.shared("p");
-    host.said(&parent, &["a"]);
+    host.commit_turns(&parent, &["a"]);
     let before = standing(&mut host);
     let child = spawn(&mut host, &parent, Inherit::All, "c");
     assert_ne!(standing(&mut host), before);

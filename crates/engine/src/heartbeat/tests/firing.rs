@@ -25,7 +25,7 @@ fn one(form: &str) -> (tempfile::TempDir, Replica) {
     (dir, replica)
 }
 
-fn told(tick: &siglum_ledger::TickRecord) -> String {
+fn tick_summary(tick: &siglum_ledger::TickRecord) -> String {
     let reason = tick.reason.as_deref().unwrap_or("-");
     format!("{} {} {reason}", tick.due, tick.outcome)
 }
@@ -131,7 +131,7 @@ fn a_delivery_is_tried_again_by_its_name_and_at_last_given_up() {
     names.dedup();
     assert_eq!(names.len(), 1, "by one name");
     let tick = second.ticks("h").pop().unwrap();
-    assert_eq!(told(&tick), "2026-01-05T00:10:00Z undelivered 503");
+    assert_eq!(tick_summary(&tick), "2026-01-05T00:10:00Z undelivered 503");
     assert_eq!(tick.owed, None);
 }
 
@@ -145,7 +145,7 @@ fn a_refused_delivery_is_not_tried_again() {
         .unwrap();
     replica.deliver(now, |_| Err(Undelivered::Refused("410 gone".to_owned())));
     assert_eq!(
-        told(&replica.ticks("h")[0]),
+        tick_summary(&replica.ticks("h")[0]),
         "2026-01-05T00:10:00Z undelivered 410 gone"
     );
     replica.deliver(at("2026-01-06T00:00:00Z"), |_| panic!("it was refused"));
@@ -175,7 +175,7 @@ fn a_tick_is_skipped_while_the_one_before_runs() {
             &answered("HEARTBEAT_OK"),
         )
         .unwrap();
-    let all: Vec<_> = replica.ticks("h").iter().map(told).collect();
+    let all: Vec<_> = replica.ticks("h").iter().map(tick_summary).collect();
     assert_eq!(
         all,
         [
@@ -199,7 +199,7 @@ fn a_tick_whose_runner_died_is_told_and_never_run_again() {
     assert_eq!(bury(&mut second, "2026-01-05T00:11:01Z"), 0);
     let tick = second.ticks("h").remove(0);
     assert_eq!(
-        told(&tick),
+        tick_summary(&tick),
         "2026-01-05T00:10:00Z interrupted replica 1 ran it and was not heard of any more"
     );
     assert!(tick.session.is_some(), "what it did can be read");
@@ -251,7 +251,10 @@ fn what_is_found_in_quiet_hours_is_skipped() {
     let (_dir, mut replica) = one(r#","active":"00:00-01:00""#);
     assert!(replica.claim(at("2026-01-05T03:00:00Z")).is_empty());
     let tick = replica.ticks("h").remove(0);
-    assert_eq!(told(&tick), "2026-01-05T00:50:00Z skipped quiet-hours");
+    assert_eq!(
+        tick_summary(&tick),
+        "2026-01-05T00:50:00Z skipped quiet-hours"
+    );
     assert_eq!(tick.missed, 4);
     let next = show(replica.ledger.as_mut(), &name("h"))
         .unwrap()

@@ -243,7 +243,7 @@ impl<'a> Drawn<'a> {
             .and(Tone::Plain, self.source(check))
             .and(
                 Tone::Dim,
-                self.said(check.summary.as_ref().map(|s| s.as_str())),
+                self.first_line_suffix(check.summary.as_ref().map(|s| s.as_str())),
             )
     }
 
@@ -272,7 +272,7 @@ impl<'a> Drawn<'a> {
             .and(Tone::Plain, self.validated(review))
             .and(
                 Tone::Dim,
-                self.said(review.text.as_ref().map(|t| t.as_str())),
+                self.first_line_suffix(review.text.as_ref().map(|t| t.as_str())),
             )
     }
 
@@ -291,7 +291,7 @@ impl<'a> Drawn<'a> {
     }
 
     /// The first line of what was said.
-    fn said(&self, text: Option<&str>) -> String {
+    fn first_line_suffix(&self, text: Option<&str>) -> String {
         let first = text.and_then(|t| t.lines().find(|l| !l.trim().is_empty()));
         first.map_or_else(String::new, |line| format!(": {}", self.clean(line)))
     }

@@ -120,7 +120,7 @@ fn a_context_costs_the_same_whatever_was_said_before_its_compaction() {
             trigger: "auto".to_owned(),
             summary: None,
         };
-        let compacted = said("compacted", "compact:1".to_owned(), fact);
+        let compacted = api_observation("compacted", "compact:1".to_owned(), fact);
         stage.play(|world, ledger| {
             driver.commit(world, ledger, "c", &[compacted]).unwrap();
             one_turn(world, ledger, &mut driver, "turn");

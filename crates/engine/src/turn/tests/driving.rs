@@ -187,7 +187,7 @@ fn what_a_driver_may_not_say_is_refused_before_anything_is_written() {
     blank.key = "a b".to_owned();
     let mut hook = message("m", "x");
     hook.source = Source::Hook;
-    let recovered = said(
+    let recovered = api_observation(
         "r",
         "r".to_owned(),
         Fact::Recovered {

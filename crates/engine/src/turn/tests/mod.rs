@@ -25,7 +25,7 @@ fn body(text: &str) -> Body {
     Body::Text(Redactor::shared().redact(text))
 }
 
-fn said(key: &str, event: String, fact: Fact) -> Observation {
+fn api_observation(key: &str, event: String, fact: Fact) -> Observation {
     Observation {
         source: Source::Api,
         key: key.to_owned(),
@@ -42,7 +42,7 @@ fn prompt(text: &str) -> Observation {
         text: body(text),
         synthetic: false,
     };
-    said("prompt", event::prompt("t"), fact)
+    api_observation("prompt", event::prompt("t"), fact)
 }
 
 fn message(key: &str, text: &str) -> Observation {
@@ -53,7 +53,7 @@ fn message(key: &str, text: &str) -> Observation {
         tokens: None,
         request: None,
     };
-    said(key, event::message(key), fact)
+    api_observation(key, event::message(key), fact)
 }
 
 fn call(id: &str) -> Observation {
@@ -63,7 +63,7 @@ fn call(id: &str) -> Observation {
         input: body("make"),
         path: None,
     };
-    said(&format!("call:{id}"), event::tool(id), fact)
+    api_observation(&format!("call:{id}"), event::tool(id), fact)
 }
 
 fn result(id: &str) -> Observation {
@@ -74,7 +74,7 @@ fn result(id: &str) -> Observation {
         output: Some(body("made")),
         duration_ms: Some(3),
     };
-    said(&format!("result:{id}"), event::tool(id), fact)
+    api_observation(&format!("result:{id}"), event::tool(id), fact)
 }
 
 fn stop() -> Observation {
@@ -82,7 +82,7 @@ fn stop() -> Observation {
         last_message: None,
         background: Vec::new(),
     };
-    said("stop", event::stop("t"), fact)
+    api_observation("stop", event::stop("t"), fact)
 }
 
 fn holder(name: &str, pid: Option<u32>) -> Holder {

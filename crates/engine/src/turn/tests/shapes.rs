@@ -94,7 +94,7 @@ fn a_compaction_is_an_edge_and_what_was_before_stays() {
         trigger: "auto".to_owned(),
         summary: Some(body("So far.")),
     };
-    let compacted = said("compacted", "compact:1".to_owned(), compacted);
+    let compacted = api_observation("compacted", "compact:1".to_owned(), compacted);
     act(&mut stage, |world, ledger| {
         driver.commit(world, ledger, "c1", &[compacted]).unwrap()
     });
@@ -124,7 +124,7 @@ fn a_compaction_is_an_edge_and_what_was_before_stays() {
             trigger: "auto".to_owned(),
             summary: None,
         };
-        let again = said("again", "compact:2".to_owned(), again);
+        let again = api_observation("again", "compact:2".to_owned(), again);
         other.commit(world, ledger, "c2", &[again]).unwrap()
     });
     assert_eq!(kinds_of(&mut stage, fork.id, None), "compacted");

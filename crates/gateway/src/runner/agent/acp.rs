@@ -14,9 +14,9 @@ use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
-use super::either::{Answer, BEGIN, Heard, Opening, WAITING};
 use super::error::{AgentError, Refused};
 use super::lines::next_message;
+use super::running_agent::{AgentMessage, Answer, BEGIN, Opening, WAITING};
 use crate::runner::Permissions;
 use crate::runner::process::{Process, Start, Tail};
 
@@ -24,7 +24,7 @@ use crate::runner::process::{Process, Start, Tail};
 pub(in crate::runner) struct Acp {
     process: Process,
     connection: ConnectionTo<Peer>,
-    pub(super) heard: mpsc::Receiver<Heard>,
+    pub(super) heard: mpsc::Receiver<AgentMessage>,
     said: Arc<Tail>,
     /// What it can do, by its own word.
     able: Value,
@@ -51,11 +51,11 @@ impl Acp {
         let program = start.program.to_owned();
         let (process, stdin, stdout) =
             Process::start(start).map_err(|error| AgentError::not_started(&program, &error))?;
-        let said = process.said();
+        let said = process.stderr_tail();
         let (tell, heard) = mpsc::channel(WAITING);
         let (stay, leave) = oneshot::channel();
         let (connected, connection) = oneshot::channel();
-        let tail = process.said();
+        let tail = process.stderr_tail();
         tokio::spawn(connect(stdin, stdout, tail, tell, connected, leave));
         let gone = || AgentError::new("agent-not-started", "the agent could not be reached");
         let mut agent = Self {
@@ -166,7 +166,7 @@ impl Acp {
                             "the agent did not answer `{method}` in {} s", BEGIN.as_secs())))),
                     };
                 }
-                Some(heard) = self.heard.recv() => if let Heard::Permission(_, responder) = heard {
+                Some(heard) = self.heard.recv() => if let AgentMessage::Permission(_, responder) = heard {
                     let _ = responder.respond(cancelled());
                 },
             }
@@ -313,7 +313,7 @@ async fn connect(
     stdin: ChildStdin,
     stdout: ChildStdout,
     tail: Arc<Tail>,
-    tell: mpsc::Sender<Heard>,
+    tell: mpsc::Sender<AgentMessage>,
     connected: oneshot::Sender<ConnectionTo<Peer>>,
     leave: oneshot::Receiver<()>,
 ) {
@@ -338,7 +338,9 @@ async fn connect(
             async move |message: UntypedMessage, _| {
                 if message.method() == "session/update" {
                     // Whoever listened may have gone.
-                    let _ = tell.send(Heard::Update(message.params().clone())).await;
+                    let _ = tell
+                        .send(AgentMessage::Update(message.params().clone()))
+                        .await;
                 }
                 Ok(())
             },
@@ -349,7 +351,7 @@ async fn connect(
                 if message.method() != "session/request_permission" {
                     return responder.respond_with_error(Error::method_not_found());
                 }
-                let heard = Heard::Permission(message.params().clone(), Box::new(responder));
+                let heard = AgentMessage::Permission(message.params().clone(), Box::new(responder));
                 let _ = asked.send(heard).await;
                 Ok(())
             },

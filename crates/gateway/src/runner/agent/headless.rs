@@ -14,9 +14,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::claude_code::Records;
-use super::either::{Answer, BEGIN, Heard, Opening, WAITING};
 use super::error::{AgentError, Refused};
 use super::lines::next_message;
+use super::running_agent::{AgentMessage, Answer, BEGIN, Opening, WAITING};
 use crate::runner::process::{Process, Start, Tail};
 
 /// How long an agent that told its result may take to end by itself.
@@ -28,7 +28,7 @@ type Outcome = Result<Value, Refused>;
 /// An agent that is run once.
 pub(in crate::runner) struct Headless {
     process: Process,
-    pub(super) heard: mpsc::Receiver<Heard>,
+    pub(super) heard: mpsc::Receiver<AgentMessage>,
     said: Arc<Tail>,
     native: Option<NativeId>,
     model: Option<String>,
@@ -49,13 +49,13 @@ impl Headless {
         let cancelled = Arc::new(AtomicBool::new(false));
         let listener = Listener {
             from: BufReader::new(stdout),
-            tail: process.said(),
+            tail: process.stderr_tail(),
             tell,
             outcome: tell_outcome,
             cancelled: Arc::clone(&cancelled),
         };
         Ok(Self {
-            said: process.said(),
+            said: process.stderr_tail(),
             process,
             heard,
             native: None,
@@ -150,7 +150,7 @@ async fn tell(mut stdin: ChildStdin, prompt: String) {
 struct Listener {
     from: BufReader<ChildStdout>,
     tail: Arc<Tail>,
-    tell: mpsc::Sender<Heard>,
+    tell: mpsc::Sender<AgentMessage>,
     outcome: oneshot::Sender<Outcome>,
     cancelled: Arc<AtomicBool>,
 }
@@ -167,7 +167,7 @@ impl Listener {
                 let _ = begin.send((native.clone(), records.model()));
             }
             for update in updates {
-                let _ = self.tell.send(Heard::Update(update)).await;
+                let _ = self.tell.send(AgentMessage::Update(update)).await;
             }
         }
         // It may have been done before it was ended.

@@ -3,13 +3,13 @@
 
 mod acp;
 mod claude_code;
-mod either;
 mod error;
 mod headless;
 mod lines;
 #[cfg(test)]
 mod recorded;
+mod running_agent;
 
 pub(super) use acp::{cancelled, selected};
-pub(super) use either::{Agent, Heard, Opening};
 pub(super) use error::{AgentError, Refused};
+pub(super) use running_agent::{Agent, AgentMessage, Opening};

@@ -62,7 +62,7 @@ fn played(lines: &[Value]) -> Run {
         native,
         stop: answer["stopReason"].as_str().unwrap().to_owned(),
         usage: scribe.usage(NOW),
-        said: scribe.said(NOW),
+        said: scribe.take_observations(NOW),
         events: scribe.events(),
         before,
     }
@@ -91,7 +91,7 @@ impl Run {
         returned.collect()
     }
 
-    fn told(&self) -> String {
+    fn streamed_text(&self) -> String {
         let deltas = self.events.iter().filter_map(|event| match event {
             RunEvent::Text { delta, .. } => Some(delta.as_str()),
             _ => None,
@@ -112,7 +112,7 @@ fn a_run_is_told_as_over_the_protocol() {
         "Done: hello.txt is committed.",
     ];
     assert_eq!(first.messages(), expected);
-    assert_eq!(first.told(), expected.concat(), "each word once");
+    assert_eq!(first.streamed_text(), expected.concat(), "each word once");
     assert_eq!(first.stop, "end_turn");
     let calls = first.calls();
     let kinds: Vec<_> = calls.iter().map(|call| (call.1, call.2)).collect();

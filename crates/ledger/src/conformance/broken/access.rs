@@ -68,7 +68,7 @@ impl BrokenTx<'_> {
             at
         };
         let done = self.good.revoke_token(id, at)?;
-        Ok(self.said("revoke_token", done))
+        Ok(self.faulty_flag("revoke_token", done))
     }
 
     fn revoke_tokens_of(&mut self, session: SessionId, at: Timestamp) -> Result<u64> {
@@ -99,6 +99,6 @@ impl BrokenTx<'_> {
             until
         };
         let done = self.good.replace_token(old, new, until)?;
-        Ok(self.said("replace_token", done))
+        Ok(self.faulty_flag("replace_token", done))
     }
 }

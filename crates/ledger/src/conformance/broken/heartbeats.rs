@@ -75,7 +75,7 @@ impl BrokenTx<'_> {
             return Ok(true);
         }
         let put = self.good.put_tick(tick)?;
-        Ok(self.said("put_tick", put))
+        Ok(self.faulty_flag("put_tick", put))
     }
 
     fn ticks(

@@ -46,7 +46,9 @@ impl BrokenTx<'_> {
 
     fn greatest_epoch(&mut self) -> Result<u64, LedgerError> {
         let greatest = self.good.greatest_epoch()?;
-        Ok(self.found("greatest_epoch", Some(greatest)).unwrap_or(0))
+        Ok(self
+            .faulty_lookup("greatest_epoch", Some(greatest))
+            .unwrap_or(0))
     }
 
     fn fence_all(&mut self, floor: u64, at: Timestamp) -> Result<u64, LedgerError> {

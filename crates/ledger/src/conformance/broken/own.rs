@@ -277,11 +277,11 @@ impl BrokenTx<'_> {
 
     pub(super) fn outbox_end(&mut self) -> Result<u64> {
         let end = self.good.outbox_end()?;
-        Ok(self.found("outbox_end", Some(end)).unwrap_or(0))
+        Ok(self.faulty_lookup("outbox_end", Some(end)).unwrap_or(0))
     }
 
     pub(super) fn cursor(&mut self, projection: &str) -> Result<u64> {
         let position = self.good.cursor(projection)?;
-        Ok(self.found("cursor", Some(position)).unwrap_or(0))
+        Ok(self.faulty_lookup("cursor", Some(position)).unwrap_or(0))
     }
 }

@@ -62,7 +62,7 @@ impl BrokenTx<'_> {
     fn keyed_pipeline_event(&mut self, pipeline: &str, key: &str) -> Result<Option<(u64, String)>> {
         let pipeline = self.one_pipeline("keyed_pipeline_event", pipeline);
         let found = self.good.keyed_pipeline_event(pipeline, key)?;
-        Ok(self.found("keyed_pipeline_event", found))
+        Ok(self.faulty_lookup("keyed_pipeline_event", found))
     }
 
     fn pipeline_events(&mut self, pipeline: &str, after: u64, limit: usize) -> Result<Vec<Event>> {

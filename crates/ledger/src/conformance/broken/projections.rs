@@ -170,7 +170,7 @@ impl BrokenTx<'_> {
                 is_in |= self.good.in_scope(&projection.name, session)?;
             }
         }
-        Ok(self.said("in_scope", is_in))
+        Ok(self.faulty_flag("in_scope", is_in))
     }
 
     fn reach(&mut self, name: &str) -> Result<Reach> {
@@ -187,7 +187,7 @@ impl BrokenTx<'_> {
             return Ok(true);
         }
         let gone = self.good.drop_projection(name)?;
-        Ok(self.said("drop_projection", gone))
+        Ok(self.faulty_flag("drop_projection", gone))
     }
 
     fn restart(&mut self, name: &str, session: Option<SessionId>, at: Timestamp) -> Result<u64> {
@@ -394,7 +394,7 @@ impl BrokenTx<'_> {
             Fault::OneMore("lag") => lag.receipts += 1,
             _ => {}
         }
-        Ok(self.found("lag", Some(lag)).unwrap_or_default())
+        Ok(self.faulty_lookup("lag", Some(lag)).unwrap_or_default())
     }
 
     fn receipts_after(

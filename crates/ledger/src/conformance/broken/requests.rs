@@ -29,7 +29,7 @@ impl BrokenTx<'_> {
             return Ok(true);
         }
         let done = self.good.put_request(record)?;
-        Ok(self.said("put_request", done))
+        Ok(self.faulty_flag("put_request", done))
     }
 
     fn drop_requests(&mut self, before: Timestamp) -> Result<u64> {

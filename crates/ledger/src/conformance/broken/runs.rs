@@ -31,6 +31,6 @@ impl BrokenTx<'_> {
             return Ok(true);
         }
         let done = self.good.settle_interaction(id, settled)?;
-        Ok(self.said("settle_interaction", done))
+        Ok(self.faulty_flag("settle_interaction", done))
     }
 }

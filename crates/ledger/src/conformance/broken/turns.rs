@@ -60,7 +60,7 @@ broken! { Turns, TURNS, LIMITED;
 
 impl BrokenTx<'_> {
     /// A verb that says yes or no, and may say what is not so.
-    pub(super) fn said(&self, verb: &'static str, truth: bool) -> bool {
+    pub(super) fn faulty_flag(&self, verb: &'static str, truth: bool) -> bool {
         match self.state.fault {
             Fault::Affirms(faulty) if faulty == verb => true,
             Fault::Denies(faulty) if faulty == verb => false,
@@ -124,7 +124,7 @@ impl BrokenTx<'_> {
             let again = LogRow { key, ..row.clone() };
             added = self.good.add_pending(session, &again)?;
         }
-        Ok(self.said("add_pending", added))
+        Ok(self.faulty_flag("add_pending", added))
     }
 
     fn append_rows(
@@ -146,7 +146,7 @@ impl BrokenTx<'_> {
             turn
         };
         let known = self.good.append_rows(session, turn, &rows)?;
-        Ok(self.found("append_rows", known))
+        Ok(self.faulty_lookup("append_rows", known))
     }
 
     fn put_keyed_receipt(&mut self, receipt: &Receipt, key: &str, content: &str) -> Result<bool> {
@@ -164,6 +164,6 @@ impl BrokenTx<'_> {
             _ => self.good.put_keyed_receipt(receipt, key, content)?,
         };
         self.undue("put_keyed_receipt", receipt)?;
-        Ok(self.said("put_keyed_receipt", taken))
+        Ok(self.faulty_flag("put_keyed_receipt", taken))
     }
 }

@@ -20,7 +20,7 @@ impl BrokenTx<'_> {
         }
     }
 
-    pub(super) fn found<T>(&self, verb: &'static str, found: Option<T>) -> Option<T> {
+    pub(super) fn faulty_lookup<T>(&self, verb: &'static str, found: Option<T>) -> Option<T> {
         found.filter(|_| !self.forgets(verb))
     }
 
@@ -75,7 +75,7 @@ macro_rules! broken {
     };
     (@Find $self:ident $name:ident $args:tt) => {{
         let found = $self.good.$name $args?;
-        Ok($self.found(stringify!($name), found))
+        Ok($self.faulty_lookup(stringify!($name), found))
     }};
     (@List $self:ident $name:ident $args:tt) => {{
         let rows = $self.good.$name $args?;

@@ -151,7 +151,7 @@ fn details(ledger: &mut PostgresLedger) -> Vec<String> {
 }
 
 /// An error with all that caused it.
-fn told(error: &LedgerError) -> String {
+fn error_chain(error: &LedgerError) -> String {
     let mut told = format!("{error:?} {error}");
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
     while let Some(error) = cause {

@@ -115,7 +115,7 @@ fn what_cannot_be_reached_is_told_without_the_password() {
         let settings = PostgresSettings::new(&url, home.settings.tenant.clone());
         for how in [Open::Hook, command(1)] {
             let error = refused(&settings, how);
-            let told = told(&error);
+            let told = error_chain(&error);
             assert!(matches!(error, LedgerError::Unreachable(_)), "{told}");
             assert!(error.is_out_of_reach());
             assert!(!told.contains("hunter2"), "{told}");
@@ -159,7 +159,11 @@ fn a_server_is_reached_by_tls_and_only_with_a_certificate_that_is_trusted() {
         // Nobody whom this machine trusts signed it.
         let error = open(&format!("sslmode={mode}")).map(drop).unwrap_err();
         assert!(matches!(error, LedgerError::Unreachable(_)), "{error:?}");
-        assert!(told(&error).contains("UnknownIssuer"), "{}", told(&error));
+        assert!(
+            error_chain(&error).contains("UnknownIssuer"),
+            "{}",
+            error_chain(&error)
+        );
     }
     // It names the address of the server, and no other name of it.
     let elsewhere = plain.replacen("@127.0.0.1:", "@localhost:", 1);
@@ -167,7 +171,11 @@ fn a_server_is_reached_by_tls_and_only_with_a_certificate_that_is_trusted() {
     let url = format!("{elsewhere}&sslmode=require&sslrootcert={certificate}");
     let settings = PostgresSettings::new(url, home.settings.tenant.clone());
     let error = refused(&settings, command(1));
-    assert!(told(&error).contains("NotValidForName"), "{}", told(&error));
+    assert!(
+        error_chain(&error).contains("NotValidForName"),
+        "{}",
+        error_chain(&error)
+    );
 }
 
 /// The certificate of the server of the tests; absent where only its address is known.

@@ -27,7 +27,7 @@ pub(super) fn started(record: &Record<'_>) -> Option<String> {
 }
 
 fn details<'a>(record: &Record<'a>) -> Option<&'a str> {
-    record.said().nth(1)
+    record.body_texts().nth(1)
 }
 
 /// A text in an object that may have `undefined` in it and is therefore no JSON.

@@ -4,14 +4,14 @@ use super::super::history::Op;
 use super::{Known, Part};
 
 pub(super) fn check(part: &Part<'_>) -> Vec<String> {
-    let mut problems = told(part);
+    let mut problems = receipt_problems(part);
     problems.extend(in_time(part));
     problems.extend(epochs(part));
     problems
 }
 
 /// Whoever was told of a receipt finds it, where it was told and with what it asked for.
-fn told(part: &Part<'_>) -> Vec<String> {
+fn receipt_problems(part: &Part<'_>) -> Vec<String> {
     let mut problems = Vec::new();
     for op in part.ops.iter().filter(|op| op.is_done()) {
         let Some(number) = op.receipt() else {

@@ -7,7 +7,7 @@ use super::{Known, Part};
 
 pub(super) fn check(part: &Part<'_>) -> Vec<String> {
     let mut problems = Vec::new();
-    let known = Known::of(told(part));
+    let known = Known::of(acknowledged_receipts(part));
     let begun = begun(part);
     for op in part.ops.iter().filter(|op| op.is_done()) {
         let wrong = match op.what.as_str() {
@@ -48,7 +48,7 @@ fn number(part: &Part<'_>, op: &Op) -> Option<u64> {
     }
 }
 
-fn told(part: &Part<'_>) -> Vec<(u64, u64)> {
+fn acknowledged_receipts(part: &Part<'_>) -> Vec<(u64, u64)> {
     let done = part.ops.iter().filter(|op| op.is_done());
     done.filter_map(|op| Some((op.returned, number(part, op)?)))
         .collect()
@@ -133,8 +133,13 @@ fn keyed(part: &Part<'_>, op: &Op) -> Option<String> {
     for (key, number) in list(&op.step["keys"]).iter().zip(list(&op.answer)) {
         let key = key.as_str()?;
         let Some(number) = number.as_u64() else {
-            let told = |c: &Op| c.is_done() && c.key == key && c.returned < op.invoked;
-            if part.turn(key).iter().any(|op| op.is("commit") && told(op)) {
+            let acknowledged_before =
+                |c: &Op| c.is_done() && c.key == key && c.returned < op.invoked;
+            if part
+                .turn(key)
+                .iter()
+                .any(|op| op.is("commit") && acknowledged_before(op))
+            {
                 return Some(format!("lost: {key} was acknowledged and not found"));
             }
             continue;

@@ -55,7 +55,7 @@ impl<'a> Turn<'a> {
         Self { key, ops, items }
     }
 
-    fn said(&self) -> impl Iterator<Item = &'a Op> {
+    fn content_ops(&self) -> impl Iterator<Item = &'a Op> {
         self.ops.iter().copied().filter(|op| op.says())
     }
 
@@ -63,7 +63,7 @@ impl<'a> Turn<'a> {
     /// was not said otherwise, too.
     fn own(&self, op: &'a Op) -> Vec<&'a Item> {
         let elsewhere = |item: &Item| {
-            let mut others = self.said().filter(|other| other.said != op.said);
+            let mut others = self.content_ops().filter(|other| other.said != op.said);
             others.any(|other| other.said.contains(item))
         };
         let all = op.said.iter();
@@ -80,7 +80,10 @@ impl<'a> Turn<'a> {
                 wrong.push(format!("interleaved: {} is in turn {}", item.key, self.key));
                 continue;
             }
-            let mut by = self.said().filter(|op| op.said.contains(item)).peekable();
+            let mut by = self
+                .content_ops()
+                .filter(|op| op.said.contains(item))
+                .peekable();
             if by.peek().is_none() {
                 wrong.push(format!("altered: nobody said {item:?}"));
             } else if by.all(|op| op.outcome == Outcome::Refused) {
@@ -90,7 +93,7 @@ impl<'a> Turn<'a> {
                 ));
             }
         }
-        for op in self.said() {
+        for op in self.content_ops() {
             let own = self.own(op);
             let places: Vec<_> = own.iter().filter_map(|item| place.get(item)).collect();
             let may_lack = !op.is_done() && places.is_empty();
@@ -108,7 +111,7 @@ impl<'a> Turn<'a> {
     /// Who spoke first comes first.
     fn out_of_order(&self, place: &BTreeMap<&Item, usize>) -> Vec<String> {
         let mut wrong = Vec::new();
-        let asked = self.said().filter(|op| op.may_be_done());
+        let asked = self.content_ops().filter(|op| op.may_be_done());
         let all: Vec<_> = asked.map(|op| (op, self.own(op))).collect();
         let at = |own: &[&Item]| Some((*place.get(own.first()?)?, *place.get(own.last()?)?));
         for (n, (one, ones)) in all.iter().enumerate() {

@@ -8,7 +8,7 @@ use crate::real_agents::model::{Model, Tokens};
 use crate::real_sinks::sinks::{Totals, fresh};
 
 /// Messages of a conversation that the model got in its newest request.
-fn told(bench: &Bench) -> u64 {
+fn newest_request_events(bench: &Bench) -> u64 {
     let requests = bench.lab.model.requests();
     let newest = requests.iter().rfind(|r| r["why"] == "turn");
     newest
@@ -130,15 +130,22 @@ fn a_name_loads_nothing(agent: Agent) {
     };
     let name = fresh("fresh-or-not");
     let first = bench.run(agent, &name, "say");
-    let once = told(&bench);
+    let once = newest_request_events(&bench);
     let second = bench.run(agent, &name, "say");
-    assert_eq!(told(&bench), once, "it is told nothing of before");
+    assert_eq!(
+        newest_request_events(&bench),
+        once,
+        "it is told nothing of before"
+    );
     assert_ne!(first.run("native_id"), second.run("native_id"));
     bench.is_everywhere(&second, &name);
     let mut body = bench.body(agent, Some(&name), "say");
     body["resume"] = json!(true);
     let third = bench.done(&body);
-    assert!(told(&bench) > once, "it is told what was before");
+    assert!(
+        newest_request_events(&bench) > once,
+        "it is told what was before"
+    );
     assert_eq!(third.run("native_id"), second.run("native_id"));
     assert_eq!(first.run("session"), third.run("session"));
     let shown = bench.lab.ask(&["session", "show", first.run("session")]);
@@ -184,12 +191,15 @@ fn another_gateway_goes_on_where_one_was_killed() {
         };
         let name = fresh("again");
         let first = bench.run(agent, &name, "say");
-        let once = told(&bench);
+        let once = newest_request_events(&bench);
         bench.killed_and_again();
         let mut body = bench.body(agent, Some(&name), "say");
         body["resume"] = json!(true);
         let second = bench.done(&body);
-        assert!(told(&bench) > once, "{agent:?} is told what was before");
+        assert!(
+            newest_request_events(&bench) > once,
+            "{agent:?} is told what was before"
+        );
         assert_eq!(first.run("session"), second.run("session"));
         assert_eq!(first.run("native_id"), second.run("native_id"));
         bench.is_everywhere(&second, &name);

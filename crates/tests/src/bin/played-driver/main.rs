@@ -16,7 +16,7 @@ mod check;
 mod faulty;
 mod load;
 mod machine;
-mod said;
+mod observations;
 mod show;
 mod steps;
 

@@ -16,7 +16,7 @@ use siglum_ledger::{
 };
 
 use crate::faulty::{Fault, Faulty, FaultySink};
-use crate::{check, machine, said, show};
+use crate::{check, machine, observations, show};
 
 pub(crate) struct Player {
     world: World<'static>,
@@ -148,7 +148,7 @@ impl Player {
         expected = step["expected"].as_u64().unwrap_or(expected);
         let (world, ledger) = (&self.world, &mut self.ledger);
         let key = step["key"].as_str().unwrap_or("");
-        let said = said::read(world, key, &step["said"]);
+        let said = observations::read(world, key, &step["said"]);
         match text(step, "do") {
             "renew" => {
                 hold = turn::renew(world, ledger, hold, term(step)).map_err(refused)?;

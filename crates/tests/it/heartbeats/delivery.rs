@@ -10,7 +10,7 @@ use crate::messages::played::{lines, send, serve};
 
 /// What is said in a conversation.
 #[track_caller]
-fn said(client: &Client, session: &Value) -> String {
+fn conversation_messages(client: &Client, session: &Value) -> String {
     let path = format!("/v1/sessions/{}/messages", session.as_str().unwrap());
     client.get(&path).is(200).to_string()
 }
@@ -92,7 +92,7 @@ fn what_is_for_a_conversation_waits_while_somebody_speaks_there() {
         until("it is delivered", || {
             !ticks(&client, "h", "delivered").is_empty()
         });
-        let now = said(&client, &before["session"]);
+        let now = conversation_messages(&client, &before["session"]);
         let times = now.matches("Heartbeat h: The queue is long.").count();
         assert_eq!(times, 1, "{now}");
     });
@@ -116,21 +116,21 @@ fn s22_an_alert_goes_where_the_definition_says_whoever_wrote_last() {
         let tick = ran(&client, "watch", "delivered");
         let place = tick["target"].as_str().unwrap();
         assert!(place.contains(&hooks[0].url), "{place}");
-        assert_eq!(hooks[0].asked().len(), 2);
-        for asked in hooks[0].asked() {
+        assert_eq!(hooks[0].requests().len(), 2);
+        for asked in hooks[0].requests() {
             let document = asked.json();
             assert_eq!(document["text"], "alert");
             assert_eq!(document["route"], "agent:main:main");
         }
         for run in theirs.iter().chain([&ours]) {
-            let said = said(&client, &run["session"]);
+            let said = conversation_messages(&client, &run["session"]);
             assert!(!said.contains("alert"), "{said}");
         }
         // Where it goes changes with the definition alone, and that is recorded.
         assert_eq!(audited(&gateway, "heartbeat.changed").len(), 1);
         put(&client, "watch", &alert(&hooks[1]));
         ran(&client, "watch", "delivered");
-        let asked = [&hooks[0], &hooks[1]].map(|hook| hook.asked().len());
+        let asked = [&hooks[0], &hooks[1]].map(|hook| hook.requests().len());
         assert_eq!(asked, [2, 1]);
         let changes = audited(&gateway, "heartbeat.changed");
         assert_eq!(changes.len(), 2);

@@ -12,7 +12,7 @@ fn a_sessions_token_acts_for_its_own_context_alone() {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let [own, other] = ["own", "other"].map(|route| host.resolve(route, json!({})));
-        host.said(&other, &["secret"]);
+        host.commit_turns(&other, &["secret"]);
         let (secret, _) = token(store, tenant(store), own["session"].as_str(), None);
         let session: Client = gateway.of(&secret);
         let post = |call: &str, body: &Value| session.post(&format!("/v1/contexts/{call}"), body);

@@ -14,7 +14,7 @@ use crate::wire::{Batch, RecordIndex};
 
 /// What one record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct TelemetryRecord {
     /// Which record of its batch.
     pub record: RecordIndex,
     /// When it happened (a span: when it began); the epoch where the record has no time.
@@ -33,7 +33,7 @@ pub struct Heard {
     pub observations: Vec<Observation>,
 }
 
-impl Heard {
+impl TelemetryRecord {
     /// What was said in a thread that was started for a sub-agent, as the session above it has it: the work is the
     /// sub-agent's, in whatever turn of the session is open, and the thread's own turns are none of the session's.
     #[must_use]
@@ -62,7 +62,7 @@ impl Heard {
 ///
 /// The batch is expected to be redacted; texts that a person wrote are redacted again.
 #[must_use]
-pub fn hear(batch: &Batch) -> Vec<Heard> {
+pub fn hear(batch: &Batch) -> Vec<TelemetryRecord> {
     let mut heard = Vec::with_capacity(batch.records());
     batch.each(|view| heard.push(one(&Record::of(view), view.index)));
     find_calls(&mut heard);
@@ -71,9 +71,10 @@ pub fn hear(batch: &Batch) -> Vec<Heard> {
 
 /// A sub-agent whose own record does not name the call that started it stands below the span of that call, which comes
 /// with it: the call ends when the sub-agent does.
-fn find_calls(heard: &mut [Heard]) {
+fn find_calls(heard: &mut [TelemetryRecord]) {
     let is_nameless = |fact: &Fact| matches!(fact, Fact::SubagentStarted { call: None, .. });
-    let nameless = |heard: &Heard| heard.observations.iter().any(|o| is_nameless(&o.fact));
+    let nameless =
+        |heard: &TelemetryRecord| heard.observations.iter().any(|o| is_nameless(&o.fact));
     if !heard.iter().any(nameless) {
         return;
     }
@@ -95,7 +96,7 @@ fn find_calls(heard: &mut [Heard]) {
     }
 }
 
-fn one(record: &Record<'_>, index: RecordIndex) -> Heard {
+fn one(record: &Record<'_>, index: RecordIndex) -> TelemetryRecord {
     let agent = agents::recognise(record);
     let claims = Claims::of(record, agent);
     let mut teller = Teller::of(record);
@@ -105,7 +106,7 @@ fn one(record: &Record<'_>, index: RecordIndex) -> Heard {
         None if claims.origin == Origin::Model => foreign::listen(record, &mut teller),
         None => {}
     }
-    Heard {
+    TelemetryRecord {
         record: index,
         at: record.start(),
         name: record.short_name(),

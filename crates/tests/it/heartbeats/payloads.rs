@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::delivery::says;
 use super::played::{put, ran};
-use super::told::says;
 use crate::gateway::client::Client;
 use crate::gateway::server::{Gateway, Store, each_store, on_a_file};
 use crate::harness::{self, OtlpSink, until};
@@ -79,29 +79,29 @@ fn t15_t16_t17_a_webhook_gets_what_its_schema_declares_and_nothing_else() {
         let gateway = serve(store, &[]);
         let client = gateway.launcher();
         says(&client, "team:other", "kept-secret");
-        let told = |name: &str, schema: &Value| {
-            let before = hook.asked().len();
+        let deliver_tick = |name: &str, schema: &Value| {
+            let before = hook.requests().len();
             let address = format!("{}/{name}", hook.url);
             put(&client, name, &to_hook(&address, schema));
             let tick = ran(&client, name, "delivered");
-            let asked = hook.asked().split_off(before);
+            let asked = hook.requests().split_off(before);
             assert_eq!(asked.len(), 1, "once");
             assert_eq!(asked[0].header("idempotency-key"), tick["id"].as_str());
             is_plain(&tick, &asked[0].json(), name);
             (tick, asked[0].json())
         };
-        let (tick, document) = told("declaring", &declaring());
+        let (tick, document) = deliver_tick("declaring", &declaring());
         let expected = declared(&client, &tick, &document["arguments"]);
         assert_eq!(document["arguments"], expected);
-        let (_, document) = told("free", &free());
+        let (_, document) = deliver_tick("free", &free());
         assert_eq!(document["arguments"], json!({}));
         let all = document.to_string();
         for hidden in ["424242", "review-7", "-run:", "trace_id", "turn_id"] {
             assert!(!all.contains(hidden), "{hidden}: {all}");
         }
-        let (_, document) = told("plain", &Value::Null);
+        let (_, document) = deliver_tick("plain", &Value::Null);
         assert_eq!(document.get("arguments"), None);
-        for asked in hook.asked() {
+        for asked in hook.requests() {
             let all = String::from_utf8_lossy(&asked.body);
             assert!(!all.contains("kept-secret"), "{all}");
         }
@@ -118,7 +118,7 @@ fn t17_what_is_given_is_what_the_spans_say() {
         let client = gateway.launcher();
         put(&client, "h", &to_hook(&hook.url, &declaring()));
         ran(&client, "h", "delivered");
-        let given = hook.asked()[0].json()["arguments"].clone();
+        let given = hook.requests()[0].json()["arguments"].clone();
         until("the turn is told", || !sink.spans().is_empty());
         for span in sink.spans() {
             assert_eq!(span["traceId"], given["trace_id"], "{span}");

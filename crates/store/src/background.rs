@@ -24,12 +24,12 @@ enum Order {
 }
 
 /// The thread.
-pub(crate) struct Aside {
+pub(crate) struct BackgroundWorker {
     orders: Option<Sender<Order>>,
     ended: Mutex<Receiver<()>>,
 }
 
-impl Aside {
+impl BackgroundWorker {
     /// Does `work` until it is idle, whenever told, every so often, and once more when let go.
     pub(crate) fn start(
         place: Place,
@@ -66,7 +66,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for BackgroundWorker {
     fn drop(&mut self) {
         drop(self.orders.take());
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);

@@ -22,7 +22,7 @@ pub(super) const WAITING: usize = 1_024;
 pub(super) const BEGIN: Duration = Duration::from_secs(90);
 
 /// What an agent says by itself.
-pub(in crate::runner) enum Heard {
+pub(in crate::runner) enum AgentMessage {
     /// Something of the turn, as the protocol has it.
     Update(Value),
     /// It wants to be allowed something, and waits.
@@ -141,16 +141,16 @@ impl Agent {
     }
 
     /// What it says next by itself.
-    pub(in crate::runner) async fn hear(&mut self) -> Option<Heard> {
-        self.heard().recv().await
+    pub(in crate::runner) async fn hear(&mut self) -> Option<AgentMessage> {
+        self.message_receiver().recv().await
     }
 
     /// What it said, and nobody looked at yet.
-    pub(in crate::runner) fn heard_more(&mut self) -> Option<Heard> {
-        self.heard().try_recv().ok()
+    pub(in crate::runner) fn heard_more(&mut self) -> Option<AgentMessage> {
+        self.message_receiver().try_recv().ok()
     }
 
-    const fn heard(&mut self) -> &mut mpsc::Receiver<Heard> {
+    const fn message_receiver(&mut self) -> &mut mpsc::Receiver<AgentMessage> {
         match self {
             Self::Acp(agent) => &mut agent.heard,
             Self::Headless(agent) => &mut agent.heard,

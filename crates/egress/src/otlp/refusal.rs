@@ -20,14 +20,14 @@ pub enum Code {
 
 /// What a server says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct Refusal {
     /// Its code.
     pub code: Code,
     /// Its words, on one line; empty where it has none.
     pub message: String,
 }
 
-impl Said {
+impl Refusal {
     /// What is said without asking anybody.
     pub(super) fn own(message: impl Into<String>) -> Self {
         Self {
@@ -81,7 +81,7 @@ fn message_of(status: u16, body: &[u8]) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message.as_str() {
             "" => f.write_str("it gives no reason")?,
@@ -253,7 +253,7 @@ pub(super) mod tests {
             ("text/plain", b"nope".to_vec(), "nope [400]"),
             ("", Vec::new(), "it gives no reason [400]"),
         ] {
-            let said = Said::http(400, content_type, &body);
+            let said = Refusal::http(400, content_type, &body);
             assert_eq!(said.to_string(), message);
         }
     }

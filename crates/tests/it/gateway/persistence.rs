@@ -103,7 +103,7 @@ fn e21_one_session_that_is_damaged_or_expired_is_in_the_way_of_no_other() {
         let path = |of| format!("/v1/sessions/{}", id(of));
         gateway.of(&secret(&good)).get(&path(&good)).is(200);
         let told = gateway.of(&secret(&expired)).get(&path(&expired));
-        told.problem(401, "token_expired");
+        told.problem(401, "token-expired");
         let told = gateway.of(&secret(&damaged)).get(&path(&damaged)).is(200);
         assert_eq!(told["quarantined"], "its log has a hole");
         let lease = json!({ "holder": "tests", "nonce": "n", "term_ms": 60_000 });

@@ -32,7 +32,7 @@ fn s14_another_content_under_the_same_key_is_a_conflict_and_is_noted() {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let keys = host.resolve("r", json!({}));
-        host.said(&keys, &["a"]);
+        host.commit_turns(&keys, &["a"]);
         let mut other = turn("b");
         other["advancement_key"] = json!("a");
         let refused = host.post("commit", &with(&keys, other));
@@ -108,7 +108,7 @@ fn s17_a_turn_that_was_broken_off_is_not_committed_and_the_one_after_names_it() 
         let mut gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let keys = host.resolve("r", json!({}));
-        host.said(&keys, &["a"]);
+        host.commit_turns(&keys, &["a"]);
         let said = json!({
             "advancement_key": "broken", "place": 0,
             "message": { "type": "user", "text": "ask broken" },
@@ -135,7 +135,7 @@ fn an_overflow_in_the_middle_of_a_turn_is_met_there() {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let keys = host.resolve("r", json!({}));
-        host.said(&keys, &["a", "b"]);
+        host.commit_turns(&keys, &["a", "b"]);
         let ingest = |place: usize| {
             let said = json!({
                 "advancement_key": "t", "place": place, "message": turn("t")["messages"][place],
@@ -167,7 +167,7 @@ fn s18_three_turns_at_once_on_one_route_are_all_stored() {
             std::thread::scope(|scope| {
                 for n in 0..3 {
                     let (host, keys) = (&host, &keys);
-                    scope.spawn(move || host.said(keys, &[&format!("{round}-{n}")]));
+                    scope.spawn(move || host.commit_turns(keys, &[&format!("{round}-{n}")]));
                 }
             });
         }
@@ -185,7 +185,7 @@ fn s19_keys_that_differ_in_case_alone_are_two_routes() {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let [low, high] = ["agent:x:peer", "agent:x:Peer"].map(|key| host.resolve(key, json!({})));
-        host.said(&low, &["low"]);
+        host.commit_turns(&low, &["low"]);
         assert_eq!(host.seen(&high), Vec::<String>::new());
         let routes = host.client.get("/v1/routes").is(200);
         assert_eq!(routes["routes"].as_array().unwrap().len(), 2);
@@ -245,7 +245,7 @@ fn s20_a_selector_that_is_missing_or_malformed_is_refused_and_nothing_is_written
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let keys = host.resolve("r", json!({}));
-        host.said(&keys, &["a"]);
+        host.commit_turns(&keys, &["a"]);
         let other = host.resolve("s", json!({}));
         let rows = || {
             let tables = [
@@ -303,7 +303,7 @@ fn s21_a_restart_changes_nothing() {
         let mut gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let keys = host.resolve("r", json!({}));
-        host.said(&keys, &["a"]);
+        host.commit_turns(&keys, &["a"]);
         gateway.restart(store);
         host.client = gateway.launcher();
         let again = host.resolve("r", json!({}));
@@ -319,9 +319,9 @@ fn s22_how_a_route_fares_does_not_depend_on_who_wrote_last() {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let tick = host.resolve("alerts", json!({ "cause": "tick" }));
-        host.said(&tick, &["alert"]);
+        host.commit_turns(&tick, &["alert"]);
         let other = host.resolve("agent:main:main", json!({}));
-        host.said(&other, &["somebody"]);
+        host.commit_turns(&other, &["somebody"]);
         let ran = json!({ "advancement_key": "alert", "outcome": "delivered", "heartbeat": true });
         host.post("after-turn", &with(&tick, ran)).is(200);
         let shown = host.client.get("/v1/route?route_key=alerts").is(200);
