@@ -152,6 +152,9 @@ pub struct HeadStep {
     pub to: Oid,
     /// How, where the list says.
     pub arrival: Option<Arrival>,
+    /// Whether git made the commit of another one and took its message from there: a rebase, cherry-pick, revert or patch.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub copied: bool,
 }
 
 /// The content of one file at one moment.

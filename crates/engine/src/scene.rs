@@ -7,13 +7,14 @@ use siglum_domain::command::{CommandFit, commit_fit, terminal_addressed};
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Case, Sign, Standing, Stranger};
 use siglum_domain::intake::{AgentVariable, Scene};
-use siglum_domain::observation::{Source, event};
+use siglum_domain::observation::{Fact, Side, Source, event};
 use siglum_domain::process::{Chain, ProgramKind, TerminalOwner};
 use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::is_another_users;
 use siglum_ledger::{Binding, HeadMove, LedgerError, Said, SessionFilter, Transaction};
 
 use crate::session::before_key;
+use crate::sighting_keys::side_key;
 use crate::{calls, launch};
 
 /// A tool call that has run for longer than this is not believed to run.
@@ -202,12 +203,17 @@ pub(crate) fn unwitnessed(
     };
     let elsewhere = recorded_elsewhere(tx, unseen.facts)? || by_another_user(tx, unseen)?;
     let made = unseen.facts.committed;
+    let moves = tx.moves_to(unseen.repository, &unseen.facts.commit)?;
+    let subject = match is_copied(tx, &moves)? {
+        true => "",
+        false => &unseen.facts.subject,
+    };
     let mut worktrees = Vec::new();
-    for moved in tx.moves_to(unseen.repository, &unseen.facts.commit)? {
+    for moved in moves {
         if !made_in_call(tx, &moved, made)? {
             continue;
         }
-        let sign = sign_of(tx, &moved, &unseen.facts.subject)?;
+        let sign = sign_of(tx, &moved, subject)?;
         if elsewhere && !matches!(sign, Sign::CallCommitted { .. }) {
             continue;
         }
@@ -219,7 +225,7 @@ pub(crate) fn unwitnessed(
     for worktree in worktrees {
         for call in tx.running_calls(&worktree, made.plus_millis(-CALL_AT_MOST_MS))? {
             if call.started.seconds() <= made.seconds() {
-                let fits = fit_of(tx, call.session, &call.event, &unseen.facts.subject)?.silently();
+                let fits = fit_of(tx, call.session, &call.event, subject)?.silently();
                 let name = tool_name(&call.event);
                 let sign = match fits {
                     true => Sign::CommandFits { call: name },
@@ -272,6 +278,24 @@ fn fit_of(
 ) -> Result<CommandFit, LedgerError> {
     let command = calls::command(tx, session, event)?;
     Ok(command.map_or_else(CommandFit::default, |c| commit_fit(&c, subject)))
+}
+
+/// Whether git made a commit of another one, by its list of the moves of HEAD. Its message is the other one's then, or,
+/// where two commits in one checkout met in the file with the message, somebody else's: a command that is given these
+/// words did not make it.
+fn is_copied(tx: &mut dyn Transaction, moves: &[HeadMove]) -> Result<bool, LedgerError> {
+    for moved in moves {
+        let key = side_key("head", &moved.event, Side::After);
+        let after = tx.entry(moved.session, Source::Hook, &key)?;
+        if let Some(Fact::HeadSeen { moves: steps, .. }) = after.map(|e| e.observation.fact)
+            && steps
+                .iter()
+                .any(|step| step.copied && step.to == moved.commit)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Tells whether a commit was made while a call ran. Where git keeps no list of the moves of HEAD, a

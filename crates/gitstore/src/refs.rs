@@ -67,6 +67,21 @@ pub(crate) fn arrival(git_dir: &Path, commit: &Oid) -> Option<Arrival> {
     told.reduce(|a, b| if a == b { a } else { Arrival::Made })
 }
 
+/// Whether the message of a move says that the commit was made of another one.
+fn is_copy(message: &str) -> bool {
+    const COPYING: [&str; 5] = [
+        "rebase",
+        "cherry-pick",
+        "revert",
+        "am",
+        "commit (cherry-pick)",
+    ];
+    COPYING.iter().any(|verb| {
+        let rest = message.strip_prefix(verb);
+        rest.is_some_and(|rest| rest.starts_with([':', ' ']))
+    })
+}
+
 /// What the message of a move says: `commit (amend): …`, `pull: Fast-forward`, `reset: moving to …`.
 fn parse_arrival(message: &str) -> Option<Arrival> {
     const MAKING: [&str; 4] = ["commit", "cherry-pick", "revert", "rebase"];
@@ -130,12 +145,12 @@ pub(crate) fn steps(git_dir: &Path) -> Vec<HeadStep> {
     for line in log.split_inclusive(|b| *b == b'\n') {
         let text = String::from_utf8_lossy(line);
         if let Some(to) = text.split(' ').nth(1).and_then(|to| Oid::new(to).ok()) {
+            let message = text.split_once('\t').map(|(_, message)| message);
             steps.push(HeadStep {
                 position,
                 to,
-                arrival: text
-                    .split_once('\t')
-                    .and_then(|(_, message)| parse_arrival(message)),
+                arrival: message.and_then(parse_arrival),
+                copied: message.is_some_and(is_copy),
             });
         }
         position += line.len() as u64;

@@ -416,6 +416,35 @@ fn signs_for_different_sessions_are_ambiguous() {
     assert_eq!(repo.trailers("HEAD"), why.checkpoints());
 }
 
+/// A rebase and a cherry-pick give commits the messages that others had: a call that is given the same words, and makes
+/// nothing, is not who made them.
+#[test]
+fn a_copied_commit_is_not_of_the_call_with_the_same_message() {
+    const BARE: &str = "git -c core.hooksPath=/dev/null -c user.name=Somebody";
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    let same = "commit -q --allow-empty -m 'the same words'";
+    repo.sh(&format!(
+        "{BARE} commit -q --allow-empty -m first && {BARE} {same}"
+    ))
+    .ok();
+    let copies = [
+        "rebase -q --force-rebase HEAD~1",
+        "cherry-pick --allow-empty HEAD",
+    ];
+    for copy in copies {
+        let call = agent.shell_call(&format!("{BARE} {same}"));
+        agent.hook("PreToolUse", call.clone());
+        repo.sh(&format!("{BARE} {copy}")).ok();
+        let refused = agent.bare_sh(&format!("{BARE} commit -q -m 'the same words'"));
+        assert_ne!(refused.code, Some(0));
+        agent.shell_returned(call, &refused);
+        let why = repo.why("HEAD");
+        assert_eq!(why.committer(), "unknown unknown", "{copy}: {why}");
+    }
+}
+
 #[test]
 fn a_commit_with_hooks_switched_off_is_known_by_the_tools_output() {
     let world = World::new();

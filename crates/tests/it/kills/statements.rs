@@ -99,7 +99,7 @@ fn story(day: &Day<'_>, commit: &str) -> String {
     let store = day.world.store();
     let git = day.trees[0].git(&["log", "-1", "--format=%H by %cn of %an at %ct: %B", commit]);
     let row = "SELECT c.seen_by || ', checkpoint ' || coalesce(hex(c.checkpoint), '-') || ', intent ' || coalesce(hex(i.checkpoint) \
-               || ' ' || i.state || ' of ' || i.git || ' at ' || i.at || ' upon ' || i.scene, '-') \
+               || ' ' || i.state || ' of ' || coalesce(i.git, '-') || ' at ' || i.at || ' upon ' || coalesce(i.scene, '-'), '-') \
                FROM commits c LEFT JOIN intents i ON i.checkpoint = c.intent WHERE c.\"commit\" = ?1";
     let known = store.query_row(row, [commit], |row| row.get::<_, String>(0));
     let mut rows = store
@@ -110,7 +110,7 @@ fn story(day: &Day<'_>, commit: &str) -> String {
         .unwrap()
         .map(|old| format!("made of: {}", story(day, &old.unwrap())))
         .collect();
-    let announced = "SELECT hex(checkpoint) || ' ' || state || ' of ' || git || ' at ' || at || ' upon ' || scene FROM intents ORDER BY at";
+    let announced = "SELECT hex(checkpoint) || ' ' || state || ' of ' || coalesce(git, '-') || ' at ' || at || ' upon ' || coalesce(scene, '-') FROM intents ORDER BY at";
     let mut rows = store.prepare(announced).unwrap();
     let intents = rows.query_map([], |row| row.get::<_, String>(0)).unwrap();
     let intents: Vec<String> = intents.map(Result::unwrap).collect();
