@@ -7,7 +7,7 @@
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
 use siglum_domain::{Oid, SessionId, Timestamp};
-use siglum_ledger::{IntentRecord, LedgerError, Said, SeenBy, Transaction};
+use siglum_ledger::{CommitRecord, IntentRecord, LedgerError, Said, SeenBy, Transaction};
 
 use crate::landing::{concerned, pin, withdraw};
 use crate::scene;
@@ -124,6 +124,31 @@ pub(crate) fn doubt(
     if !doubtful {
         return Ok(());
     }
+    let text = "others were at work here at the same moment, and no hook saw whose commit landed";
+    put_ambiguous(tx, known, text)
+}
+
+/// A rebase that ran by itself made a commit with the message that somebody else's hook had left in the file which
+/// all who commit in a checkout share: that says who announced one, and not who made this one.
+pub(crate) fn doubt_picked(
+    tx: &mut dyn Transaction,
+    intent: &IntentRecord,
+    commit: &Oid,
+) -> Result<(), LedgerError> {
+    let Some(known) = tx.commit(intent.repository, commit)? else {
+        return Ok(());
+    };
+    let text = "a rebase made it, by git's list of the moves of HEAD: its message may be of a commit that was \
+                begun here at the same moment";
+    put_ambiguous(tx, known, text)
+}
+
+/// Stores that nobody can tell whose a commit is: those who were named, or could be, are its candidates.
+fn put_ambiguous(
+    tx: &mut dyn Transaction,
+    mut known: CommitRecord,
+    text: &str,
+) -> Result<(), LedgerError> {
     let named = concerned(&known.judgement);
     let judgement = &mut known.judgement;
     judgement.candidates.extend(named);
@@ -138,14 +163,13 @@ pub(crate) fn doubt(
         session: None,
         basis: Basis::Inferred,
         counted: true,
-        text: "others were at work here at the same moment, and no hook saw whose commit landed"
-            .to_owned(),
+        text: text.to_owned(),
     });
     if let Some(id) = known.checkpoint
-        && withdraw(tx, id, commit)?
+        && withdraw(tx, id, &known.commit)?
     {
         let sessions = concerned(&known.judgement);
-        pin(tx, id, known.repository, commit, &sessions, known.at)?;
+        pin(tx, id, known.repository, &known.commit, &sessions, known.at)?;
     }
     tx.put_commit(&known)
 }

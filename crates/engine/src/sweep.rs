@@ -9,7 +9,7 @@ use siglum_domain::commit::CommitFacts;
 use siglum_domain::draft::draft_digest;
 use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
-use siglum_gitstore::{HeadRead, discover};
+use siglum_gitstore::{HeadRead, ReflogEntry, discover};
 use siglum_ledger::{
     Durability, IntentRecord, IntentState, Ledger, RepositoryRecord, Said, SeenBy, read, write,
 };
@@ -116,8 +116,12 @@ fn checkout(
         Some(swept) => git.commits_since(Some(swept), &head, LOOK_BACK)?,
         None => Vec::new(),
     };
+    let log = match here {
+        true => git.reflog(50)?,
+        false => Vec::new(),
+    };
     if here {
-        commits.extend(git.reflog(50)?.into_iter().map(|entry| entry.new));
+        commits.extend(log.iter().map(|entry| entry.new.clone()));
         commits.push(head.clone());
         commits.sort();
         commits.dedup();
@@ -138,7 +142,7 @@ fn checkout(
             found = fitting(open, facts);
         }
         let settled = match found {
-            Some(found) => settle_one(world, ledger, open, found, facts)?,
+            Some(found) => settle_one(world, ledger, open, found, facts, &log)?,
             None => false,
         };
         if !settled && moved != Moved::Not {
@@ -155,7 +159,7 @@ fn checkout(
     }
     for facts in facts.iter().filter(|f| late.contains(&f.commit)) {
         if let Some(found) = named(open, facts) {
-            settle_one(world, ledger, open, found, facts)?;
+            settle_one(world, ledger, open, found, facts, &log)?;
         }
     }
     write(ledger, Durability::Process, |tx| {
@@ -220,6 +224,7 @@ fn settle_one(
     open: &mut Vec<IntentRecord>,
     found: usize,
     facts: &CommitFacts,
+    log: &[ReflogEntry],
 ) -> Result<bool, EngineError> {
     let intent = open.swap_remove(found);
     let lives = |i: &IntentRecord| watched(&i.scene.chain).and_then(world.alive) == Some(true);
@@ -242,6 +247,9 @@ fn settle_one(
             let made = Some(facts.committed);
             let beside = rivals::beside(tx, &intent, &facts.commit, made)?;
             rivals::doubt(tx, &intent, &rivals, &beside, &facts.commit)?;
+            if is_picked(log, &facts.commit) {
+                rivals::doubt_picked(tx, &intent, &facts.commit)?;
+            }
         }
         Ok(true)
     })?;
@@ -249,6 +257,16 @@ fn settle_one(
         open.push(intent);
     }
     Ok(became)
+}
+
+/// Whether a rebase that ran by itself made the commit, by the log of HEAD: nobody announces those.
+fn is_picked(log: &[ReflogEntry], commit: &Oid) -> bool {
+    let mut ways = log.iter().filter(|entry| entry.new == *commit).peekable();
+    ways.peek().is_some()
+        && ways.all(|entry| {
+            entry.message.starts_with("rebase (pick)")
+                || entry.message.starts_with("rebase (finish)")
+        })
 }
 
 /// The intent that became a commit by its trailer.

@@ -253,6 +253,38 @@ fn a_trailer_does_not_decide_between_those_who_committed_at_once() {
     assert_eq!((pinned.commit, pinned.pins[0].0), (Some(commit), one));
 }
 
+/// All who commit in a checkout share the file with the message: a rebase took up what a hook had left there.
+#[test]
+fn a_trailer_does_not_make_a_commit_of_a_rebase_its_intents() {
+    let (mut stage, repo) = announced();
+    let first = repo.head();
+    let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    let picked = repo.git_at(
+        &["commit-tree", "-p", first.as_str(), "-m", &message, &tree],
+        5,
+    );
+    let rebase = [
+        "rebase",
+        "-q",
+        "--force-rebase",
+        "--onto",
+        first.as_str(),
+        first.as_str(),
+        &picked,
+    ];
+    repo.git_at(&rebase, 11);
+    let commit = repo.head();
+    assert_ne!(commit.as_str(), picked);
+    stage.dead.borrow_mut().push(70);
+    stage.sweep();
+    let judgement = stage.commit(&commit).unwrap().judgement;
+    assert_eq!(judgement.committer, Committer::Unknown);
+    assert_eq!(judgement.verdict, Verdict::Ambiguous);
+    assert_eq!(judgement.candidates, [stage.named("one").unwrap()]);
+    assert_eq!(stage.state(1), IntentState::Landed(commit));
+}
+
 #[test]
 fn a_trailer_does_not_overrule_the_hook_that_saw_who_made_the_commit() {
     let (mut stage, repo) = announced();
