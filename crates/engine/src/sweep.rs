@@ -262,11 +262,7 @@ fn settle_one(
 /// Whether a rebase that ran by itself made the commit, by the log of HEAD: nobody announces those.
 fn is_picked(log: &[ReflogEntry], commit: &Oid) -> bool {
     let mut ways = log.iter().filter(|entry| entry.new == *commit).peekable();
-    ways.peek().is_some()
-        && ways.all(|entry| {
-            entry.message.starts_with("rebase (pick)")
-                || entry.message.starts_with("rebase (finish)")
-        })
+    ways.peek().is_some() && ways.all(ReflogEntry::is_of_running_rebase)
 }
 
 /// The intent that became a commit by its trailer.

@@ -23,6 +23,15 @@ pub struct ReflogEntry {
     pub message: String,
 }
 
+impl ReflogEntry {
+    /// Whether a rebase that ran by itself moved HEAD: it picked a commit, or came to its end.
+    #[must_use]
+    pub fn is_of_running_rebase(&self) -> bool {
+        let begins = |words| self.message.starts_with(words);
+        begins("rebase (pick)") || begins("rebase (finish)")
+    }
+}
+
 /// What decides what git makes of a commit message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MessageSettings {
