@@ -17,6 +17,7 @@ fn what_a_container_commits_waits_in_the_repository_and_names_no_pid_of_the_host
     };
     let pid = bound_pid(&world);
     container.next_pid(pid);
+    let worker = world.hold_worker();
     let line = format!("sh -c 'echo $$; {COMMIT}; true' & wait $!");
     let ran = container.run(&line);
     assert_eq!(ran.stderr, "", "hooks are silent");
@@ -24,6 +25,7 @@ fn what_a_container_commits_waits_in_the_repository_and_names_no_pid_of_the_host
     let spool = repo.dir.join(".git/siglum/spool");
     let waiting = || std::fs::read_dir(&spool).map_or(0, Iterator::count);
     assert!(waiting() > 0, "it waits in the repository");
+    drop(worker);
     let _bystander = bystander(&repo);
     repo.check("the same pid", "HEAD", "unknown unknown");
     assert_eq!(waiting(), 0, "the host took it");
