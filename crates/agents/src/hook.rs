@@ -129,10 +129,10 @@ pub enum ReduceError {
         bytes: usize,
     },
     /// It names no session.
-    #[error("payload names no session")]
+    #[error("payload has no session id")]
     NoSession,
     /// It names a session in a way that no session is named.
-    #[error("payload names its session with a bad id")]
+    #[error("payload has an invalid session id")]
     BadSessionId(#[source] siglum_domain::grammar::GrammarError),
 }
 

@@ -61,7 +61,7 @@ pub enum InstallState {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InstallError {
     /// The file is there and cannot be read.
-    #[error("settings cannot be read: {0}")]
+    #[error("cannot read the settings: {0}")]
     Unreadable(String),
     /// The file is not JSON, not even with comments.
     #[error("settings are not valid JSON: {0}")]
@@ -70,7 +70,7 @@ pub enum InstallError {
     #[error("settings are not valid TOML: {0}")]
     NotToml(String),
     /// The file is JSON, but not of the form that the agent reads.
-    #[error("settings have an unexpected form: `{place}` is not {expected}")]
+    #[error("settings have an unexpected structure: `{place}` is not {expected}")]
     Form {
         /// Where, such as `hooks.Stop`.
         place: String,
@@ -78,6 +78,6 @@ pub enum InstallError {
         expected: &'static str,
     },
     /// The path of the shim cannot be written into settings.
-    #[error("shim path is empty or has a control character")]
+    #[error("shim path is empty or contains a control character")]
     Shim,
 }

@@ -194,9 +194,9 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
     }
     if env::path("HOME").is_none_or(|home| home.is_relative()) && cli.command.looks_into_home() {
         return Err(CommandError::usage(
-            "HOME is not set, or is no absolute path: where agents have their settings is not known",
+            "HOME is not set or is not an absolute path, so the settings of agents cannot be found",
         )
-        .hint("Set HOME to the directory of the user whose agents are meant."));
+        .hint("Set HOME to the home directory of the user who runs the agents."));
     }
     let is_verbose = cli.verbose || env::text("SIGLUM_VERBOSE").is_some();
     ui::log_to_stderr(if is_verbose {

@@ -61,7 +61,7 @@ const SWITCH: &[&str] = &["true", "false"];
 pub const TRAILER: Key = Key {
     name: "trailer",
     default: "true",
-    help: "Whether commits of sessions get a trailer",
+    help: "Whether to add a trailer to commits of sessions",
     values: SWITCH,
     narrow: Some("false"),
 };
@@ -71,7 +71,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "record",
         default: "true",
-        help: "Whether sessions and commits are recorded at all",
+        help: "Whether to record sessions and commits",
         values: SWITCH,
         narrow: Some("false"),
     },
@@ -108,7 +108,7 @@ impl Key {
         }
         let shown: String = value.chars().filter(|c| !c.is_control()).take(40).collect();
         Err(format!(
-            "`{}` cannot be `{shown}`; it is one of {}",
+            "`{}` must be one of {} (got `{shown}`)",
             self.name,
             self.values.join(", ")
         ))
@@ -182,14 +182,14 @@ impl Config {
         match read(path, origin) {
             Ok(None) => {}
             Ok(Some(text)) => self.text(&text, &path.display().to_string(), origin),
-            Err(wrong) => self.warn(format!("{} is left out: {wrong}", path.display())),
+            Err(wrong) => self.warn(format!("{} is ignored: {wrong}", path.display())),
         }
     }
 
     fn text(&mut self, text: &str, file: &str, origin: Origin) {
         let table = match text.parse::<toml::Table>() {
             Ok(table) => table,
-            Err(error) => return self.warn(format!("{file} is left out: {}", error.message())),
+            Err(error) => return self.warn(format!("{file} is ignored: {}", error.message())),
         };
         for (name, value) in table {
             if name == "contexts" && origin == Origin::User {
@@ -249,7 +249,7 @@ impl Config {
 fn admitted(name: &str, value: &str, origin: Origin) -> Result<(), String> {
     let Some(key) = Key::find(name) else {
         return Err(format!(
-            "there is no setting `{}`",
+            "unknown setting `{}`",
             crate::ui::one_line(name, 40)
         ));
     };
@@ -272,14 +272,12 @@ fn read(path: &Path, origin: Origin) -> Result<Option<String>, String> {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         // A link is refused with an error that only says that there are too many.
-        Err(_) if path.is_symlink() => return Err("it is no regular file".to_owned()),
+        Err(_) if path.is_symlink() => return Err("not a regular file".to_owned()),
         Err(error) => return Err(error.to_string()),
     };
     let mut text = String::new();
     match file.take(FILE_MOST + 1).read_to_string(&mut text) {
-        Ok(bytes) if bytes as u64 > FILE_MOST => {
-            Err(format!("it is larger than {FILE_MOST} bytes"))
-        }
+        Ok(bytes) if bytes as u64 > FILE_MOST => Err(format!("larger than {FILE_MOST} bytes")),
         Ok(_) => Ok(Some(text)),
         Err(error) => Err(error.to_string()),
     }
@@ -323,8 +321,8 @@ mod tests {
         assert_eq!(
             odd.warnings,
             [
-                "f: `record` cannot be `maybe`; it is one of true, false",
-                "f: there is no setting `recrd`"
+                "f: `record` must be one of true, false (got `maybe`)",
+                "f: unknown setting `recrd`"
             ]
         );
         assert_eq!(config("= 1", Origin::User).warnings.len(), 1);

@@ -84,7 +84,7 @@ impl Cx {
             }
             let why = format!("{:#}", error.source);
             self.ui
-                .warning(format!("{why}; what waits is not in this answer"));
+                .warning(format!("{why}; pending deliveries are not in this result"));
         }
         let repository = match self.find_repo() {
             Some(repo) => read(&mut ledger, |tx| tx.repository(&repo.place.common_dir))?,
@@ -129,7 +129,7 @@ impl Cx {
         };
         match repositories::recognise(&self.world()?, ledger, &git, repo) {
             Err(EngineError::Git(error)) => {
-                tracing::debug!("{} is not looked at: {error}", repo.place.worktree);
+                tracing::debug!("{} is not checked: {error}", repo.place.worktree);
                 Ok(Recognised::Unknown(Vec::new()))
             }
             other => Ok(other?),
@@ -202,15 +202,15 @@ impl Cx {
             let git_dir = env::path("GIT_DIR");
             match without_checkout(&self.dir, git_dir.as_deref()) {
                 Some(bare) => CommandError::failed(format!(
-                    "{} is a git directory without a checkout here",
+                    "{} is a git directory without a worktree here",
                     bare.display()
                 ))
-                .hint("Go to a checkout of it (`git worktree list` shows them), or name one with `-C DIR`."),
+                .hint("Run this in a worktree of it (`git worktree list` shows them), or name one with `-C DIR`."),
                 None => CommandError::failed(format!(
                     "{} is not inside a git repository",
                     self.dir.display()
                 ))
-                .hint("Go to a repository, or name one with `-C DIR`."),
+                .hint("Run this in a git repository, or name one with `-C DIR`."),
             }
         })
     }
@@ -223,7 +223,7 @@ impl Cx {
         let repo = self.repo()?;
         repository.ok_or_else(|| {
             CommandError::not_found(format!("nothing is recorded for {}", repo.place.worktree))
-                .hint("Run `siglum init` here to switch Siglum on.")
+                .hint("Run `siglum init` here to enable Siglum.")
         })
     }
 
@@ -239,7 +239,7 @@ impl Cx {
     pub fn writable_hook_site(&self, repo: &Repo) -> Result<HookSite, CommandError> {
         self.git().check_access().map_err(|error| {
             CommandError::from(error).hint(
-                "Work as the user who owns the repository, or have git allow it with `safe.directory`, and run the command again.",
+                "Run this as the user who owns the repository, or add the repository to git's `safe.directory`.",
             )
         })?;
         self.hook_site(repo)
@@ -254,8 +254,8 @@ impl Cx {
     pub fn commit(&self, revision: &str) -> Result<Oid, CommandError> {
         self.repo()?;
         self.git().resolve(revision)?.ok_or_else(|| {
-            CommandError::not_found(format!("no commit is called `{revision}` here"))
-                .hint("`siglum log` shows commits and their sessions.")
+            CommandError::not_found(format!("no commit `{revision}` in this repository"))
+                .hint("Run `siglum log` to list commits and their sessions.")
         })
     }
 

@@ -132,23 +132,25 @@ impl CommandError {
 impl From<LedgerError> for CommandError {
     fn from(error: LedgerError) -> Self {
         let hint = match &error {
-            LedgerError::Busy => Some("Another siglum command is at work; try again."),
+            LedgerError::Busy => Some("Another siglum command is running; try again."),
             LedgerError::TooNew { .. } => {
-                Some("A newer siglum wrote this ledger; install that version or a newer one.")
+                Some("Install the version of siglum that wrote this ledger, or a newer one.")
             }
             LedgerError::Unwritable(_) => Some(
-                "Check the disk and the directory in SIGLUM_HOME; evidence waits in the spool meanwhile.",
+                "Check the disk and the permissions of SIGLUM_HOME; evidence waits in the spool until then.",
             ),
             LedgerError::Damaged(_) => Some(
-                "`siglum doctor` shows what is damaged; `siglum restore` brings back a backup, and takes in what waits.",
+                "Run `siglum doctor` to list the damage; `siglum restore` restores a backup and delivers the spool.",
             ),
             LedgerError::Lost(_) => Some(
-                "`siglum restore` brings it back from a backup; `siglum init` begins a new one, or goes on with the one that is there.",
+                "Run `siglum restore` to restore a backup, or `siglum init` to create a new ledger or to continue with the present one.",
             ),
             LedgerError::Unreachable(_) => {
-                Some("Check that the server runs and that the address in the settings is right.")
+                Some("Check that the server is running and that the configured address is correct.")
             }
-            LedgerError::Unknown(_) => Some("Ask for what you wrote before you write it again."),
+            LedgerError::Unknown(_) => {
+                Some("Check whether the write succeeded before you retry it.")
+            }
             LedgerError::Outdated { .. } | LedgerError::Storage(_) => None,
         };
         Self {
@@ -164,7 +166,7 @@ impl From<GitError> for CommandError {
         let missing = matches!(error, GitError::Start { .. });
         let error = Self::new(Kind::Failed, error);
         if missing {
-            error.hint("Install git, or name it in SIGLUM_GIT.")
+            error.hint("Install git, or set SIGLUM_GIT to its path.")
         } else {
             error
         }
@@ -186,11 +188,13 @@ impl From<FindError> for CommandError {
         match error {
             FindError::Ledger(error) => error.into(),
             FindError::NotFound { noun: "token", .. } => {
-                Self::new(Kind::NotFound, error).hint("`siglum token list` shows what there is.")
+                Self::new(Kind::NotFound, error).hint("Run `siglum token list` to list the tokens.")
             }
             FindError::NotFound { .. } => Self::new(Kind::NotFound, error)
-                .hint("`siglum session list` and `siglum checkpoint list` show what there is."),
-            FindError::Ambiguous { .. } => Self::new(Kind::Usage, error).hint("Type more digits."),
+                .hint("Run `siglum session list` or `siglum checkpoint list` to find the id."),
+            FindError::Ambiguous { .. } => {
+                Self::new(Kind::Usage, error).hint("Type more digits of the id.")
+            }
         }
     }
 }
@@ -201,10 +205,11 @@ impl From<HeartbeatError> for CommandError {
             HeartbeatError::Ledger(error) => error.into(),
             HeartbeatError::Form(error) => Self::usage(error),
             HeartbeatError::Unknown(_) => {
-                Self::not_found(error).hint("`siglum heartbeat list` shows what there is.")
+                Self::not_found(error).hint("Run `siglum heartbeat list` to list the heartbeats.")
             }
-            HeartbeatError::Configured(_) => Self::failed(error)
-                .hint("`siglum config path` names the file; `pause` holds it up."),
+            HeartbeatError::Configured(_) => Self::failed(error).hint(
+                "Edit the file that `siglum config path` prints, or run `siglum heartbeat pause`.",
+            ),
             HeartbeatError::StillRunning { .. } | HeartbeatError::Lost { .. } => {
                 Self::failed(error)
             }
@@ -222,18 +227,23 @@ impl From<AccessError> for CommandError {
     fn from(error: AccessError) -> Self {
         let (kind, hint) = match error {
             AccessError::Ledger(error) => return error.into(),
-            AccessError::Unknown => (Kind::NotFound, "`siglum token list` shows what there is."),
-            AccessError::NoSession { .. } => {
-                (Kind::NotFound, "`siglum session list` shows what there is.")
-            }
+            AccessError::Unknown => (
+                Kind::NotFound,
+                "Run `siglum token list` to list the tokens.",
+            ),
+            AccessError::NoSession { .. } => (
+                Kind::NotFound,
+                "Run `siglum session list` to list the sessions.",
+            ),
             AccessError::Registered { .. } | AccessError::NotAtHome => (
                 Kind::Failed,
-                "`siglum token create --for-ledger LEDGER` hands a ledger over to another token.",
+                "Run `siglum token create --for-ledger LEDGER` to hand a ledger over to another token.",
             ),
-            AccessError::Replaced { .. } => (Kind::Failed, "Rotate the one that took its place."),
-            AccessError::Expired { .. } | AccessError::Revoked { .. } => {
-                (Kind::Failed, "`siglum token create` makes a new one.")
-            }
+            AccessError::Replaced { .. } => (Kind::Failed, "Rotate the token that replaced it."),
+            AccessError::Expired { .. } | AccessError::Revoked { .. } => (
+                Kind::Failed,
+                "Run `siglum token create` to create a new token.",
+            ),
         };
         Self::new(kind, error).hint(hint)
     }
@@ -243,28 +253,30 @@ impl From<TurnError> for CommandError {
     fn from(error: TurnError) -> Self {
         let (kind, hint) = match error {
             TurnError::Ledger(error) => return error.into(),
-            TurnError::NoSession(_) => {
-                (Kind::NotFound, "`siglum session list` shows what there is.")
-            }
+            TurnError::NoSession(_) => (
+                Kind::NotFound,
+                "Run `siglum session list` to list the sessions.",
+            ),
             TurnError::NotDriven(_) => (
                 Kind::Failed,
-                "This is for sessions that a program drives over the API; `siglum session end` ends others.",
+                "Only driven sessions have turns over the API; run `siglum session end` to end another session.",
             ),
             TurnError::Leased { .. } => (
                 Kind::Failed,
-                "Wait until its driver gives it back or its lease runs out, or end that driver.",
+                "Wait until its driver releases it or its lease expires, or end that driver.",
             ),
             TurnError::Quarantined { .. } => {
-                (Kind::Failed, "`siglum doctor` tells what is damaged.")
+                (Kind::Failed, "Run `siglum doctor` to list the damage.")
             }
-            TurnError::Replica { .. } => (Kind::Failed, "Go to the machine that its home is on."),
+            TurnError::Replica { .. } => (Kind::Failed, "Run this on the session's home machine."),
             TurnError::Archived { .. } => (
                 Kind::Failed,
-                "`siglum session fork` begins a session that goes on from it.",
+                "Run `siglum session fork` to create a session that continues from it.",
             ),
-            TurnError::Held { .. } | TurnError::NotOpen { .. } => {
-                (Kind::Failed, "`siglum session recover` shows the ways out.")
-            }
+            TurnError::Held { .. } | TurnError::NotOpen { .. } => (
+                Kind::Failed,
+                "Run `siglum session recover` to list the options.",
+            ),
             TurnError::Invalid { .. } | TurnError::Twice { .. } => {
                 return Self::new(Kind::Usage, error);
             }
@@ -281,14 +293,13 @@ impl From<PipelineError> for CommandError {
         match error {
             PipelineError::Ledger(error) => error.into(),
             PipelineError::Refused(error) => error.into(),
-            PipelineError::NoPipeline(_) => {
-                Self::new(Kind::NotFound, error).hint("`siglum pipeline list` shows what there is.")
+            PipelineError::NoPipeline(_) => Self::new(Kind::NotFound, error)
+                .hint("Run `siglum pipeline list` to list the pipelines."),
+            PipelineError::NoSession(_) => Self::new(Kind::NotFound, error)
+                .hint("Run `siglum session list` to list the sessions."),
+            PipelineError::Conflict { .. } => {
+                Self::new(Kind::Failed, error).hint("Use another key for a different event.")
             }
-            PipelineError::NoSession(_) => {
-                Self::new(Kind::NotFound, error).hint("`siglum session list` shows what there is.")
-            }
-            PipelineError::Conflict { .. } => Self::new(Kind::Failed, error)
-                .hint("Use another key for something else that happened."),
             PipelineError::Full(_) => Self::new(Kind::Failed, error),
         }
     }

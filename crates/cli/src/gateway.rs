@@ -35,7 +35,9 @@ pub struct Way(pub GatewayClient);
 
 impl Gate for Way {
     fn send(&mut self, batch: &[u8]) -> Result<Positions, GateError> {
-        let strange = |e: serde_json::Error| GateError::Unavailable(format!("its positions: {e}"));
+        let strange = |e: serde_json::Error| {
+            GateError::Unavailable(format!("invalid positions in its response: {e}"))
+        };
         match self.0.send_replica(batch, &Once) {
             Ok(positions) => serde_json::from_value(positions).map_err(strange),
             Err(error) => Err(gate_error(&error)),
@@ -76,7 +78,7 @@ impl Waits for Tries {
 pub fn token_file(path: &Path) -> Result<Token, CommandError> {
     let text = secret_files::read(path, "token")?;
     let shown = path.display();
-    Token::new(&text).map_err(|e| CommandError::failed(format!("the token in {shown}: {e}")))
+    Token::new(&text).map_err(|e| CommandError::failed(format!("invalid token in {shown}: {e}")))
 }
 
 /// The token that the caller gives: in a file, else in the environment.
@@ -99,7 +101,7 @@ pub fn address(text: &str, plain: Plain) -> Result<Address, CommandError> {
         let error = CommandError::usage(&e);
         match text.to_ascii_lowercase().starts_with("http://") {
             true => error.hint(
-                "`--allow-plain` sends without encryption, for everybody on the way to read.",
+                "`--allow-plain` allows HTTP without encryption, readable for everyone on the network.",
             ),
             false => error,
         }
@@ -167,7 +169,7 @@ pub fn destination(
     if let Some(found) = at(ledger, address)? {
         return match name {
             Some(name) if name != found.name => Err(CommandError::failed(format!(
-                "{address} is a destination already, called {}",
+                "{address} is already the destination {}",
                 found.name
             ))),
             _ => Ok((found, true)),
@@ -178,8 +180,8 @@ pub fn destination(
     let name = match name {
         Some(name) if !is_free(name) => {
             return Err(
-                CommandError::failed(format!("`{name}` is another projection"))
-                    .hint("Take another name."),
+                CommandError::failed(format!("a projection `{name}` already exists"))
+                    .hint("Choose another name."),
             );
         }
         Some(name) => name.to_owned(),

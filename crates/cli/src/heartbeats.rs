@@ -31,7 +31,7 @@ fn read(text: &str) -> Result<Vec<Configured>, String> {
     };
     let toml::Value::Table(all) = all else {
         return Err(format!(
-            "`{HEARTBEATS}` is a table for each heartbeat, such as [heartbeat.triage]"
+            "`{HEARTBEATS}` must have a table for each heartbeat, such as [heartbeat.triage]"
         ));
     };
     all.into_iter()
@@ -42,13 +42,13 @@ fn read(text: &str) -> Result<Vec<Configured>, String> {
 fn one(name: &str, value: toml::Value) -> Result<Configured, String> {
     let wrong = |why: &dyn std::fmt::Display| format!("[heartbeat.{name}] {why}");
     let toml::Value::Table(mut table) = value else {
-        return Err(wrong(&"is a table"));
+        return Err(wrong(&"must be a table"));
     };
     let command: Vec<String> = match table.remove("command") {
         None => Vec::new(),
-        Some(list) => list
-            .try_into()
-            .map_err(|_| wrong(&"command: a list of texts: a program and its arguments"))?,
+        Some(list) => list.try_into().map_err(|_| {
+            wrong(&"command must be a list of strings: a program and its arguments")
+        })?,
     };
     let form: Form = toml::Value::Table(table)
         .try_into()
@@ -57,9 +57,9 @@ fn one(name: &str, value: toml::Value) -> Result<Configured, String> {
     let definition = Definition::of(known, form).map_err(|e| wrong(&e))?;
     match (definition.target == Target::Command, command.first()) {
         (true, None) => Err(wrong(
-            &"command: a program and its arguments, for the target `command`",
+            &"command is required for the target `command`: a program and its arguments",
         )),
-        (false, Some(_)) => Err(wrong(&"command: only with the target `command`")),
+        (false, Some(_)) => Err(wrong(&"command is only allowed with the target `command`")),
         _ => Ok(Configured {
             definition,
             command,
@@ -106,23 +106,23 @@ mod tests {
         );
         check(
             &format!("{base}target = \"command\"\n"),
-            "[heartbeat.a] command: a program and its arguments, for the target `command`",
+            "[heartbeat.a] command is required for the target `command`: a program and its arguments",
         );
         check(
             &format!("{base}command = [\"notify\"]\n"),
-            "[heartbeat.a] command: only with the target `command`",
+            "[heartbeat.a] command is only allowed with the target `command`",
         );
         check(
             &format!("{base}command = \"rm -rf x\"\n"),
-            "[heartbeat.a] command: a list of texts: a program and its arguments",
+            "[heartbeat.a] command must be a list of strings: a program and its arguments",
         );
         check(
             &format!("{base}wall = \"0s\"\n"),
-            "[heartbeat.a] wall: a length of time such as 10m, 2h or 30d, within its bounds",
+            "[heartbeat.a] wall: a duration such as 10m, 2h or 30d, within its bounds",
         );
         check(
             "heartbeat = 1",
-            "`heartbeat` is a table for each heartbeat, such as [heartbeat.triage]",
+            "`heartbeat` must have a table for each heartbeat, such as [heartbeat.triage]",
         );
         check(
             "[heartbeat.A]\nevery = \"1m\"",

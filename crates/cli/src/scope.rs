@@ -84,7 +84,7 @@ impl Where {
         }
         let here = cx.recorded(here);
         here.map(|r| Some(r.id))
-            .map_err(|e| e.hint("`--all` lists those of all repositories."))
+            .map_err(|e| e.hint("Pass `--all` to include all repositories."))
     }
 }
 
@@ -166,9 +166,7 @@ fn known(ledger: &mut SqliteLedger, id: RepositoryId) -> Result<RepositoryId, Co
     let all = read(ledger, |tx| tx.repositories())?;
     match all.iter().any(|r| r.id == id) {
         true => Ok(id),
-        false => Err(CommandError::not_found(format!(
-            "no repository has the id {id}"
-        ))),
+        false => Err(CommandError::not_found(format!("no repository {id}"))),
     }
 }
 
@@ -181,13 +179,13 @@ fn at(
     let shown = ui::one_line(shown, 200);
     let repo = discover(dir, None, None).ok_or_else(|| {
         CommandError::not_found(format!(
-            "{shown} is neither inside a git repository nor an id"
+            "{shown} is neither a path in a git repository nor a repository id"
         ))
     })?;
     cx.recognise(ledger, &repo)?;
     recorded(ledger, &repo)?.ok_or_else(|| {
         CommandError::not_found(format!("nothing is recorded for {}", repo.place.worktree))
-            .hint("Run `siglum init` there to switch Siglum on.")
+            .hint("Run `siglum init` there to enable Siglum.")
     })
 }
 
@@ -207,8 +205,10 @@ fn current(cx: &Cx, ledger: &mut SqliteLedger) -> Result<RepositoryId, CommandEr
         None => None,
     };
     id.ok_or_else(|| {
-        CommandError::usage("the current directory is in no repository that Siglum is switched on in, so nothing says what may leave")
-            .hint("Name repositories with `--repository PATH`, or pass `--all-repositories`.")
+        CommandError::usage(
+            "the current directory is not in a repository with Siglum enabled, so it sets no scope",
+        )
+        .hint("Name repositories with `--repository PATH`, or pass `--all-repositories`.")
     })
 }
 
@@ -328,7 +328,7 @@ impl Shown {
     /// In words: what may leave, and how much that is.
     pub fn text(&self) -> String {
         let Some(scope) = &self.scope else {
-            return "no scope is chosen, so nothing is sent".to_owned();
+            return "no scope is set, so nothing is sent".to_owned();
         };
         let mut text = self.repositories_text(scope);
         if let Some(since) = scope.since {
@@ -360,7 +360,7 @@ impl Shown {
             n => format!("{n} repositories ({})", names.join(", ")),
         };
         if scope.no_repository {
-            text += " and sessions of none";
+            text += " and sessions without a repository";
         }
         text
     }
@@ -382,7 +382,7 @@ pub fn as_if_added<T>(
     match (found, undone) {
         (Some(found), _) => Ok(found),
         (None, Err(error)) => Err(error.into()),
-        (None, Ok(())) => Err(CommandError::failed("nobody could look at the ledger")),
+        (None, Ok(())) => Err(CommandError::failed("cannot read the ledger")),
     }
 }
 
@@ -406,7 +406,7 @@ mod tests {
     fn a_scope_is_told_in_one_line() {
         let id = |n| RepositoryId::from_uuid(Uuid::from_u128(n));
         let mut shown = Shown::default();
-        assert_eq!(shown.text(), "no scope is chosen, so nothing is sent");
+        assert_eq!(shown.text(), "no scope is set, so nothing is sent");
         shown.scope = Some(Scope::of([id(1)]));
         shown.repositories = vec![(id(1), Some("/src/team/.git".to_owned()))];
         shown.reach = Reach {
@@ -425,7 +425,7 @@ mod tests {
         shown.repositories = (1..=7).map(|n| (id(n), Some(format!("/r{n}")))).collect();
         assert_eq!(
             shown.text(),
-            "7 repositories (/r1, /r2, /r3, /r4, /r5, 2 more) and sessions of none, prompts; 2 sessions in scope, 7 outside"
+            "7 repositories (/r1, /r2, /r3, /r4, /r5, 2 more) and sessions without a repository, prompts; 2 sessions in scope, 7 outside"
         );
     }
 }

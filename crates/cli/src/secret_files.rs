@@ -18,7 +18,8 @@ const MOST: u64 = 8 << 10;
 /// A secret from a file; `what` it is, for people.
 pub fn read(path: &Path, what: &str) -> Result<String, CommandError> {
     let shown = path.display();
-    let told = |e: io::Error| CommandError::failed(format!("the {what} in {shown}: {e}"));
+    let told =
+        |e: io::Error| CommandError::failed(format!("cannot read the {what} in {shown}: {e}"));
     regular_file::read_text(path, MOST).map_err(told)
 }
 

@@ -26,7 +26,7 @@ pub fn address() -> Result<Option<String>, CommandError> {
         .iter()
         .any(|scheme| address.starts_with(scheme));
     if !is_server {
-        let what = format!("{STORE} does not begin with `postgres://`");
+        let what = format!("{STORE} must begin with `postgres://`");
         return Err(CommandError::usage(what));
     }
     Ok(Some(address))

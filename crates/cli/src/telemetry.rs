@@ -65,7 +65,7 @@ impl Kept {
             ))),
             // What is wrong is told without what stands there.
             Err(error) => Err(CommandError::failed(format!(
-                "{} is not as siglum wrote it, at line {}",
+                "{} is invalid at line {}",
                 path.display(),
                 error.line()
             ))),
@@ -110,7 +110,10 @@ pub fn handed_down(home: &Home) -> Vec<(&'static str, String)> {
         Ok(Some(kept)) if THEIRS.iter().all(|name| env::raw(name).is_none()) => kept,
         Ok(_) => return Vec::new(),
         Err(error) => {
-            tracing::warn!("no telemetry for what is launched: {:#}", error.source);
+            tracing::warn!(
+                "cannot configure telemetry for the launched agent: {:#}",
+                error.source
+            );
             return Vec::new();
         }
     };

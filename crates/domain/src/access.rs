@@ -121,7 +121,7 @@ impl Secret {
         // A tenant may have underscores, also as its last character; the digits have none.
         let (tenant, digits) = rest
             .rsplit_once('_')
-            .ok_or(NotAToken("its tenant or its digits are missing"))?;
+            .ok_or(NotAToken("it has no tenant or no digits"))?;
         let plain = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
         if digits.len() != DIGITS || !digits.bytes().all(plain) {
             return Err(NotAToken("it does not end with 64 hexadecimal digits"));

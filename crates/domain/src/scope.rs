@@ -27,7 +27,7 @@ pub enum Kinds {
 
 /// The text is no level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not one of verdicts, prompts and conversations")]
+#[error("`{0}` must be verdicts, prompts or conversations")]
 pub struct KindsError(String);
 
 impl Kinds {

@@ -14,7 +14,7 @@ pub enum Plain {
 
 /// Why an address is not sent to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no address to send to: {rule}")]
+#[error("`{text}` is not a valid address: {rule}")]
 pub struct AddressError {
     /// What was given, without what may be a secret.
     pub text: String,
@@ -50,9 +50,7 @@ impl Address {
         };
         let is_plain_text = |c: char| c.is_ascii_graphic();
         if text.len() > 2_000 || !text.chars().all(is_plain_text) {
-            return Err(refuse(
-                "it must be printable ASCII of 2000 characters at most",
-            ));
+            return Err(refuse("it must be at most 2000 printable ASCII characters"));
         }
         let (scheme, rest) = text
             .split_once("://")
@@ -63,7 +61,7 @@ impl Address {
         }
         if rest.contains(['?', '#', '@', '\\']) {
             return Err(refuse(
-                "it may have a host, a port and a path, no user, query or fragment",
+                "it must have only a host, a port and a path, without user, query or fragment",
             ));
         }
         let (authority, path) = match rest.find('/') {
@@ -71,11 +69,11 @@ impl Address {
             None => (rest, ""),
         };
         let authority = authority.to_ascii_lowercase();
-        let host = host(&authority)
-            .ok_or_else(|| refuse("it names no host, or no port from 1 to 65535"))?;
+        let host =
+            host(&authority).ok_or_else(|| refuse("it has no host, or no port from 1 to 65535"))?;
         if scheme == "http" && plain == Plain::Loopback && !is_loopback(&host) {
             return Err(refuse(
-                "without encryption only this machine itself is sent to; take https://, or say that plain is allowed",
+                "without encryption, data is sent only to this machine; use https://, or allow unencrypted connections",
             ));
         }
         Ok(Self {

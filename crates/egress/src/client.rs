@@ -17,7 +17,7 @@ use crate::token::Token;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EgressError {
     /// Nobody answers, or not in time: it may have arrived, or not.
-    #[error("{address} cannot be reached: {why}")]
+    #[error("cannot connect to {address}: {why}")]
     Unreachable {
         /// Where.
         address: String,
@@ -25,7 +25,7 @@ pub enum EgressError {
         why: String,
     },
     /// The server does not want it.
-    #[error("{address} refused it: {problem}")]
+    #[error("{address} refused the request: {problem}")]
     Refused {
         /// Where.
         address: String,
@@ -33,7 +33,7 @@ pub enum EgressError {
         problem: Box<Problem>,
     },
     /// The server cannot now: it may be asked again.
-    #[error("{address} cannot take it now: {problem}")]
+    #[error("{address} is temporarily unavailable: {problem}")]
     Busy {
         /// Where.
         address: String,
@@ -43,7 +43,7 @@ pub enum EgressError {
         after: Option<Duration>,
     },
     /// It answers, and not as a gateway does.
-    #[error("{address} does not answer as a gateway: {why}")]
+    #[error("{address} does not respond like a Siglum gateway: {why}")]
     Strange {
         /// Where.
         address: String,
@@ -162,7 +162,7 @@ impl GatewayClient {
         let mut answer = self.post("/v1/replicas", Sent::Packed(batch), waits)?;
         match answer.body.get_mut("positions") {
             Some(positions) => Ok(positions.take()),
-            None => Err(self.strange("its answer has no positions")),
+            None => Err(self.strange("the response has no positions")),
         }
     }
 
@@ -234,12 +234,12 @@ impl GatewayClient {
             let body = match body.is_empty() {
                 true => Value::Null,
                 false => serde_json::from_slice(body)
-                    .map_err(|_| self.strange("its answer is no JSON"))?,
+                    .map_err(|_| self.strange("the response is not JSON"))?,
             };
             return Ok(Answer { status: code, body });
         }
         if status.is_redirection() {
-            return Err(self.strange("it sends to another address, and no other is asked"));
+            return Err(self.strange("it redirects to another address; redirects are not followed"));
         }
         let problem = Box::new(Problem::read(code, body));
         let address = self.address.to_string();

@@ -54,7 +54,7 @@ impl fmt::Display for Protocol {
 
 /// A word that names no protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a protocol is http/protobuf, http/json or grpc")]
+#[error("a protocol must be http/protobuf, http/json or grpc")]
 pub struct ProtocolError;
 
 impl FromStr for Protocol {
@@ -146,7 +146,7 @@ pub struct OtlpAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OtlpError {
     /// Nobody answers, or not in time: it may have arrived, or not. The same request may be sent again.
-    #[error("{address} cannot be reached: {why}")]
+    #[error("cannot connect to {address}: {why}")]
     Unreachable {
         /// Where.
         address: String,
@@ -154,7 +154,7 @@ pub enum OtlpError {
         why: String,
     },
     /// The server cannot now. The same request may be sent again.
-    #[error("{address} cannot take it now: {said}")]
+    #[error("{address} is temporarily unavailable: {said}")]
     Busy {
         /// Where.
         address: String,
@@ -164,7 +164,7 @@ pub enum OtlpError {
         after: Option<Duration>,
     },
     /// The request is too large: parts of it may be taken.
-    #[error("{address} takes no request of this size: {said}")]
+    #[error("{address} refuses requests of this size: {said}")]
     TooLarge {
         /// Where.
         address: String,
@@ -172,7 +172,7 @@ pub enum OtlpError {
         said: Box<Refusal>,
     },
     /// The server does not want it, and will not want it later.
-    #[error("{address} refused it: {said}")]
+    #[error("{address} refused the request: {said}")]
     Refused {
         /// Where.
         address: String,

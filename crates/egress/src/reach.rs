@@ -31,7 +31,9 @@ impl Reach {
 
 /// A name leads to an address that is not public.
 #[derive(Debug, thiserror::Error)]
-#[error("it is no public address; the operator of the gateway may name it")]
+#[error(
+    "not a public address; the operator of the gateway can allow it with `siglum serve --webhook HOST`"
+)]
 pub(crate) struct NotPublic;
 
 /// Looks names up, and refuses what is out of reach: the address that is checked is the one that is asked.

@@ -8,7 +8,7 @@ pub struct Token(String);
 
 /// Why a text is no token; it does not tell the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a token is 1 to 4096 printable characters without blanks")]
+#[error("a token must be 1 to 4096 printable characters without blanks")]
 pub struct TokenError;
 
 impl Token {

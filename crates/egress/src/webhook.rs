@@ -56,7 +56,7 @@ pub fn hand_over(
         }),
         Ok(response) => {
             let status = response.status();
-            let why = format!("it answers {}", status.as_u16());
+            let why = format!("it responds with {}", status.as_u16());
             match status.as_u16() {
                 200..=299 => Ok(()),
                 408 | 425 | 429 | 500..=599 => Err(WebhookError::Later { address, why }),

@@ -61,7 +61,7 @@ impl Caller {
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// Nobody made it.
-    #[error("this token is not known")]
+    #[error("this token is unknown")]
     Unknown,
     /// Its time is over.
     #[error("this token expired at {at}")]
@@ -82,15 +82,14 @@ pub enum AccessError {
         by: TokenId,
     },
     /// The session that it should act for is not there.
-    #[error("there is no session {session}")]
+    #[error("no session {session}")]
     NoSession {
         /// The session.
         session: SessionId,
     },
     /// Another token registered the ledger that it would speak for.
     #[error(
-        "token {token} registered ledger {ledger} and alone speaks for it; `siglum token create --for-ledger {ledger}` on \
-         the gateway's machine makes one that takes its place"
+        "only token {token}, which registered ledger {ledger}, can send for it; to replace that token, run `siglum token create --for-ledger {ledger}` on the gateway's machine"
     )]
     Registered {
         /// The ledger.
@@ -99,7 +98,7 @@ pub enum AccessError {
         token: TokenId,
     },
     /// The session that it acts for is at home in another ledger.
-    #[error("a session's token speaks for the ledger that the session is at home in")]
+    #[error("a session token can send only for the session's home ledger")]
     NotAtHome,
     /// The ledger.
     #[error(transparent)]

@@ -13,10 +13,10 @@ pub enum EngineError {
     #[error(transparent)]
     Git(#[from] GitError),
     /// No checkout of the repository is there any more.
-    #[error("no checkout of the repository {0} is there any more")]
+    #[error("no checkout of the repository {0} exists any more")]
     NoCheckout(String),
     /// A file could not be read.
-    #[error("{path} cannot be read")]
+    #[error("cannot read {path}")]
     Read {
         /// Which.
         path: std::path::PathBuf,

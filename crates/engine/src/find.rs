@@ -8,7 +8,7 @@ use siglum_ledger::{Ledger, LedgerError, Transaction, read};
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// Nothing has this name.
-    #[error("no {noun} is called `{text}`")]
+    #[error("no {noun} matches `{text}`")]
     NotFound {
         /// What was looked for.
         noun: &'static str,
@@ -16,7 +16,7 @@ pub enum FindError {
         text: String,
     },
     /// Several things have it.
-    #[error("`{text}` could mean {}", .meanings.join(" or "))]
+    #[error("`{text}` is ambiguous: it matches {}", .meanings.join(" or "))]
     Ambiguous {
         /// What was given.
         text: String,

@@ -549,7 +549,7 @@ pub fn words(end: &LaunchEnd) -> String {
         LaunchEnd::Signalled { signal } => format!("ended by signal {signal}"),
         LaunchEnd::NotStarted { code: 127 } => "its command was not found".to_owned(),
         LaunchEnd::NotStarted { .. } => "its command could not be started".to_owned(),
-        LaunchEnd::Lost => "lost: the launcher died without a word".to_owned(),
-        LaunchEnd::Expired => "expired: nothing was heard of it for long".to_owned(),
+        LaunchEnd::Lost => "lost: the launcher died unexpectedly".to_owned(),
+        LaunchEnd::Expired => "expired: no activity for a long time".to_owned(),
     }
 }

@@ -77,7 +77,7 @@ pub enum RemoteError {
         rule: String,
     },
     /// There is no such session.
-    #[error("there is no session {0}")]
+    #[error("no session {0}")]
     NoSession(SessionId),
     /// The log does not go so far.
     #[error("sequence: the log ends at {head}")]
@@ -235,7 +235,7 @@ fn known(
     match new.id {
         Some(id) if id != of_name => Err(RemoteError::Taken {
             field: "conversation_id",
-            rule: format!("`{native}` is another session: {of_name}"),
+            rule: format!("`{native}` belongs to another session: {of_name}"),
         }),
         _ => Ok(tx.session(of_name)?),
     }
@@ -247,7 +247,7 @@ fn same(known: &SessionRecord, new: &NewSession, ledger: LedgerId) -> Result<(),
     if known.agent != new.agent {
         return taken(
             "agent",
-            format!("session {} is of {}", known.id, known.agent),
+            format!("session {} belongs to agent {}", known.id, known.agent),
         );
     }
     if new
@@ -255,16 +255,19 @@ fn same(known: &SessionRecord, new: &NewSession, ledger: LedgerId) -> Result<(),
         .as_ref()
         .is_some_and(|c| *c != known.conversation)
     {
-        let rule = format!("session {} is called `{}`", known.id, known.conversation);
+        let rule = format!(
+            "session {} has the conversation id `{}`",
+            known.id, known.conversation
+        );
         return taken("conversation_id", rule);
     }
     if known.mode != new.mode {
-        return taken("mode", format!("session {} has the other mode", known.id));
+        return taken("mode", format!("session {} has a different mode", known.id));
     }
     if known.home != new.home.unwrap_or(ledger) {
         return taken(
             "home",
-            format!("session {} is at home in {}", known.id, known.home),
+            format!("the home of session {} is {}", known.id, known.home),
         );
     }
     Ok(())
@@ -318,7 +321,7 @@ fn also_works_in(
     if standing.len() + more.len() > REPOSITORIES_MOST {
         return Err(RemoteError::Invalid {
             field: "repositories",
-            rule: format!("a session has at most {REPOSITORIES_MOST}"),
+            rule: format!("a session can have at most {REPOSITORIES_MOST}"),
         });
     }
     let Some(first) = more.first().copied() else {
@@ -358,7 +361,7 @@ fn room(standing: &[Link]) -> Result<(), RemoteError> {
     if standing.len() <= LINKS_MOST {
         return Ok(());
     }
-    let rule = format!("a session has at most {LINKS_MOST}");
+    let rule = format!("a session can have at most {LINKS_MOST}");
     let field = "links";
     Err(RemoteError::Invalid { field, rule })
 }
@@ -560,7 +563,7 @@ fn again(
     if of(&known) == of(wanted) {
         return Ok((known, true));
     }
-    let rule = format!("{} is another checkpoint", known.id);
+    let rule = format!("{} is already another checkpoint", known.id);
     Err(RemoteError::Taken { field: "id", rule })
 }
 

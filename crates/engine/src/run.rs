@@ -113,7 +113,7 @@ fn known(
         true => Ok(record),
         false => Err(TurnError::Invalid {
             field: "agent",
-            rule: format!("session {session} is of {}", record.agent),
+            rule: format!("session {session} belongs to agent {}", record.agent),
         }),
     }
 }
@@ -249,7 +249,7 @@ pub fn named(
         None => Ok(named),
         Some(known) => Err(TurnError::Invalid {
             field: "session_id",
-            rule: format!("what the agent calls `{native}` is another session here: {known}"),
+            rule: format!("the native id `{native}` belongs to another session: {known}"),
         }),
     }
 }

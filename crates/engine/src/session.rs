@@ -165,7 +165,7 @@ fn declined(
     let decline = Decline {
         edge: "session".to_owned(),
         reason: "replica".to_owned(),
-        detail: format!("session {} is at home in {}", known.id, known.home),
+        detail: format!("the home of session {} is {}", known.id, known.home),
         place: matter.place.clone(),
     };
     let key = format!("replica:{}:{}:{}", known.id, matter.agent, matter.native);

@@ -220,9 +220,7 @@ fn seal_on_disk(
     match world.objects.sync() {
         Ok(synced) => Ok(seal(world, ledger, run, unsealed)? || synced > 0),
         Err(error) => {
-            tracing::warn!(
-                "nothing is sealed, since file versions may not be on the disk: {error}"
-            );
+            tracing::warn!("nothing is sealed, because file versions may not be on disk: {error}");
             Ok(false)
         }
     }
@@ -321,7 +319,7 @@ fn transcripts(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, Engin
             Ok(tx.tries(transcript::QUEUE, stream)?.unwrap_or_default())
         })?;
         let failed = match tries {
-            ENDLESS.. => Some("no try of it came to an end".to_owned()),
+            ENDLESS.. => Some("no attempt to process it ended".to_owned()),
             _ => match transcript::read_on(world, ledger, agent, &record, None) {
                 Ok(progress) => {
                     worked |= progress.bytes > 0;
@@ -493,7 +491,7 @@ fn end_gone(
         turn: None,
         subagent: None,
         fact: Fact::SessionEnded {
-            reason: "its process is gone".to_owned(),
+            reason: "its process has ended".to_owned(),
         },
     };
     let entry = NewEntry {

@@ -48,7 +48,10 @@ pub(crate) async fn known(
         0 | 1 => Ok(found.pop()),
         _ => {
             let agents: Vec<_> = found.iter().map(|s| s.agent.to_string()).collect();
-            let detail = format!("several agents have one: {}", agents.join(", "));
+            let detail = format!(
+                "several agents have a conversation of this id: {}; pass `agent`",
+                agents.join(", ")
+            );
             Err(Problem::conflict("ambiguous", detail))
         }
     }
@@ -59,7 +62,7 @@ pub(crate) fn missing(address: &Address) -> Problem {
     match address {
         Address::Session(id) => TurnError::NoSession(*id).into(),
         Address::Conversation(name) => {
-            Problem::not_found(format!("there is no session of the conversation {name}"))
+            Problem::not_found(format!("no session has the conversation id {name}"))
         }
     }
 }

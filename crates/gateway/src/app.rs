@@ -161,9 +161,7 @@ impl App {
         #[cfg(feature = "grpc")]
         let router = router.merge(crate::telemetry::grpc::routes());
         let router = router
-            .fallback(|| async {
-                Problem::not_found("there is no such route; see /v1/openapi.json")
-            })
+            .fallback(|| async { Problem::not_found("no such route; see /v1/openapi.json") })
             .layer(from_fn(told_as_problem))
             .layer(CatchPanicLayer::custom(|_| {
                 tracing::error!("a handler panicked");

@@ -58,10 +58,10 @@ pub(crate) async fn whole(body: Raw, app: &App, most: usize) -> Result<Bytes, Pr
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_of::<LengthLimitError>(&error) => Err(Problem::too_large(most)),
         Ok(Err(error)) if is_of::<TooMuch>(&error) => Err(Problem::rate_limited(
-            "this token sends too much at once",
+            "this token sends too much data at once",
             1,
         )),
-        Ok(Err(_)) => Err(Problem::body("the body was cut off")),
+        Ok(Err(_)) => Err(Problem::body("the body is incomplete")),
         Err(_) => Err(Problem::too_slow()),
     }
 }
@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for Strict {
         let mut keys = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if keys.contains(&key) {
-                return Err(A::Error::custom("an object has a key twice"));
+                return Err(A::Error::custom("an object has a duplicate key"));
             }
             keys.insert(key);
             map.next_value_seed(self.deeper()?)?;

@@ -68,7 +68,7 @@ impl Caller {
         if self.known.may_act_for(session) {
             return Ok(());
         }
-        let problem = Problem::forbidden("a session's token acts for that session alone");
+        let problem = Problem::forbidden("a session token acts for its session only");
         refused(app, self, Action::Other(FORBIDDEN.to_owned()), &problem);
         Err(problem)
     }
@@ -93,7 +93,7 @@ impl FromRequestParts<App> for Caller {
         match caller.known.scope {
             Scope::Launcher | Scope::Session(_) => Ok(caller),
             Scope::Telemetry => {
-                let problem = Problem::forbidden("this token hands over telemetry alone");
+                let problem = Problem::forbidden("this token can only export telemetry");
                 refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
                 Err(problem)
             }
@@ -143,7 +143,7 @@ impl FromRequestParts<App> for Launcher {
         match caller.own() {
             None => Ok(Self(caller)),
             Some(_) => {
-                let problem = Problem::forbidden("this needs a launcher's token");
+                let problem = Problem::forbidden("this requires a launcher token");
                 refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
                 Err(problem)
             }
@@ -154,7 +154,7 @@ impl FromRequestParts<App> for Launcher {
 fn token(parts: &Parts) -> Result<Secret, Problem> {
     let mut values = parts.headers.get_all(AUTHORIZATION).iter();
     let missing = || Problem::unauthorized("token-missing", "send `authorization: Bearer <token>`");
-    let malformed = || Problem::unauthorized("token-malformed", "the token has another form");
+    let malformed = || Problem::unauthorized("token-malformed", "the token is malformed");
     let value = values.next().ok_or_else(missing)?;
     if values.next().is_some() {
         return Err(malformed());
@@ -178,7 +178,7 @@ async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Prob
         app.rates().stranger(from)?;
         return Err(Problem::unauthorized(
             "token-unknown",
-            "this token is not known",
+            "this token is unknown",
         ));
     }
     let asked = digest.clone();
@@ -226,7 +226,7 @@ fn stranger(
             access::note_refusal(here, ledger, &digest, &refusal, &more)
         });
         if !matches!(noted.await, Ok(Ok(_))) {
-            tracing::warn!("the refusal of a token could not be written down");
+            tracing::warn!("cannot record the refusal of a token");
         }
     });
     Problem::unauthorized(code, told)
@@ -265,7 +265,7 @@ fn noted(app: &App, caller: &Caller, entry: Entry) {
             })
             .await;
         if !matches!(noted, Ok(Ok(_))) {
-            tracing::warn!("an entry of the audit could not be written");
+            tracing::warn!("cannot write an audit entry");
         }
     });
 }
@@ -281,7 +281,7 @@ fn note(app: &App, caller: &Caller) {
             })
             .await;
         if !matches!(noted, Ok(Ok(()))) {
-            tracing::warn!("the use of a token could not be noted");
+            tracing::warn!("cannot record the use of a token");
         }
     });
 }

@@ -79,7 +79,7 @@ pub(crate) async fn serve(
         .max_buf_size(most)
         .serve_connection(TokioIo::new(stream), handle);
     if let Err(error) = open.watch(connection).await {
-        tracing::debug!("a connection broke: {error}");
+        tracing::debug!("a connection failed: {error}");
     }
 }
 
@@ -221,7 +221,7 @@ mod two {
             let is_over = tokio::select! {
                 ended = &mut connection => {
                     if let Err(error) = ended {
-                        tracing::debug!("a connection broke: {error}");
+                        tracing::debug!("a connection failed: {error}");
                     }
                     break;
                 }
@@ -247,7 +247,7 @@ mod two {
             .idle()
             .is_some_and(|idle| idle.min(since) >= limits.write_wait);
         if is_stalled {
-            tracing::debug!("the client of a connection does not take what it asked for");
+            tracing::debug!("the client of a connection does not read its responses");
         }
         !is_stalled && !is_left
     }

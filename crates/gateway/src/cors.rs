@@ -16,7 +16,9 @@ pub struct Origin(HeaderValue);
 
 /// Why a text is no origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an origin is `http://` or `https://` with a host and maybe a port, and nothing behind")]
+#[error(
+    "an origin must be `http://` or `https://` with a host and optionally a port, without a path"
+)]
 pub struct NotAnOrigin;
 
 impl std::str::FromStr for Origin {

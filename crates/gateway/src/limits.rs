@@ -42,12 +42,16 @@ impl Rates {
 
     /// A request of somebody who was let in.
     pub(crate) fn request(&self, caller: &Caller) -> Result<(), Problem> {
-        check(&self.requests, &caller.key(), "this token asks too often")
+        check(
+            &self.requests,
+            &caller.key(),
+            "this token sends too many requests",
+        )
     }
 
     /// A request with telemetry of somebody who was let in. It takes nothing from what else they may ask.
     pub(crate) fn export(&self, caller: &Caller) -> Result<(), Problem> {
-        let what = "this token sends telemetry in too many requests";
+        let what = "this token sends too many telemetry requests";
         check(&self.exports, &caller.key(), what)
     }
 
@@ -65,7 +69,7 @@ impl Rates {
         check(
             &self.heartbeats,
             &session,
-            "this session has too many heartbeats",
+            "this session sends too many keep-alives",
         )
     }
 

@@ -41,7 +41,7 @@ const KEPT: Duration = Duration::from_hours(24);
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Others could reach it, and nobody said that they may.
-    #[error("{0} can be reached by others, and what is sent there is not encrypted")]
+    #[error("other machines can reach {0}, and traffic to it is not encrypted")]
     Plain(SocketAddr),
     /// The address cannot be used.
     #[error("cannot listen on {0}")]
@@ -140,7 +140,7 @@ async fn accept_all(app: &App, listener: TcpListener, stop: impl Future<Output =
     };
     let finished = tokio::time::timeout(app.limits().grace, ended).await;
     if finished.is_err() {
-        tracing::warn!("connections were cut off that did not end in time");
+        tracing::warn!("closed connections that did not end in time");
     }
 }
 
@@ -168,7 +168,7 @@ async fn tidy(app: App) {
                 Ok(Ok(expired)) => {
                     tracing::info!("{} sessions expired", expired.len());
                 }
-                _ => tracing::warn!("what grew old could not be let go"),
+                _ => tracing::warn!("cannot delete expired data"),
             }
         }
     }
@@ -188,11 +188,11 @@ async fn fold(app: App) {
                 worker::fold_silent(here, ledger, FOLDS)
             });
             if !matches!(folded.await, Ok(Ok(_))) {
-                tracing::warn!("sessions that grew could not be folded");
+                tracing::warn!("cannot count the usage of updated sessions");
             }
             let run = runs.entry(tenant.clone()).or_default();
             if let Err(error) = hear(&app, &tenant, run).await {
-                tracing::warn!("telemetry could not be joined: {error}");
+                tracing::warn!("cannot join telemetry to sessions: {error}");
             }
         }
     }

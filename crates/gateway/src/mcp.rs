@@ -59,7 +59,7 @@ pub trait Desk: Send + Sync + 'static {
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
     /// It could not begin.
-    #[error("the server could not start")]
+    #[error("cannot start the server")]
     Start(#[source] std::io::Error),
     /// Whoever started it speaks something else.
     #[error("the client does not speak the Model Context Protocol: {0}")]
@@ -167,7 +167,7 @@ impl ServerHandler for Server {
                 CallToolResult::error(texts.map(ContentBlock::text).to_vec())
             }
             Err(_) => {
-                let text = "the tool failed; `siglum doctor` may know more";
+                let text = "the tool failed; run `siglum doctor` to diagnose it";
                 CallToolResult::error(vec![ContentBlock::text(text)])
             }
         };

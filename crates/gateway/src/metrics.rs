@@ -65,20 +65,12 @@ impl Default for Metrics {
             "Requests, by route and status",
             requests.clone(),
         );
-        let help = "How long requests took";
+        let help = "Duration of requests";
         registry.register_with_unit("http_request", help, Unit::Seconds, times.clone());
         registry.register("http_connections", "Open connections", connections.clone());
         registry.register("streams", "Open streams of sealed turns", streams.clone());
-        registry.register(
-            "turns_committed",
-            "Turns that were committed",
-            turns.clone(),
-        );
-        registry.register(
-            "sessions_created",
-            "Sessions that were created",
-            sessions.clone(),
-        );
+        registry.register("turns_committed", "Committed turns", turns.clone());
+        registry.register("sessions_created", "Created sessions", sessions.clone());
         let telemetry = Telemetry::register(&mut registry);
         Self {
             registry,
@@ -111,12 +103,9 @@ impl Telemetry {
             registry.register(name, help, counts.clone());
             counts
         };
-        let batches = family("batches", "Batches of telemetry that were taken");
-        let records = family(
-            "records",
-            "Spans, log records and data points that were taken",
-        );
-        let rejected = family("rejected", "Those that broke a rule and were left out");
+        let batches = family("batches", "Accepted batches of telemetry");
+        let records = family("records", "Accepted spans, log records and data points");
+        let rejected = family("rejected", "Rejected spans, log records and data points");
         let mut gauge = |name: &str, help: &str| {
             let gauge = Gauge::default();
             registry.register(name, help, gauge.clone());
@@ -126,9 +115,9 @@ impl Telemetry {
             batches,
             records,
             rejected,
-            waiting: gauge("waiting", "Records that are not joined to sessions yet"),
-            unassigned: gauge("unassigned", "Records that no session was found for"),
-            conflicts: gauge("conflicts", "Records that named two sessions"),
+            waiting: gauge("waiting", "Records not joined to sessions yet"),
+            unassigned: gauge("unassigned", "Records that belong to no known session"),
+            conflicts: gauge("conflicts", "Records that name two sessions"),
         }
     }
 }

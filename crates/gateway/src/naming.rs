@@ -83,7 +83,7 @@ pub(crate) fn one(headers: &HeaderMap, name: &'static str) -> Result<Option<Stri
     let mut values = headers.get_all(name).iter();
     let (first, second) = (values.next(), values.next());
     if second.is_some() {
-        return Err(Problem::invalid(name, "a header that is given once"));
+        return Err(Problem::invalid(name, "must be given only once"));
     }
     let text = first.map(|value| value.to_str().map(str::to_owned));
     text.transpose()

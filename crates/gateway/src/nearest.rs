@@ -30,9 +30,9 @@ pub(crate) fn unknown(field: &str, name: &str, known: &[&str]) -> Problem {
     let field = field.as_str().chars().filter(|c| !c.is_control());
     let field: String = field.take(NAME_MOST).collect();
     let rule = match nearest(name, known) {
-        Some(meant) => format!("is not known; did you mean `{meant}`?"),
-        None if known.is_empty() => "is not known: there are none here".to_owned(),
-        None => format!("is not known; known are {}", known.join(", ")),
+        Some(meant) => format!("unknown name; did you mean `{meant}`?"),
+        None if known.is_empty() => "unknown name; no names are allowed here".to_owned(),
+        None => format!("unknown name; use one of {}", known.join(", ")),
     };
     Problem::invalid(field, rule)
 }

@@ -19,32 +19,32 @@ pub(crate) struct Problems;
 const PROBLEMS: &[(StatusCode, &str)] = &[
     (
         StatusCode::BAD_REQUEST,
-        "The body, a field or a parameter breaks a rule",
+        "The body, a field or a parameter is invalid",
     ),
-    (StatusCode::UNAUTHORIZED, "There is no valid token"),
+    (StatusCode::UNAUTHORIZED, "The request has no valid token"),
     (StatusCode::FORBIDDEN, "The token does not allow this"),
-    (StatusCode::NOT_FOUND, "There is no such thing"),
+    (StatusCode::NOT_FOUND, "The resource does not exist"),
     (
         StatusCode::METHOD_NOT_ALLOWED,
-        "This cannot be done with the resource",
+        "The resource does not support this method",
     ),
     (StatusCode::REQUEST_TIMEOUT, "The request took too long"),
     (
         StatusCode::CONFLICT,
-        "The request does not fit what is there",
+        "The request conflicts with the current state",
     ),
     (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large"),
     (
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "The body has another form than it should",
+        "The media type of the body is not supported",
     ),
     (
         StatusCode::TOO_MANY_REQUESTS,
-        "Too many requests; `retry-after` says when to come again",
+        "Too many requests; `retry-after` says when to retry",
     ),
     (
         StatusCode::SERVICE_UNAVAILABLE,
-        "The store cannot do this now; `retry-after` says when to try again",
+        "The gateway cannot serve the request now; `retry-after` says when to retry",
     ),
 ];
 
@@ -95,12 +95,9 @@ impl Modify for Credentials {
             components.responses.insert(named(*status), response);
         }
         for (name, text) in [
-            (
-                "launcher",
-                "Creates, reads and ends the sessions of its tenant",
-            ),
-            ("session", "Acts for one session alone"),
-            ("telemetry", "Hands over telemetry, and nothing else"),
+            ("launcher", "Creates, reads and ends sessions of its tenant"),
+            ("session", "Acts for one session only"),
+            ("telemetry", "Exports telemetry only"),
         ] {
             let scheme = HttpBuilder::new()
                 .scheme(HttpAuthScheme::Bearer)

@@ -25,26 +25,26 @@ pub(crate) struct Problem {
     retry_after: Option<u64>,
 }
 
-/// A problem as a client sees it.
+/// A problem (RFC 9457).
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct Told {
     /// `urn:siglum:problem:` and the code.
     #[serde(rename = "type")]
     kind: String,
-    /// What went wrong, in a few words that are the same for each problem of this code.
+    /// Short summary, the same for all problems with this code.
     title: &'static str,
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// A word for programs, which never changes.
+    /// Stable code for programs.
     code: &'static str,
-    /// What went wrong this time, and what to do.
+    /// What went wrong in this case, and what to do.
     detail: String,
-    /// The field of the request that is wrong, with dots between the parts of its path.
+    /// Path of the invalid field of the request, with dots between its parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
-    /// Of a write: `not-committed`, or `unknown` where only asking again with the same key tells.
+    /// For a write: `not-committed`, or `unknown` if only a retry with the same key can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     fate: Option<&'static str>,
 }
@@ -70,7 +70,7 @@ impl Problem {
     /// Something that was given breaks a rule.
     pub(crate) fn invalid(field: impl Into<String>, rule: impl Into<String>) -> Self {
         let (field, rule) = (field.into(), rule.into());
-        let title = "a field of the request breaks its rule";
+        let title = "a field of the request is invalid";
         let detail = format!("{field}: {rule}");
         let mut problem = Self::new(StatusCode::BAD_REQUEST, "invalid-field", title, detail);
         problem.told.field = Some(field);
@@ -79,7 +79,7 @@ impl Problem {
 
     /// A document that was handed over breaks a rule.
     pub(crate) fn unprocessable(document: &str, rule: &str) -> Self {
-        let title = "a document of the batch breaks a rule";
+        let title = "a document of the batch is invalid";
         let mut problem = Self::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "replica-refused",
@@ -92,7 +92,7 @@ impl Problem {
 
     /// The body cannot be read at all.
     pub(crate) fn body(detail: impl Into<String>) -> Self {
-        let title = "the body of the request cannot be read";
+        let title = "the request body cannot be read";
         Self::new(
             StatusCode::BAD_REQUEST,
             "invalid-body",
@@ -110,7 +110,7 @@ impl Problem {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "unsupported-media-type",
-            "the body has another form than it should",
+            "the media type of the body is not supported",
             detail.to_owned(),
         )
     }
@@ -119,8 +119,8 @@ impl Problem {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body-too-large",
-            "the body of the request is too large",
-            format!("a body has at most {limit} bytes"),
+            "the request body is too large",
+            format!("the limit is {limit} bytes"),
         )
     }
 
@@ -129,8 +129,8 @@ impl Problem {
         Self::new(
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             "head-too-large",
-            "the head of the request is too large",
-            format!("a head has at most {limit} bytes and 100 lines"),
+            "the request headers are too large",
+            format!("the limit is {limit} bytes and 100 lines"),
         )
     }
 
@@ -139,8 +139,8 @@ impl Problem {
         Self::new(
             StatusCode::BAD_REQUEST,
             "invalid-head",
-            "the head of the request breaks a rule",
-            "name one host, once".to_owned(),
+            "the request headers are invalid",
+            "send exactly one host".to_owned(),
         )
     }
 
@@ -149,7 +149,7 @@ impl Problem {
             StatusCode::REQUEST_TIMEOUT,
             "too-slow",
             "the request took too long",
-            "the body did not come, or the answer was not ready in time".to_owned(),
+            "the body did not arrive, or the response was not ready, in time".to_owned(),
         )
     }
 
@@ -178,7 +178,7 @@ impl Problem {
     }
 
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
-        let title = "there is no such thing";
+        let title = "the resource does not exist";
         Self::new(StatusCode::NOT_FOUND, "not-found", title, detail.into())
     }
 
@@ -186,25 +186,25 @@ impl Problem {
         Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method-not-allowed",
-            "this cannot be done with the resource",
-            "the header `allow` says what can".to_owned(),
+            "the resource does not support this method",
+            "the header `allow` lists the supported methods".to_owned(),
         )
     }
 
     pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
-        let title = "the request does not fit what is there";
+        let title = "the request conflicts with the current state";
         Self::new(StatusCode::CONFLICT, code, title, detail.into())
     }
 
     /// An agent does not do what it should.
     pub(crate) fn agent(code: &'static str, detail: impl Into<String>) -> Self {
-        let title = "the agent does not do what it should";
+        let title = "the agent does not work as expected";
         Self::new(StatusCode::BAD_GATEWAY, code, title, detail.into())
     }
 
     /// Something that goes on is in the way.
     pub(crate) fn stopping() -> Self {
-        Self::unavailable("stopping", "this gateway is about to stop".to_owned())
+        Self::unavailable("stopping", "this gateway is shutting down".to_owned())
     }
 
     pub(crate) fn rate_limited(what: &str, seconds: u64) -> Self {
@@ -212,14 +212,14 @@ impl Problem {
             StatusCode::TOO_MANY_REQUESTS,
             "rate-limited",
             "too many requests",
-            format!("{what}; try again in {seconds} s"),
+            format!("{what}; retry in {seconds} s"),
         );
         problem.retry_after = Some(seconds.max(1));
         problem
     }
 
     fn unavailable(code: &'static str, detail: String) -> Self {
-        let title = "the store cannot do this now";
+        let title = "the gateway cannot serve the request now";
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, code, title, detail);
         problem.retry_after = Some(SOON);
         problem
@@ -235,8 +235,8 @@ impl Problem {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
-            "this program has a fault",
-            "the log of the gateway says more".to_owned(),
+            "internal error",
+            "see the log of the gateway".to_owned(),
         )
     }
 
@@ -287,17 +287,19 @@ impl From<Unavailable> for Problem {
     fn from(error: Unavailable) -> Self {
         match error {
             Unavailable::Full => Self::unavailable("busy", error.to_string()),
-            Unavailable::NoTenant => Self::unauthorized("token-unknown", "this token is not known"),
+            Unavailable::NoTenant => Self::unauthorized("token-unknown", "this token is unknown"),
             Unavailable::Refused(cause) => {
                 tracing::warn!("the store refused: {cause}");
-                let mut problem =
-                    Self::unavailable("store", "the store refused; nothing was written".to_owned());
+                let mut problem = Self::unavailable(
+                    "store",
+                    "the store refused the write; nothing was written".to_owned(),
+                );
                 problem.told.fate = Some("not-committed");
                 problem
             }
             Unavailable::Unknown(cause) => {
-                tracing::warn!("nobody knows whether a write is stored: {cause}");
-                let detail = "the connection to the store was lost while it wrote; ask again with the same key";
+                tracing::warn!("it is unknown whether a write was stored: {cause}");
+                let detail = "the connection to the store was lost during the write; retry with the same key";
                 let mut problem = Self::unavailable("unknown", detail.to_owned());
                 problem.told.fate = Some("unknown");
                 problem

@@ -16,7 +16,7 @@ impl FromRequestParts<App> for Query {
         let text = parts.uri.query().unwrap_or_default();
         let read: Result<Vec<(String, String)>, _> = serde_urlencoded::from_str(text);
         let pairs =
-            read.map_err(|_| Problem::invalid("query", "parameters in the form of URLs"))?;
+            read.map_err(|_| Problem::invalid("query", "must be URL-encoded parameters"))?;
         Ok(Self(pairs))
     }
 }
@@ -26,7 +26,7 @@ impl Query {
     pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, Problem> {
         let mut values = self.all(name).into_iter();
         match (values.next(), values.next()) {
-            (_, Some(_)) => Err(Problem::invalid(name, "a parameter that is given once")),
+            (_, Some(_)) => Err(Problem::invalid(name, "must be given only once")),
             (value, None) => Ok(value),
         }
     }
@@ -93,10 +93,7 @@ impl Query {
         match self.0.into_iter().next() {
             Some((name, _)) => {
                 let name: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
-                Err(Problem::invalid(
-                    name,
-                    "a parameter that this request does not have",
-                ))
+                Err(Problem::invalid(name, "unknown parameter"))
             }
             None => Ok(()),
         }

@@ -179,7 +179,7 @@ impl Shares {
         let held = all.entry(token.clone());
         let held = held.or_insert_with(|| Held::new(self.most));
         if held.requests >= self.most.requests {
-            let what = "too many requests of this token go on";
+            let what = "too many requests of this token are in progress";
             return Err(Problem::rate_limited(what, 1));
         }
         held.requests += 1;
@@ -227,7 +227,7 @@ impl Share {
         let held = all.entry(self.token.clone());
         let held = held.or_insert_with(|| Held::new(self.of.most));
         if held.bytes > self.bytes && held.bytes.saturating_add(bytes) > self.of.most.bytes {
-            let what = "too much that this token sends or asked for is on its way";
+            let what = "this token has too much data in transit";
             return Err(Problem::rate_limited(what, 1));
         }
         held.bytes = held.bytes.saturating_add(bytes);
@@ -341,7 +341,7 @@ fn is_stream(headers: &HeaderMap) -> bool {
 
 /// A token sends more at once than it may.
 #[derive(Debug, thiserror::Error)]
-#[error("this token sends too much at once")]
+#[error("this token sends too much data at once")]
 pub(crate) struct TooMuch;
 
 /// The body of a request.

@@ -26,7 +26,7 @@ pub enum GitError {
         message: String,
     },
     /// Git said something that this program does not understand.
-    #[error("git {command} answered in an unknown form")]
+    #[error("git {command} printed output in an unknown format")]
     Unreadable {
         /// The subcommand.
         command: String,
@@ -53,7 +53,7 @@ pub enum GitError {
     #[error("the repository has a filter with an unusual name: {0:?}")]
     Filter(String),
     /// A file is no longer what it was when the change was planned.
-    #[error("{} changed meanwhile", .0.display())]
+    #[error("{} changed in the meantime", .0.display())]
     Changed(PathBuf),
     /// The path of the shim cannot be written into a hook.
     #[error("{} is not an absolute path in plain text", .0.display())]

@@ -7,7 +7,9 @@ pub enum LedgerError {
     #[error("the ledger is locked by another process")]
     Busy,
     /// A newer program wrote it. Nothing was written.
-    #[error("the ledger needs a program that knows schema {needed}, this one knows {known}")]
+    #[error(
+        "the ledger requires a program that supports schema {needed}, but this one supports {known}"
+    )]
     TooNew {
         /// The schema that a program must know to do this.
         needed: u32,
@@ -15,7 +17,7 @@ pub enum LedgerError {
         known: u32,
     },
     /// An older program wrote it, and this caller may not migrate. Nothing was written.
-    #[error("the ledger has schema {found} and waits to be brought to {known}")]
+    #[error("the ledger has schema {found} and must be migrated to {known}")]
     Outdated {
         /// The schema it has.
         found: u32,
@@ -23,13 +25,13 @@ pub enum LedgerError {
         known: u32,
     },
     /// The disk is full or the place cannot be written to. Nothing was written.
-    #[error("the ledger cannot be written to")]
+    #[error("cannot write to the ledger")]
     Unwritable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The ledger that was here is gone, emptied, or another one stands in its place. Nothing was written.
     #[error("the ledger {0}")]
     Lost(String),
     /// The store cannot be reached. Nothing was written.
-    #[error("the store cannot be reached")]
+    #[error("cannot connect to the store")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Whether the write is stored must be asked.
     #[error("the connection to the store was lost while a write was being committed")]

@@ -55,9 +55,9 @@ mod tests {
     fn a_schema_is_admitted_if_this_program_may_work_with_it() {
         check(5, Some(5), Some(5), "admitted");
         check(9, Some(4), Some(5), "admitted");
-        let old = "the ledger has schema 4 and waits to be brought to 5";
+        let old = "the ledger has schema 4 and must be migrated to 5";
         check(4, Some(1), Some(1), old);
-        let new = "the ledger needs a program that knows schema 9, this one knows 5";
+        let new = "the ledger requires a program that supports schema 9, but this one supports 5";
         check(9, Some(4), Some(9), new);
         check(9, Some(9), Some(4), new);
         check(9, None, None, new);

@@ -59,7 +59,7 @@ pub struct Spooled {
 
 /// The spool cannot be written to.
 #[derive(Debug, thiserror::Error)]
-#[error("the spool {dir} cannot be written to")]
+#[error("cannot write to the spool {dir}")]
 pub struct SpoolError {
     /// The directory.
     pub dir: PathBuf,

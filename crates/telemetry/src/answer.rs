@@ -15,7 +15,7 @@ pub struct Answer {
 
 /// Something answers, and not as a server of telemetry does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the answer is no answer to telemetry, but `{content_type}`")]
+#[error("the response is not an OTLP response, but `{content_type}`")]
 pub struct NotAnAnswer {
     /// What it is.
     pub content_type: String,

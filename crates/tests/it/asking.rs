@@ -40,7 +40,7 @@ fn a_session_is_found_by_how_its_own_id_begins() {
     let show = |text: &str| repo.siglum(&["show", text]);
     assert!(show("5d0c1").ok().contains("5d0c1f22-one"));
     let many = show("5d0c");
-    assert!(many.stderr.contains("could mean"), "{}", many.stderr);
+    assert!(many.stderr.contains("is ambiguous"), "{}", many.stderr);
     assert_eq!(show("5d0").code, Some(3), "too little to mean one");
 }
 

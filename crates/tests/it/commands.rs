@@ -123,7 +123,7 @@ fn init_takes_no_for_an_answer_about_trailers() {
     let world = World::new();
     let repo = plain(&world);
     let shown = init_at_terminal(&repo, "t\\n");
-    assert!(shown.contains("Siglum is on."), "{shown}");
+    assert!(shown.contains("Siglum is enabled."), "{shown}");
     let mut agent = Agent::start(&repo, "one");
     agent.sh("git commit -q --allow-empty -m one").ok();
     assert_eq!(repo.message("HEAD").trim(), "one");
@@ -167,10 +167,7 @@ fn init_twice_changes_nothing_the_second_time() {
     let before = (snapshot(&hooks), settings(&world));
     let again = repo.siglum(&["init", "--yes"]);
     assert_eq!((snapshot(&hooks), settings(&world)), before);
-    assert!(
-        again.stderr.contains("nothing had to be changed"),
-        "{again:?}"
-    );
+    assert!(again.stderr.contains("nothing to change"), "{again:?}");
     assert!(!again.stdout.contains("+++"), "{again:?}");
     assert_eq!(world.count("SELECT count(*) FROM repositories"), 1);
 }

@@ -183,7 +183,7 @@ fn a_message_is_counted_once_and_an_unknown_model_is_unknown() {
         "{table}"
     );
     assert!(table.contains("$0.0015 + unknown"), "{table}");
-    assert!(table.contains("- told again by the same source"), "{table}");
+    assert!(table.contains("- repeated by the same source"), "{table}");
     assert!(shown.stderr.contains("prices.json"), "{}", shown.stderr);
 }
 

@@ -502,7 +502,7 @@ fn a_forgotten_text_goes_from_every_place_or_is_told_to_stay() {
     receipts_verify(&repo);
     let text = repo.siglum(&["forget", "--pattern", "(?i)persimmon", "--yes"]);
     assert!(
-        !text.stderr.contains("Nothing of that is stored") || left["count"] == 0,
+        !text.stderr.contains("Nothing that matches is stored") || left["count"] == 0,
         "{text:?}"
     );
 }

@@ -234,7 +234,7 @@ fn what_is_no_file_in_the_place_of_a_transcript_is_set_aside() {
         || {
             repo.siglum(&["worker", "--once"]).ok();
             doctor = repo.siglum(&["doctor"]);
-            world.count(read) > 0 && doctor.stdout.contains("3 items failed too often")
+            world.count(read) > 0 && doctor.stdout.contains("3 items failed repeatedly")
         },
     );
     assert!(
@@ -282,5 +282,8 @@ fn a_transcript_that_no_worker_survives_is_set_aside() {
     repo.siglum(&["worker", "--once"]).ok();
     assert!(world.count("SELECT count(*) FROM segments WHERE stream = 'sound'") > 0);
     let doctor = repo.siglum(&["doctor"]).stdout;
-    assert!(doctor.contains("no try of it came to an end"), "{doctor}");
+    assert!(
+        doctor.contains("no attempt to process it ended"),
+        "{doctor}"
+    );
 }

@@ -99,7 +99,7 @@ fn a_transcript_that_was_cut_is_imported_once() {
     assert_eq!(again["sessions"], json!([]), "{again}");
     let told = repo.siglum(&["import", "--dry-run"]);
     assert!(
-        told.stderr.contains("0 transcripts would be read"),
+        told.stderr.contains("0 transcripts would be imported"),
         "{told:?}"
     );
     // The rest may come.
@@ -147,7 +147,10 @@ fn an_import_that_was_killed_has_the_newest_and_says_that_it_is_not_done() {
     assert_eq!(status["waiting"]["importing"], true);
     for args in [&["status"][..], &["log"]] {
         let told = repo.siglum(args);
-        assert!(told.stderr.contains("`siglum import` brings"), "{told:?}");
+        assert!(
+            told.stderr.contains("run `siglum import` to complete it"),
+            "{told:?}"
+        );
     }
 
     repo.siglum(&["import"]).ok();

@@ -148,12 +148,12 @@ fn what_cannot_be_answered_is_said_to_the_agent() {
     ];
     let answers = ask(&repo, &calls, |command| repo.sh(command).ok());
     let parts = [
-        "no commit is called `nothing`",
+        "no commit `nothing` in this repository",
         "absolute path",
-        "no session is known that this server runs in",
-        "no session is known that this server runs in",
+        "this server does not run in a known session",
+        "this server does not run in a known session",
         "issue_number",
-        "no word",
+        "no search terms",
         "1 to 100",
         "unknown variant `planet`",
         "unknown field `sesion`",
@@ -216,7 +216,11 @@ fn every_word_is_looked_for_and_it_is_said_how_far() {
     );
     let commit = repo.id("HEAD");
     assert_eq!(natives(&[&commit[..12]]), ["c1"]);
-    assert!(repo.siglum(&["search", " "]).stderr.contains("no word"));
+    assert!(
+        repo.siglum(&["search", " "])
+            .stderr
+            .contains("no search terms")
+    );
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn is_in_scope(repo: &Repo<'_>, destination: &str) -> bool {
     let shown = repo.siglum(&["init", "--dry-run"]);
     shown
         .stdout
-        .contains(&format!("what you chose for {destination}"))
+        .contains(&format!("the data in the scope of {destination}"))
 }
 
 #[test]

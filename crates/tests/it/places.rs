@@ -292,7 +292,7 @@ fn where_there_is_no_checkout_init_says_so() {
     ] {
         let ran = world.siglum(&world.root.join(dir), &["init", "--yes"]);
         assert_eq!(ran.code, Some(1), "{dir}: {ran:?}");
-        assert!(ran.stderr.contains("without a checkout"), "{dir}: {ran:?}");
+        assert!(ran.stderr.contains("without a worktree"), "{dir}: {ran:?}");
         assert!(ran.stderr.contains("hint:"), "{dir}: {ran:?}");
     }
     assert!(!world.siglum_home().exists());

@@ -92,7 +92,7 @@ fn lists_of_a_repository_are_there_from_anywhere() {
     assert!(
         nowhere
             .stderr
-            .contains("neither inside a git repository nor an id")
+            .contains("neither a path in a git repository nor a repository id")
     );
 }
 

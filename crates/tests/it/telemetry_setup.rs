@@ -111,7 +111,7 @@ fn all_agents_are_told_and_everything_is_taken_back() {
 
     let again = repo.siglum(&["init", "--telemetry", "--yes"]);
     assert!(
-        combined_output(&again).contains("nothing had to be changed"),
+        combined_output(&again).contains("nothing to change"),
         "{again:?}"
     );
     assert_eq!(settings_contents(&world), set);

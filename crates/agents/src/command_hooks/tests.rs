@@ -247,10 +247,10 @@ fn what_is_no_settings_file_is_left_alone() {
     assert_snapshot!(check("{\"a\": }"), @r#"settings are not valid JSON: Unexpected close brace on line 1 column 7"#);
     assert_snapshot!(check("{\n  \"a\": 1\n"), @r#"settings are not valid JSON: Unterminated object on line 1 column 1"#);
     assert_snapshot!(check("{'a': 1}"), @r#"settings are not valid JSON: Single-quoted strings are not allowed on line 1 column 2"#);
-    assert_snapshot!(check("[]"), @r#"settings have an unexpected form: `the file` is not an object"#);
+    assert_snapshot!(check("[]"), @r#"settings have an unexpected structure: `the file` is not an object"#);
     assert_snapshot!(check("// nothing\n"), @r#"settings are not valid JSON: there is no value in it"#);
-    assert_snapshot!(check("{\"hooks\": []}"), @r#"settings have an unexpected form: `hooks` is not an object"#);
-    assert_snapshot!(check("{\"hooks\": {\"Stop\": {}}}"), @r#"settings have an unexpected form: `hooks.Stop` is not an array"#);
+    assert_snapshot!(check("{\"hooks\": []}"), @r#"settings have an unexpected structure: `hooks` is not an object"#);
+    assert_snapshot!(check("{\"hooks\": {\"Stop\": {}}}"), @r#"settings have an unexpected structure: `hooks.Stop` is not an array"#);
     assert_snapshot!(check(&"[".repeat(100_000)), @r#"settings are not valid JSON: Maximum nesting depth exceeded on line 1 column 513"#);
     assert!(HOOKS.plan_remove("{\"a\": }", SHIM).is_err());
     assert!(matches!(

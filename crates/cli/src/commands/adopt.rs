@@ -115,22 +115,25 @@ fn tell(cx: &Cx, commit: &Oid, before: Option<SessionId>, session: Option<Sessio
     let commit = commit.short();
     let (old, new) = (before.map(SessionId::short), session.map(SessionId::short));
     cx.ui.status(match (old, new) {
-        (None, None) => format!("Nothing was stated of {commit}; nothing was changed."),
+        (None, None) => format!("{commit} has no statement to revert; nothing was changed."),
         (Some(old), None) => {
-            format!("Took back that {commit} is of session {old}; the statement stays on record.")
+            format!(
+                "{commit} is no longer attributed to session {old}; the statement stays on record."
+            )
         }
         (Some(old), Some(new)) if old == new => {
-            format!("{commit} is said to be of session {new} already.")
+            format!("{commit} is already attributed to session {new}.")
         }
         (Some(old), Some(new)) => {
-            format!("{commit} is said to be of session {new} now, no longer of {old}.")
+            format!("{commit} is now attributed to session {new}, no longer to {old}.")
         }
         (None, Some(new)) => {
-            format!("{commit} is said to be of session {new} now, beside the evidence.")
+            format!("{commit} is now attributed to session {new}, in addition to the evidence.")
         }
     });
     if session.is_some() && before != session {
-        cx.ui
-            .hint(format!("`siglum adopt --undo {commit}` takes it back."));
+        cx.ui.hint(format!(
+            "Run `siglum adopt --undo {commit}` to revert this."
+        ));
     }
 }

@@ -40,7 +40,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
 fn ledger(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
     if store::address()?.is_none() && !cx.has_ledger() {
         return Err(CommandError::not_found("there is no ledger yet")
-            .hint("`siglum init` in a repository creates it."));
+            .hint("Run `siglum init` in a repository to create one."));
     }
     store::open(cx)
 }

@@ -57,8 +57,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if args.file.exists() && !args.force {
         return Err(
-            CommandError::failed(format!("{} is there already", args.file.display()))
-                .hint("Name another file, or replace it with `--force`."),
+            CommandError::failed(format!("{} already exists", args.file.display()))
+                .hint("Choose another file, or pass `--force` to replace it."),
         );
     }
     let mut ledger = cx.open_ledger()?;
@@ -86,8 +86,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         );
     }
     let more = versions.map_or_else(
-        || "; versions of edited files are not in it (`--objects DIR`)".to_owned(),
-        |n| format!(", and {} copied", ui::plural(n as u64, "new file version")),
+        || "; file versions are not included (pass `--objects DIR`)".to_owned(),
+        |n| format!(", and copied {}", ui::plural(n as u64, "new file version")),
     );
     cx.ui.status(format!(
         "Wrote {} to {}{more}.",
@@ -138,7 +138,7 @@ fn copy(ledger: &mut SqliteLedger, temporary: &Path, file: &Path) -> Result<(), 
     let wrong = SqliteLedger::look_at(temporary)?;
     if let Some(first) = wrong.first() {
         return Err(CommandError::failed(format!(
-            "the copy is not sound: {first}"
+            "the copy is damaged: {first}"
         )));
     }
     fs::rename(temporary, file).map_err(CommandError::at(file))?;

@@ -155,7 +155,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if against == Against::Nothing && !listed.is_empty() {
         let ledger = Cx::tilde(&cx.home.ledger());
         let what = if cx.has_ledger() {
-            format!("the ledger at {ledger} knows nothing of these commits")
+            format!("the ledger at {ledger} has no record of these commits")
         } else {
             format!("there is no ledger at {ledger}")
         };
@@ -190,8 +190,8 @@ fn range(args: &Args, cx: &Cx) -> Result<Vec<String>, CommandError> {
     match cx.git().upstream()? {
         Some(upstream) => Ok(vec![format!("{upstream}..HEAD")]),
         None => Err(
-            CommandError::usage("there is no range, and HEAD follows no upstream branch").hint(
-                "Name the commits, as in `siglum check main..HEAD`; `siglum check HEAD` checks all \
+            CommandError::usage("no range is given, and HEAD has no upstream branch").hint(
+                "Pass a range, as in `siglum check main..HEAD`; `siglum check HEAD` checks all \
                  of its history.",
             ),
         ),
@@ -206,11 +206,14 @@ fn unnamed(error: GitError, range: &[String], cx: &Cx) -> CommandError {
     let shallow = cx.find_repo().is_some_and(|r| !r.shallow_edge().is_empty());
     let said = message.lines().next().unwrap_or_default();
     let said = said.strip_prefix("fatal: ").unwrap_or(said);
-    let error = CommandError::not_found(format!("`{}` names no commits: {said}", range.join(" ")));
+    let error = CommandError::not_found(format!(
+        "`{}` is not a revision or a range: {said}",
+        range.join(" ")
+    ));
     if shallow {
-        error.hint("This clone is shallow; fetch all of its history (`git fetch --unshallow`).")
+        error.hint("This clone is shallow; fetch the full history (`git fetch --unshallow`).")
     } else {
-        error.hint("Give a revision or a range that git knows, such as `main..HEAD`.")
+        error.hint("Pass a revision or a range that git knows, such as `main..HEAD`.")
     }
 }
 

@@ -41,7 +41,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
 fn failed(error: ContextError) -> CommandError {
     match error {
         ContextError::NoRoute(_) | ContextError::NoContext(_) => {
-            CommandError::not_found(error).hint("`siglum context list` lists the routes.")
+            CommandError::not_found(error).hint("Run `siglum context list` to list the routes.")
         }
         ContextError::Turn(siglum_engine::turn::TurnError::Ledger(error)) => error.into(),
         other => CommandError::failed(other),

@@ -188,7 +188,7 @@ fn prices() -> Result<Prices, CommandError> {
             let cause = std::error::Error::source(&error).map(|s| format!(": {s}"));
             let cause = cause.unwrap_or_default();
             CommandError::failed(format!("{}: {error}{cause}", file.display()))
-                .hint("Mend the file, or take it away to use the prices that come with Siglum.")
+                .hint("Repair the file, or remove it to use the built-in prices.")
         })
 }
 
@@ -199,9 +199,9 @@ fn nothing(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
     };
     let some = !read(ledger, |tx| tx.usages(&any))?.is_empty();
     cx.ui.status(if some {
-        "No usage fits; `siglum cost --all --limit 0` shows all of it."
+        "No usage matches; run `siglum cost --all --limit 0` to show all."
     } else {
-        "No usage is recorded yet: it comes with the agents' transcripts and telemetry."
+        "No usage is recorded yet: it is read from the agents' transcripts and telemetry."
     });
     Ok(())
 }
@@ -209,11 +209,12 @@ fn nothing(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
 fn tell(cx: &Cx, found: &CostReport) {
     let (costs, prices) = (&found.costs, &found.prices);
     if found.more {
-        cx.ui.hint("There are more; `--limit 0` shows all of them.");
+        cx.ui
+            .hint("There are more; pass `--limit 0` to show all of them.");
     }
     if costs.overlapping > 0 {
         cx.ui.hint(format!(
-            "Rows overlap: {} stood under more than one of them; the total has each once.",
+            "Rows overlap: {} in more than one row; the total counts each once.",
             ui::plural(costs.overlapping, "message")
         ));
     }
@@ -233,19 +234,19 @@ fn unpriced(costs: &Costs, prices: &Prices) -> String {
                 later.push(format!("{model} before {day}"));
             }
             (Some(model), None) => never.push(model),
-            (None, _) => never.push("a model that no source names"),
+            (None, _) => never.push("an unnamed model"),
         }
     }
     let mut text = String::new();
     if !never.is_empty() {
         let names = never.join(", ");
         let date = prices.date();
-        text = format!("No price is known of {names} (prices are as of {date}). ");
+        text = format!("No price is known for {names} (prices are as of {date}). ");
     }
     if !later.is_empty() {
-        text = format!("{text}No price is known of {}. ", later.join(", "));
+        text = format!("{text}No price is known for {}. ", later.join(", "));
     }
-    format!("{text}Give one in {}.", Cx::tilde(&prices_file()))
+    format!("{text}Add one in {}.", Cx::tilde(&prices_file()))
 }
 
 const TOKENS: [&str; 5] = ["INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"];
@@ -385,10 +386,10 @@ fn explained(explained: &Explained) -> Table {
     let mut table = Table::new(heading.to_vec());
     let rows: [(&str, &Records); 5] = [
         ("all records", &explained.records),
-        ("- told again by the same source", &explained.repeated),
-        ("- told by another source, too", &explained.retold),
+        ("- repeated by the same source", &explained.repeated),
+        ("- reported by another source too", &explained.retold),
         ("- copied from another session", &explained.copied),
-        ("= counted, one for each message", &explained.counted),
+        ("= counted, one per message", &explained.counted),
     ];
     for (what, records) in rows {
         let mut cells = vec![Cell::plain(what), Cell::number(ui::count(records.count))];

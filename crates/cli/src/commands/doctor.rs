@@ -83,7 +83,7 @@ struct Check {
 }
 
 /// What to do where the program can mend it.
-const FIX: &str = "`siglum doctor --fix` mends this.";
+const FIX: &str = "Run `siglum doctor --fix` to repair this.";
 
 impl Check {
     fn new(area: &'static str, verdict: Verdict, text: impl Into<String>) -> Self {

@@ -114,14 +114,14 @@ pub fn place(place: &Place) -> String {
         Place::Entry { sequence, kind } => format!("entry {sequence} ({kind})"),
         Place::Line { stream, offset } => format!("transcript {stream} at byte {offset}"),
         Place::Version(address) => format!("file version {}", &address.to_string()[..12]),
-        Place::OpenTurn { key } => format!("turn {key}, which is not committed"),
+        Place::OpenTurn { key } => format!("turn {key}, not committed"),
         Place::Column { column, stays } => {
-            let stays = if *stays { ", which stays" } else { "" };
+            let stays = if *stays { ", not erased" } else { "" };
             format!("{} of {}{stays}", column.column, column.table)
         }
-        Place::Telemetry(TelemetryStore::Inbox) => "telemetry that waits".to_owned(),
+        Place::Telemetry(TelemetryStore::Inbox) => "pending telemetry".to_owned(),
         Place::Telemetry(TelemetryStore::Unassigned) => "telemetry without a session".to_owned(),
-        Place::Telemetry(TelemetryStore::Forwards) => "telemetry to be sent on".to_owned(),
+        Place::Telemetry(TelemetryStore::Forwards) => "telemetry to forward".to_owned(),
         Place::File(path) => format!("file {}", path.display()),
     }
 }
@@ -159,7 +159,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let is_wanted = !going.is_nothing() && !args.dry_run;
     if is_wanted && !args.yes && !crate::ui::agreed()? {
         return Err(CommandError::failed("nothing was erased")
-            .hint("Run the same command with `--yes` to erase it without being asked."));
+            .hint("Run the same command with `--yes` to skip the confirmation."));
     }
     if is_wanted {
         let costs = if args.costs {
@@ -180,7 +180,7 @@ fn needle(args: &Args) -> Result<Option<Needle>, CommandError> {
     let needle = if args.text {
         if !args.yes && !args.dry_run {
             return Err(CommandError::usage(
-                "`--text` reads standard input, so nobody can be asked; add `--yes` or `--dry-run`",
+                "`--text` reads stdin, so it cannot ask for confirmation; add `--yes` or `--dry-run`",
             ));
         }
         let mut text = String::new();
@@ -198,11 +198,11 @@ fn needle(args: &Args) -> Result<Option<Needle>, CommandError> {
 
 fn refused(error: &NeedleError) -> CommandError {
     let hint = match error {
-        NeedleError::Everywhere => "Name more of what is to go.",
+        NeedleError::Everywhere => "Make the pattern more specific.",
         NeedleError::Pattern(_) => {
-            "To forget a text as it stands, give it to `--text` on standard input."
+            "To erase a literal text, pass `--text` and write the text to stdin."
         }
-        NeedleError::Rule(_) => "`siglum doctor --secrets` names the rules that find something.",
+        NeedleError::Rule(_) => "Run `siglum doctor --secrets` to list the rules that match.",
     };
     let text = match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
@@ -262,6 +262,6 @@ fn erase(
     worker::fold_sessions(world, ledger, usize::MAX)?;
     ledger.scrub().map_err(|error| {
         CommandError::from(error)
-            .hint("It is erased; run the same command once more to clean the files of it, too.")
+            .hint("The data is erased; run the same command again to remove it from the database files, too.")
     })
 }

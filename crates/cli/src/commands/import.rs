@@ -21,7 +21,7 @@ pub const SCHEMA: &str = "siglum.import/1";
 
 /// What to do where an import did not come to its end.
 pub const GO_ON_IMPORTING: &str =
-    "An import runs, or was interrupted: `siglum import` brings what is not here yet.";
+    "An import is running or was interrupted: run `siglum import` to complete it.";
 
 /// Import sessions from transcripts that agents left on disk
 ///
@@ -95,7 +95,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             "{} could not be imported",
             ui::plural(n, "transcript")
         ))
-        .hint("`siglum doctor` lists them with the reasons.")),
+        .hint("Run `siglum doctor` to list them with the reasons.")),
     }
 }
 
@@ -136,7 +136,7 @@ fn choose(args: &Args, on_disk: OnDisk) -> (Vec<ImportableTranscript>, Wrong) {
     for path in &wanted {
         let refused = wrong.iter().any(|(p, _)| resolved(p).starts_with(path));
         if !known(path) && !refused {
-            let detail = "no transcript of a recorded agent lies there".to_owned();
+            let detail = "no transcript of a supported agent is there".to_owned();
             wrong.push((path.clone(), ("transcript_outside", detail)));
         }
     }
@@ -154,7 +154,10 @@ fn named(path: &Path) -> Result<PathBuf, (&'static str, String)> {
         .symlink_metadata()
         .map_err(|e| ("transcript_unreadable", e.to_string()))?;
     if meta.is_symlink() {
-        return Err(("transcript_is_link", "a link is not followed".to_owned()));
+        return Err((
+            "transcript_is_link",
+            "symbolic links are not followed".to_owned(),
+        ));
     }
     path.canonicalize()
         .map_err(|e| ("transcript_unreadable", e.to_string()))
@@ -261,9 +264,8 @@ fn link(
                 all.commits += linked.commits;
             }
             Err(error @ (EngineError::Git(_) | EngineError::NoCheckout(_))) => {
-                cx.ui.warning(format!(
-                    "the history of {common_dir} could not be looked at: {error}"
-                ));
+                cx.ui
+                    .warning(format!("cannot read the history of {common_dir}: {error}"));
             }
             Err(error) => return Err(error.into()),
         }

@@ -203,7 +203,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     };
     if answer == Answer::No {
         return Err(CommandError::failed("nothing was changed")
-            .hint("Run `siglum init --yes` to change it without being asked."));
+            .hint("Run `siglum init --yes` to skip the confirmation."));
     }
     if answer == Answer::WithoutTrailer || args.no_trailer {
         super::config::set::write(&TRAILER, "false")?;
@@ -243,9 +243,9 @@ fn refuse_demo(cx: &Cx) -> Result<(), CommandError> {
     }
     let home = cx.home.dir().display();
     Err(CommandError::failed(format!(
-        "{home} is what `siglum demo` kept, and your agents would report there"
+        "{home} was kept by `siglum demo`, and your agents would report to it"
     ))
-    .hint("Take SIGLUM_HOME out of the environment (`unset SIGLUM_HOME`), and run `siglum init` again."))
+    .hint("Unset SIGLUM_HOME (`unset SIGLUM_HOME`), then run `siglum init` again."))
 }
 
 /// What the ledger knows of a repository before Siglum is switched on in it.
@@ -264,7 +264,7 @@ fn known(cx: &Cx, repo: Option<&Repo>, same_as: Option<&str>) -> Result<Known, C
         return match same_as {
             None => Ok(Known::default()),
             Some(_) => Err(CommandError::not_found(
-                "there is no ledger yet, and so no repository that this one is a clone of",
+                "there is no ledger yet, so there is no repository that this one is a clone of",
             )),
         };
     };
@@ -335,7 +335,7 @@ fn begin_ledger(cx: &Cx) -> Result<(), CommandError> {
     match cx.open_ledger() {
         Err(error) if error.is_lost_ledger() => {
             cx.ui
-                .warning(format!("{:#}; siglum goes on without it", error.source));
+                .warning(format!("{:#}; siglum continues without it", error.source));
         }
         opened => return opened.map(drop),
     }
@@ -415,7 +415,7 @@ fn settings_changes(
 /// Settings that cannot be edited are left alone, and everything else with them.
 pub fn refused(error: &SettingsError, command: &str) -> CommandError {
     CommandError::failed(error.to_string()).hint(format!(
-        "Mend the file, then run `siglum {command}` again; nothing was changed."
+        "Repair the file, then run `siglum {command}` again; nothing was changed."
     ))
 }
 
@@ -502,16 +502,16 @@ fn switch_on(cx: &Cx, repo: &Repo, known: &Known, args: &Args) -> Result<(), Com
 fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize, plan: &Plan) -> Result<(), CommandError> {
     let is_hindered = plan.obstacle.is_some();
     cx.ui.status(match changes {
-        _ if is_hindered => "Siglum is on for agents here, without git's hooks.",
-        0 => "Siglum is on; nothing had to be changed.",
-        _ => "Siglum is on.",
+        _ if is_hindered => "Siglum is enabled for agents here, without git hooks.",
+        0 => "Siglum is enabled; nothing to change.",
+        _ => "Siglum is enabled.",
     });
     let Some(repo) = repo else { return Ok(()) };
     let found = import::look(&env::agent_dir, Some(&repo.place.common_dir)).found;
     if found.is_empty() {
         cx.ui.status(match is_hindered {
-            true => "From now on, a commit knows its session where an agent's own hooks see it being made; `siglum doctor` says how to have git's hooks, too.",
-            false => "From now on, each commit knows its session: start an agent here, let it commit, then run `siglum why`.",
+            true => "A commit now has its session if the hooks of an agent observe it; run `siglum doctor` to see how to enable git hooks, too.",
+            false => "Each commit now has its session: start an agent here, let it commit, then run `siglum why`.",
         });
         return Ok(());
     }

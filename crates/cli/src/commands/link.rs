@@ -175,7 +175,7 @@ fn change_message(link: &Link, session: SessionId, attaching: bool, changed: boo
     let session = session.short();
     match (attaching, changed) {
         (true, true) => format!("Attached {link} to session {session}."),
-        (true, false) => format!("Session {session} has {link} already."),
+        (true, false) => format!("Session {session} already has {link}."),
         (false, true) => format!("Detached {link} from session {session}."),
         (false, false) => format!("Session {session} has no {link}; nothing was changed."),
     }
@@ -191,10 +191,9 @@ fn list(session: &str, cx: &Cx) -> Result<(), CommandError> {
     }
     if links.is_empty() {
         let short = session.short();
-        cx.ui
-            .status(format!("Nothing is attached to session {short}."));
+        cx.ui.status(format!("Session {short} has no links."));
         cx.ui.hint(format!(
-            "`siglum link add {short} issue=42` attaches an issue."
+            "Run `siglum link add {short} issue=42` to attach an issue."
         ));
         return Ok(());
     }

@@ -63,16 +63,17 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let plain = args.range.is_none() && args.agent.is_none();
         let all = plain && args.period.since.is_none() && args.period.until.is_none();
         cx.ui.status(if all {
-            "There is no commit on this branch yet."
+            "No commits on this branch yet."
         } else {
-            "No commit of this branch fits; `siglum log` without options lists all."
+            "No commit on this branch matches; run `siglum log` to list all."
         });
         go_on(cx, &log);
         return Ok(());
     }
     cx.ui.table(&table(&log))?;
     if log.more {
-        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+        cx.ui
+            .hint("There are more; pass `--limit 0` to list all of them.");
     }
     go_on(cx, &log);
     Ok(())
@@ -109,8 +110,8 @@ fn look(cx: &Cx, filter: &LogFilter) -> Result<CommitLog, CommandError> {
     let found = overview::log(&cx.git(), &mut ledger, repository.id, filter);
     found.map_err(|error| match (error, &filter.range) {
         (siglum_engine::EngineError::Git(GitError::Refused { .. }), Some(range)) => {
-            CommandError::not_found(format!("no commits are called `{range}` here"))
-                .hint("Give a revision or a range that git knows, such as `main..HEAD`.")
+            CommandError::not_found(format!("`{range}` is not a revision or a range"))
+                .hint("Pass a revision or a range that git knows, such as `main..HEAD`.")
         }
         (error, _) => error.into(),
     })

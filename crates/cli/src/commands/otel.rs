@@ -47,8 +47,8 @@ fn named(ledger: &mut SqliteLedger, name: &str) -> Result<(Projection, Destinati
     let found = known.into_iter().find(|p| p.name == name && p.kind == KIND);
     let projection = found.ok_or_else(|| {
         let name = crate::ui::one_line(name, 80);
-        CommandError::not_found(format!("no destination of traces is called `{name}`"))
-            .hint("`siglum otel list` shows what there is.")
+        CommandError::not_found(format!("no OTLP endpoint `{name}`"))
+            .hint("Run `siglum otel list` to list the endpoints.")
     })?;
     let destination = Destination::parse(&projection.target).map_err(CommandError::failed)?;
     Ok((projection, destination))

@@ -51,7 +51,7 @@ pub fn named(ledger: &mut SqliteLedger, name: &str) -> Result<Projection, Comman
     let known = read(ledger, |tx| tx.projections())?;
     known.into_iter().find(|p| p.name == name).ok_or_else(|| {
         let name = crate::ui::one_line(name, 80);
-        CommandError::not_found(format!("no projection is called `{name}`"))
-            .hint("`siglum projection list` shows what there is.")
+        CommandError::not_found(format!("no projection `{name}`"))
+            .hint("Run `siglum projection list` to list the projections.")
     })
 }

@@ -87,8 +87,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let n = ui::plural(sessions, "session");
     cx.ui.status(match args.name.as_str() {
-        SUMMARIES => format!("{n} folded again."),
-        name => format!("Projection {name} is emptied; the worker fills {n} again."),
+        SUMMARIES => format!("Rebuilt the summaries of {n}."),
+        name => format!("Emptied projection {name}; the worker delivers {n} again."),
     });
     Ok(())
 }
@@ -97,7 +97,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 fn judge_again(cx: &Cx, ledger: &mut SqliteLedger, args: &Args) -> Result<(), CommandError> {
     if args.session.is_some() {
         return Err(CommandError::usage(
-            "judgements are of commits: leave the session out",
+            "judgements belong to commits: leave out the session",
         ));
     }
     let world = cx.world()?;
@@ -123,7 +123,7 @@ fn judge_again(cx: &Cx, ledger: &mut SqliteLedger, args: &Args) -> Result<(), Co
         ))?;
     }
     cx.ui.status(format!(
-        "{} judged again, {} changed.",
+        "Judged {} again, {} changed.",
         ui::plural(commits, "commit"),
         changed.len()
     ));
@@ -193,13 +193,13 @@ fn projection(
     }
     let Some(mut sink) = project::sink(&projection) else {
         return Err(CommandError::failed(format!(
-            "`{name}` is fed by its own program, which alone can empty it"
+            "cannot rebuild `{name}`: only the program that feeds it can empty it"
         )));
     };
     let done = project::rebuild(&*cx.world()?, ledger, name, sink.as_mut(), session)?;
     platform::start_worker(&cx.home);
     done.map_err(|error| {
-        CommandError::failed(format!("it could not be emptied: {error}"))
-            .hint("What it has stays; what it lacks is handed over as before.")
+        CommandError::failed(format!("cannot empty the projection: {error}"))
+            .hint("Nothing was removed, and delivery goes on as before.")
     })
 }

@@ -99,7 +99,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let done = !nothing && !args.dry_run;
     if done && !args.yes && !ui::agreed()? {
         return Err(CommandError::failed("nothing was changed")
-            .hint("Run `siglum remove --yes` to change it without being asked."));
+            .hint("Run `siglum remove --yes` to skip the confirmation."));
     }
     if done {
         going.apply(cx)?;
@@ -108,15 +108,15 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, going.json(cx, done));
     }
     cx.ui.status(match (nothing, done) {
-        (true, _) => "Siglum is not switched on here; nothing had to be changed.",
-        (_, true) if args.telemetry => "The agents keep their telemetry to themselves again.",
+        (true, _) => "Siglum is not enabled here; nothing to change.",
+        (_, true) if args.telemetry => "Agents no longer export telemetry to the gateway.",
         (_, true) => "Siglum is off.",
         (_, false) => "Nothing was changed.",
     });
     if done && !args.telemetry && cx.home.ledger().exists() {
         let ledger = Cx::tilde(&cx.home.ledger());
         cx.ui.status(format!(
-            "Everything that was recorded stays in {ledger}; `siglum why` still answers."
+            "Recorded data is kept in {ledger}; `siglum why` still works."
         ));
     }
     Ok(())
@@ -138,9 +138,9 @@ fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError
         changes
     } else {
         notes.push(if names.is_empty() {
-            "the hooks of agents stay, since sessions are recorded everywhere; `siglum remove --global` takes them out".to_owned()
+            "agent hooks stay, because sessions are recorded everywhere; `siglum remove --global` removes them".to_owned()
         } else {
-            format!("the hooks of agents stay, since they serve {list}; `siglum remove --global` takes them out")
+            format!("agent hooks stay, because they are in use by {list}; `siglum remove --global` removes them")
         });
         Vec::new()
     };
@@ -181,7 +181,7 @@ fn others(cx: &Cx, repo: Option<&Repo>) -> Result<Vec<PathBuf>, String> {
     let known = cx
         .open_ledger()
         .and_then(|mut ledger| Ok(read(&mut ledger, |tx| tx.repositories())?))
-        .map_err(|_| "repositories in a ledger that cannot be read".to_owned())?;
+        .map_err(|_| "repositories in an unreadable ledger".to_owned())?;
     let here = repo.map(|r| r.place.common_dir.as_str());
     let on = known
         .into_iter()
@@ -230,7 +230,7 @@ fn hooks_plan(
     for dir in shared {
         if hooks::has_blocks(&dir) {
             notes.push(format!(
-                "the git hooks in {} stay, since other repositories share them; here they do nothing any more",
+                "the git hooks in {} stay, because other repositories share them; here they no longer do anything",
                 Cx::tilde(&dir)
             ));
         }
@@ -383,9 +383,9 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     hook::remove_state(dir).map_err(CommandError::at(dir))?;
     match fs::remove_dir(dir) {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Err(CommandError::partly(
-            format!("{} holds files that are not Siglum's", dir.display()),
+            format!("{} contains files that are not Siglum's", dir.display()),
         )
-        .hint("Siglum stays switched on here while that directory exists; move the files, then run `siglum remove` again.")),
+        .hint("Siglum stays enabled while that directory exists: move the files, then run `siglum remove` again.")),
         Err(error) if error.kind() != ErrorKind::NotFound => Err(CommandError::at(dir)(error)),
         _ => Ok(()),
     }
@@ -398,7 +398,7 @@ fn keep(from: &Path, to: &Path) -> Result<(), CommandError> {
         fs::remove_file(from).map_err(CommandError::at(from))?;
     } else if from.exists() {
         return Err(CommandError::partly(format!(
-            "{} is there already, so {} stays",
+            "{} already exists, so {} stays",
             to.display(),
             from.display()
         )));

@@ -91,22 +91,22 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, json);
     }
     cx.ui.status(match &json.kept {
-        Some(kept) => format!("Restored; what was there is in {kept}."),
+        Some(kept) => format!("Restored; the previous ledger is in {kept}."),
         None => "Restored.".to_owned(),
     });
     if json.due > 0 {
         let n = ui::plural(json.due, "session");
         cx.ui.status(format!(
-            "{n} of projections are due again; the worker hands them over."
+            "Projections are due for {n} again; the worker delivers them."
         ));
     }
     if json.waiting > 0 {
-        let n = ui::counted(json.waiting as u64, "delivery waits", "deliveries wait");
+        let n = ui::counted(json.waiting as u64, "delivery", "deliveries");
         cx.ui
-            .status(format!("{n} in the spool; the worker takes them in."));
+            .status(format!("{n} in the spool, for the worker to process."));
     }
     cx.ui
-        .hint("`siglum verify` tells what file versions and projections lack.");
+        .hint("Run `siglum verify` to check file versions and projections.");
     Ok(())
 }
 
@@ -119,8 +119,8 @@ fn alone(cx: &Cx) -> Result<Lock, CommandError> {
             return Ok(lock);
         }
         if start.elapsed() > PATIENCE {
-            return Err(CommandError::failed("a worker is at work on the ledger")
-                .hint("It leaves when it has nothing to do; try again then."));
+            return Err(CommandError::failed("a worker is using the ledger")
+                .hint("Try again later: the worker exits when it is idle."));
         }
         std::thread::sleep(PAUSE);
     }
@@ -204,19 +204,19 @@ fn agree(
         };
         let last = read(ledger, |tx| tx.sessions(&filter)).unwrap_or_default();
         last.first().map_or_else(
-            || "has no session".to_owned(),
-            |last| format!("goes until {}", ui::when(last.record.last_at)),
+            || "has no sessions".to_owned(),
+            |last| format!("ends at {}", ui::when(last.record.last_at)),
         )
     };
     cx.ui.status(format!(
-        "The ledger that is here {}, the backup {}. The one that is here will be kept beside it.",
+        "The current ledger {}; the backup {}. The current ledger will be kept beside it.",
         until(old),
         until(backup)
     ));
     match ui::agreed()? {
         true => Ok(()),
         false => Err(CommandError::failed("nothing was restored")
-            .hint("Run the same command with `--yes` to restore it without being asked.")),
+            .hint("Run the same command with `--yes` to skip the confirmation.")),
     }
 }
 
@@ -231,16 +231,16 @@ fn how() -> Open {
 fn look_at(file: &Path) -> Result<(), CommandError> {
     if !file.is_file() {
         return Err(CommandError::not_found(format!(
-            "{} is no file",
+            "{} is not a file",
             file.display()
         )));
     }
     if SqliteLedger::log_bytes(file) > 0 {
         return Err(CommandError::failed(format!(
-            "{} has a log beside it: it is a ledger in use, or was copied from one",
+            "{} has a write-ahead log beside it: it is a ledger in use, or a copy of one",
             file.display()
         ))
-        .hint("`siglum backup` writes a file that stands by itself."));
+        .hint("Restore a file written by `siglum backup`."));
     }
     match SqliteLedger::look_at(file)?.first() {
         None => Ok(()),
@@ -263,19 +263,19 @@ fn examine(args: &Args, cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), Comman
     }
     let n = ui::plural(report.unsound.len() as u64, "session");
     Err(CommandError::failed(format!(
-        "{n} of the backup not sound, such as {}: {what}; nothing was changed",
+        "the backup has {n} with damage, such as {}: {what}; nothing was changed",
         session.short()
     ))
-    .hint("`--force` restores it all the same, and quarantines them."))
+    .hint("Pass `--force` to restore it anyway and quarantine them."))
 }
 
 /// Makes sure that the backup is of the ledger that this home has, or had before that was lost.
 fn same(args: &Args, known: Option<LedgerId>, backup: LedgerId) -> Result<(), CommandError> {
     match known {
         Some(known) if known != backup && !args.force => Err(CommandError::failed(format!(
-            "the backup is of ledger {backup}, and this is {known}; nothing was changed"
+            "the backup is of ledger {backup}, not of this ledger {known}; nothing was changed"
         ))
-        .hint("`--force` replaces it all the same.")),
+        .hint("Pass `--force` to replace it anyway.")),
         _ => Ok(()),
     }
 }

@@ -191,10 +191,8 @@ fn note_refusal(cx: &Cx, refused: &LinkError) {
         Ok(audit::note(&world, &mut ledger, &entry)?)
     });
     if let Err(error) = noted {
-        cx.ui.warning(format!(
-            "the refusal could not be written down: {:#}",
-            error.source
-        ));
+        cx.ui
+            .warning(format!("cannot record the refusal: {:#}", error.source));
     }
 }
 
@@ -216,11 +214,11 @@ fn agent(args: &Args) -> Result<Option<AgentName>, CommandError> {
 fn unrecorded(args: &Args, cx: &Cx, signals: Signals) -> Result<ExitCode, CommandError> {
     if args.worktree.is_some() {
         return Err(CommandError::failed(
-            "recording is switched off here, and a worktree is made for a recorded session only",
+            "recording is off here, and `--worktree` needs a recorded session",
         ));
     }
     cx.ui
-        .warning("recording is switched off here: the command runs without a session");
+        .warning("recording is off here: the command runs without a session");
     let mut command = child::command(&args.command[0], &args.command[1..]);
     start_in(&mut command, &cx.dir);
     let ended = child::run(&mut command, signals);
@@ -339,7 +337,7 @@ impl Launched {
                 cx.ui.warning(format!("it is at {path}"));
                 if let Some(kept) = snapshot {
                     cx.ui.warning(format!(
-                        "what is not committed in it is kept as {} ({})",
+                        "its uncommitted changes are kept as {} ({})",
                         kept.reference,
                         kept.commit.short()
                     ));
@@ -350,7 +348,7 @@ impl Launched {
         match self.write_down(cx, end, worktree.as_ref()) {
             Ok(()) => self.token.end(),
             Err(error) => cx.ui.warning(format!(
-                "the end of session {short} could not be written down: {:#}",
+                "cannot record the end of session {short}: {:#}",
                 error.source
             )),
         }
@@ -393,7 +391,7 @@ fn hint(cx: &Cx) {
     let is_off = cx.find_repo().is_some_and(|r| !r.siglum_dir().is_dir());
     if is_off && !cx.home.everywhere().exists() {
         cx.ui
-            .hint("Siglum is not switched on in this repository: run `siglum init` to have turns and commits recorded.");
+            .hint("Siglum is not enabled in this repository: run `siglum init` to record turns and commits.");
     }
 }
 

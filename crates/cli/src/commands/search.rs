@@ -83,7 +83,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if findings.found.is_empty() {
         cx.ui.status(format!(
-            "Nothing found in {}.",
+            "No matches in {}.",
             ui::plural(findings.looked_at as u64, "session")
         ));
     } else {
@@ -91,7 +91,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if findings.more {
         cx.ui.hint(
-            "There are more sessions; `--within 0` looks through all of them, `--limit 0` shows all that fit.",
+            "There are more sessions; pass `--within 0` to search all of them, `--limit 0` to show all matches.",
         );
     }
     Ok(())
@@ -106,7 +106,7 @@ pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
 
 fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), CommandError> {
     let words = Words::of(args.words.iter().map(String::as_str))
-        .ok_or_else(|| CommandError::usage("there is no word to look for"))?;
+        .ok_or_else(|| CommandError::usage("no search terms given"))?;
     let (mut ledger, here) = cx.settled()?;
     let repositories = args.place.listed(cx, &mut ledger, here)?;
     let query = Query {

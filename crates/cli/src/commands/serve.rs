@@ -110,9 +110,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         }
     };
     siglum_gateway::serve(&settings, ready).map_err(|error| match error {
-        ServeError::Plain(_) => CommandError::usage(error.to_string()).hint(
-            "`--plain` serves there all the same: for a gateway behind a proxy that encrypts.",
-        ),
+        ServeError::Plain(_) => CommandError::usage(error.to_string())
+            .hint("Pass `--plain` to serve there anyway, for a gateway behind a TLS proxy."),
         ServeError::Store(error) => error.into(),
         other => CommandError::failed(format!("{:#}", anyhow::Error::new(other))),
     })
@@ -120,7 +119,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 fn agent(text: &str) -> Result<RunAgent, String> {
     let (name, program) = match text.split_once('=') {
-        Some((_, "")) => return Err("a program behind `=`".to_owned()),
+        Some((_, "")) => return Err("expected a program after `=`".to_owned()),
         Some((name, program)) => (name, Some(PathBuf::from(program))),
         None => (text, None),
     };

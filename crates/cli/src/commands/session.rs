@@ -49,7 +49,7 @@ pub fn agent(text: &str) -> Result<AgentName, String> {
     match AgentName::new(text) {
         Ok(name) if siglum_agents::known(text).is_some() => Ok(name),
         _ => Err(format!(
-            "no agent is called so; recorded are {}",
+            "unknown agent; known agents are {}",
             recorded().collect::<Vec<_>>().join(", ")
         )),
     }

@@ -58,12 +58,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             )
         }
         (None, None) => Err(CommandError::not_found(format!(
-            "no session, checkpoint or commit is called `{}`",
+            "no session, checkpoint or commit `{}`",
             args.name
         ))
-        .hint(
-            "`siglum session list`, `siglum checkpoint list` and `siglum log` show what there is.",
-        )),
+        .hint("Run `siglum session list`, `siglum checkpoint list` or `siglum log` to find it.")),
     }
 }
 

@@ -59,8 +59,8 @@ impl Worker {
     const fn word(self) -> &'static str {
         match self {
             Self::Running => "running",
-            Self::Started => "started for what waits",
-            Self::NotNeeded => "not running, nothing waits for it",
+            Self::Started => "started for the waiting work",
+            Self::NotNeeded => "not running, nothing to do",
         }
     }
 }
@@ -155,7 +155,7 @@ fn print(cx: &Cx, status: &Status) -> Result<(), CommandError> {
         let age = ui::ago(*at, clock::now());
         let text = format!("{queue} {item}, {age}: {reason}");
         let text = ui::one_line(&text, cx.ui.width().saturating_sub(14).max(40));
-        field(cx, "Set aside", cx.ui.paint(Style::Warning, text))?;
+        field(cx, "Parked", cx.ui.paint(Style::Warning, text))?;
     }
     declined(cx, status)?;
     advice(cx, status);
@@ -187,8 +187,8 @@ fn sessions(cx: &Cx, status: &Status) -> Result<(), CommandError> {
     let running = &status.overview.running;
     if running.is_empty() {
         let last = status.overview.last.as_ref().map_or_else(
-            || "none runs".to_owned(),
-            |last| format!("none runs; last here {}", brief(cx, last)),
+            || "none running".to_owned(),
+            |last| format!("none running; last here {}", brief(cx, last)),
         );
         return field(cx, "Sessions", last);
     }
@@ -219,7 +219,7 @@ fn sessions(cx: &Cx, status: &Status) -> Result<(), CommandError> {
         let more = running.len() - RUNNING;
         cx.ui.line(cx.ui.paint(
             Style::Dim,
-            format!("… {more} more; `siglum session list --open --all` lists them"),
+            format!("… {more} more; list them with `siglum session list --open --all`"),
         ))?;
     }
     Ok(())
@@ -254,7 +254,7 @@ fn waits(status: &Status) -> Vec<String> {
         }
     };
     let since = status.spooled.1.map_or_else(String::new, |at| {
-        format!(" (the oldest from {})", ui::ago(at, clock::now()))
+        format!(" (oldest {})", ui::ago(at, clock::now()))
     });
     let (one, many) = ("delivery in the spool", "deliveries in the spool");
     say(
@@ -268,7 +268,11 @@ fn waits(status: &Status) -> Vec<String> {
         "transcripts to read",
     );
     say(overview.unsealed, "session to seal", "sessions to seal");
-    say(overview.intents, "commit under way", "commits under way");
+    say(
+        overview.intents,
+        "commit in progress",
+        "commits in progress",
+    );
     if overview.importing {
         waits.push("the rest of an import".to_owned());
     }
@@ -303,21 +307,21 @@ fn advice(cx: &Cx, status: &Status) {
     let overview = &status.overview;
     if installed.repository.is_none() {
         cx.ui
-            .hint("Go to a git repository and run `siglum init` to switch Siglum on there.");
+            .hint("Go to a git repository and run `siglum init` to enable Siglum there.");
     } else if !installed.on {
-        cx.ui.hint("Run `siglum init` to switch Siglum on here.");
+        cx.ui.hint("Run `siglum init` to enable Siglum here.");
     } else if !installed.sound() {
         cx.ui
-            .hint("Run `siglum init` to put the hooks in place, or `siglum doctor` to see more.");
+            .hint("Run `siglum init` to install the hooks, or `siglum doctor` for details.");
     } else if status.turns.iter().any(OpenJson::is_held) {
         cx.ui
-            .hint("`siglum session recover` shows the ways out of a held turn.");
+            .hint("Run `siglum session recover` to settle a held turn.");
     } else if overview.importing {
         cx.ui.hint(GO_ON_IMPORTING);
     } else if overview.last.is_none() && overview.running.is_empty() {
-        cx.ui.hint("Start an agent here and let it commit, then run `siglum why`; `siglum import` brings earlier sessions.");
+        cx.ui.hint("Start an agent here and let it commit, then run `siglum why`; `siglum import` imports earlier sessions.");
     } else if !overview.parked.is_empty() || !overview.declines.is_empty() {
         cx.ui
-            .hint("`siglum doctor` tells what was not recorded, and why.");
+            .hint("Run `siglum doctor` to see what was not recorded, and why.");
     }
 }

@@ -100,8 +100,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return outcome::session(cx, session, address, &passed);
     }
     if named.is_none() && args.scope.is_given(args.kinds) {
-        return Err(CommandError::usage("the scope of which gateway?").hint(
-            "`siglum projection scope NAME` changes the scope of one; with `--to` it is chosen.",
+        return Err(CommandError::usage("options for a scope need a gateway").hint(
+            "Run `siglum projection scope NAME` to change the scope of a gateway, or pass `--to`.",
         ));
     }
     drop_left_over(&mut ledger)?;
@@ -131,8 +131,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         None => gateway::remembered(&mut ledger)?,
     };
     if destinations.is_empty() {
-        return Err(CommandError::failed("no gateway is known")
-            .hint("`siglum sync --to URL` names one, and remembers it."));
+        return Err(CommandError::failed("no gateway configured")
+            .hint("Run `siglum sync --to URL` to add one."));
     }
     let mut outcomes = Vec::new();
     for projection in destinations {
@@ -288,7 +288,7 @@ fn send_all(
         if rechecked.lacking > 0 {
             let sessions = ui::plural(rechecked.lacking, "session");
             cx.ui.warning(format!(
-                "{name} has less of {sessions} than it was sent; what is missing is sent again"
+                "{name} has less of {sessions} than was sent; the missing part is sent again"
             ));
             let (again, failed) = feed_all(&world, ledger, &to, &mut way)?;
             sent += again;

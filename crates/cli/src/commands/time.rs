@@ -56,7 +56,7 @@ fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Named, String> {
     {
         return Ok(at(moment));
     }
-    Err("expected a span such as `2h`, `3d` or `1w`, a date such as `2026-01-31`, `today`, `yesterday`, or an RFC 3339 time".to_owned())
+    Err("expected a duration such as `2h`, `3d` or `1w`, a date such as `2026-01-31`, `today`, `yesterday`, or an RFC 3339 time".to_owned())
 }
 
 /// Reads how long something lasts: `90s`, `2h`, `30d`; for clap.
@@ -64,7 +64,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let millis = span(text).and_then(|millis| u64::try_from(millis).ok());
     millis
         .map(Duration::from_millis)
-        .ok_or_else(|| "expected a span such as `90s`, `2h` or `30d`".to_owned())
+        .ok_or_else(|| "expected a duration such as `90s`, `2h` or `30d`".to_owned())
 }
 
 /// `90s`, `30m`, `2h`, `3d`, `1w`, or several of them: how long ago, in milliseconds.

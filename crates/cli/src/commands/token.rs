@@ -70,7 +70,7 @@ fn expiry(text: &str) -> Result<Expiry, String> {
         "never" => Ok(Expiry::Never),
         _ => match super::time::duration(text) {
             Ok(time) if !time.is_zero() => Ok(Expiry::After(time)),
-            _ => Err("expected a span such as `12h`, `30d` or `8w`, or `never`".to_owned()),
+            _ => Err("expected a duration such as `12h`, `30d` or `8w`, or `never`".to_owned()),
         },
     }
 }
@@ -151,7 +151,7 @@ fn reveal(cx: &Cx, secret: &Secret, told: &str) -> Result<(), CommandError> {
     cx.ui.status(told);
     cx.ui.line(secret.reveal())?;
     cx.ui
-        .hint("This is the only time that it is shown; the ledger keeps a digest.");
+        .hint("Store it now: it is not shown again; the ledger keeps only a digest.");
     Ok(())
 }
 

@@ -137,14 +137,14 @@ fn show(json: &Json, cx: &Cx) -> Result<(), CommandError> {
     rows.push(("ledger", ledger_words(json.ledger.as_ref())));
     rows.extend(json.release.iter().map(|r| ("release", release_words(r))));
     let upgrade = json.upgrade.as_deref();
-    let by_hand = "as it was installed: it was built here, or copied by hand";
+    let by_hand = "build it from source again, or copy the new program into place";
     rows.push(("upgrade", upgrade.unwrap_or(by_hand).to_owned()));
     for (name, text) in rows {
         cx.ui.line(format!("{name:<10}{text}"))?;
     }
     if json.release.as_ref().is_some_and(|r| r.migrates) {
         cx.ui
-            .hint("`siglum backup FILE` keeps a ledger that this version can read.");
+            .hint("Run `siglum backup FILE` first to keep a ledger that this version can read.");
     }
     Ok(())
 }
@@ -156,12 +156,12 @@ fn ledger_words(ledger: Option<&LedgerJson>) -> String {
         state,
     }) = ledger
     else {
-        return "none yet".to_owned();
+        return "none".to_owned();
     };
     match state.as_str() {
-        "ready" => format!("schema {schema}, as this version writes it"),
-        "waits" => format!("schema {schema}; the next command brings it to {known}"),
-        _ => format!("needs schema {schema}, and this version knows {known}"),
+        "ready" => format!("schema {schema}, current"),
+        "waits" => format!("schema {schema}; the next command migrates it to {known}"),
+        _ => format!("schema {schema}, newer than {known}, the latest of this version"),
     }
 }
 
@@ -173,8 +173,8 @@ fn release_words(release: &ReleaseJson) -> String {
     };
     match release.schema.filter(|_| release.migrates) {
         Some(schema) => {
-            format!("{version} is {age}; its first command brings the ledger to {schema}")
+            format!("{version} is {age}; its first command migrates the ledger to schema {schema}")
         }
-        None => format!("{version} is {age}; the ledger stays as it is"),
+        None => format!("{version} is {age}; no migration of the ledger"),
     }
 }

@@ -115,8 +115,8 @@ impl From<&Problem> for ProblemJson {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if !cx.has_ledger() {
-        return Err(CommandError::not_found("there is no ledger yet")
-            .hint("`siglum init` in a repository creates it."));
+        return Err(CommandError::not_found("no ledger exists yet")
+            .hint("Run `siglum init` in a repository to create it."));
     }
     let mut ledger = cx.open_ledger()?;
     let session: Option<SessionId> = match &args.session {
@@ -184,12 +184,12 @@ fn print(cx: &Cx, report: &Report) -> Result<(), CommandError> {
         (c.sessions, "sessions"),
         (c.receipts, "receipts"),
         (c.entries, "entries"),
-        (c.payloads, "payloads as they were stored"),
-        (c.forgotten, "payloads forgotten"),
-        (c.segments, "runs of transcript lines"),
+        (c.payloads, "payloads"),
+        (c.forgotten, "forgotten payloads"),
+        (c.segments, "transcript segments"),
         (c.versions, "file versions"),
-        (c.cursors, "cursors of projections"),
-        (c.audit, "entries of the audit"),
+        (c.cursors, "projection cursors"),
+        (c.audit, "audit entries"),
         (c.missing, "missing"),
         (c.damaged, "damaged"),
     ] {
@@ -202,10 +202,11 @@ fn print_quarantine_changes(cx: &Cx, quarantined: u64, taken_back: u64) {
     if quarantined > 0 {
         let n = ui::plural(quarantined, "session");
         cx.ui
-            .status(format!("Set {n} aside; all others are served as before."));
+            .status(format!("Quarantined {n}; all others stay available."));
     }
     if taken_back > 0 {
         let n = ui::plural(taken_back, "session");
-        cx.ui.status(format!("Took {n} back: sound again."));
+        cx.ui
+            .status(format!("Released {n} from quarantine: sound again."));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use siglum_domain::context::{Cause, Inherit, RoutePattern, Rule};
 
-const SPAN_RULE: &str = "a whole number and one of s, m, h, d, such as 30m";
+const SPAN_RULE: &str = "must be a whole number followed by s, m, h or d, such as 30m";
 
 /// Reads the rules, in their order. One that cannot be read is left out, and told.
 pub(super) fn rules(value: &toml::Value) -> (Vec<Rule>, Vec<String>) {
@@ -13,16 +13,13 @@ pub(super) fn rules(value: &toml::Value) -> (Vec<Rule>, Vec<String>) {
     let Some(tables) = value.as_array() else {
         return (
             rules,
-            vec!["`contexts` is a list: write `[[contexts]]`".to_owned()],
+            vec!["`contexts` must be a list: write `[[contexts]]`".to_owned()],
         );
     };
     for (place, table) in (1..).zip(tables) {
-        match table
-            .as_table()
-            .map_or(Err("it is no table".to_owned()), rule)
-        {
+        match table.as_table().map_or(Err("not a table".to_owned()), rule) {
             Ok(rule) => rules.push(rule),
-            Err(why) => wrong.push(format!("rule {place} of `contexts` is left out: {why}")),
+            Err(why) => wrong.push(format!("rule {place} of `contexts` is ignored: {why}")),
         }
     }
     (rules, wrong)
@@ -46,7 +43,7 @@ fn rule(table: &toml::Table) -> Result<Rule, String> {
             cause => {
                 let cause: Cause = cause
                     .parse()
-                    .map_err(|_| format!("there is no `{}`", crate::ui::one_line(cause, 40)))?;
+                    .map_err(|_| format!("unknown key `{}`", crate::ui::one_line(cause, 40)))?;
                 let inherit = text(name, value)?.parse::<Inherit>();
                 let inherit = inherit.map_err(|e| format!("`{name}`: {}", e.rule))?;
                 rule.inherit.push((cause, inherit));
@@ -57,12 +54,14 @@ fn rule(table: &toml::Table) -> Result<Rule, String> {
 }
 
 fn text<'a>(name: &str, value: &'a toml::Value) -> Result<&'a str, String> {
-    value.as_str().ok_or_else(|| format!("`{name}` is a text"))
+    value
+        .as_str()
+        .ok_or_else(|| format!("`{name}` must be a string"))
 }
 
 /// A span of time such as `30m`.
 fn span(name: &str, text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{name}`: {SPAN_RULE}");
+    let wrong = || format!("`{name}` {SPAN_RULE}");
     let seconds = match text.chars().last() {
         Some('s') => 1,
         Some('m') => 60,
@@ -110,8 +109,8 @@ mod tests {
     #[test]
     fn a_rule_that_cannot_be_read_is_told_and_left_out() {
         for (text, why) in [
-            ("contexts = 1", "`contexts` is a list"),
-            ("contexts = [1]", "it is no table"),
+            ("contexts = 1", "`contexts` must be a list"),
+            ("contexts = [1]", "not a table"),
             ("[[contexts]]\nreset = \"none\"", "`routes` is missing"),
             ("[[contexts]]\nroutes = \"a b\"", "`routes`: 1 to 512"),
             (
@@ -120,7 +119,7 @@ mod tests {
             ),
             (
                 "[[contexts]]\nroutes = \"*\"\nresset = \"none\"",
-                "there is no `resset`",
+                "unknown key `resset`",
             ),
             (
                 "[[contexts]]\nroutes = \"*\"\nretention = \"1y\"",
@@ -130,7 +129,10 @@ mod tests {
                 "[[contexts]]\nroutes = \"*\"\nretention = \"0d\"",
                 SPAN_RULE,
             ),
-            ("[[contexts]]\nroutes = \"*\"\nidle_after = 3", "is a text"),
+            (
+                "[[contexts]]\nroutes = \"*\"\nidle_after = 3",
+                "must be a string",
+            ),
         ] {
             let (rules, wrong) = read(text);
             assert!(rules.is_empty() && wrong.len() == 1, "{text}: {wrong:?}");

@@ -15,7 +15,7 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options.open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("is not a regular file")),
+        false => Err(io::Error::other("not a regular file")),
     }
 }
 
@@ -39,7 +39,7 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
 pub fn read_settings(path: &Path) -> io::Result<String> {
     let text = read_text(path, SETTINGS_MOST + 1)?;
     match text.len() as u64 > SETTINGS_MOST {
-        true => Err(io::Error::other("is too large")),
+        true => Err(io::Error::other("too large")),
         false => Ok(text),
     }
 }

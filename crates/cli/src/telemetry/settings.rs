@@ -96,7 +96,7 @@ impl Setup {
             setup.add(spec, before.as_ref(), changes)?;
         }
         setup.notes.push(
-            "GitHub Copilot CLI takes address and token from its environment alone: start it with `siglum run`".to_owned(),
+            "GitHub Copilot CLI reads endpoint and token only from its environment: start it with `siglum run`".to_owned(),
         );
         Ok(setup)
     }
@@ -249,9 +249,9 @@ fn token(
     }
     if !address.is_loopback() {
         return Err(CommandError::usage(format!(
-            "{address} is another machine, and its token is made there"
+            "{address} is on another machine, which must create the token"
         ))
-        .hint("Run `siglum token create --telemetry` there, and give the file with it: `--token-file`."));
+        .hint("Run `siglum token create --telemetry` there, and pass the token with `--token-file FILE`."));
     }
     let secret = secret()?;
     Ok((

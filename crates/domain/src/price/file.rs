@@ -14,7 +14,7 @@ const SCHEMA: &str = "siglum.prices/1";
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
     /// It is not JSON of this form.
-    #[error("not a table of prices")]
+    #[error("not a price table")]
     Form(#[source] serde_json::Error),
     /// It has another schema or currency.
     #[error("`{found}` is not `{expected}`")]
@@ -25,13 +25,13 @@ pub enum PriceError {
         expected: &'static str,
     },
     /// A price is no decimal number with at most three places.
-    #[error("`{0}` is not a price in dollars for a million tokens, such as `0.125`")]
+    #[error("`{0}` is not a price in dollars per million tokens, such as `0.125`")]
     Amount(String),
     /// A day is none.
-    #[error("`{0}` is not a day such as 2026-01-31")]
+    #[error("`{0}` is not a date such as 2026-01-31")]
     Day(String),
     /// Two prices of a model hold from the same day on.
-    #[error("`{0}` has two prices from the same day on")]
+    #[error("`{0}` has two prices from the same day")]
     Twice(String),
 }
 

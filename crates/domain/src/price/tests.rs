@@ -143,16 +143,16 @@ fn refused(from: &str, to: &str, expected: &str) {
 #[test]
 fn a_file_that_is_no_table_is_refused() {
     let amount = |text: &str| {
-        format!("`{text}` is not a price in dollars for a million tokens, such as `0.125`")
+        format!("`{text}` is not a price in dollars per million tokens, such as `0.125`")
     };
     for wrong in ["", "-1", "1e3", "0.0001", ".5", "1.", "1,5", "1234567890"] {
         refused("\"1\"", &format!("\"{wrong}\""), &amount(wrong));
     }
-    refused("\"1\"", "1", "not a table of prices");
+    refused("\"1\"", "1", "not a price table");
     refused(
         "\"provider\"",
         "\"x\": 1, \"provider\"",
-        "not a table of prices",
+        "not a price table",
     );
     refused("USD", "EUR", "`EUR` is not `USD`");
     refused(
@@ -163,12 +163,12 @@ fn a_file_that_is_no_table_is_refused() {
     refused(
         "2026-01-01",
         "2026-02-30",
-        "`2026-02-30` is not a day such as 2026-01-31",
+        "`2026-02-30` is not a date such as 2026-01-31",
     );
     refused(
         "[\"m\"]",
         "[\"m\", \"m\"]",
-        "`m` has two prices from the same day on",
+        "`m` has two prices from the same day",
     );
 }
 

@@ -93,7 +93,7 @@ impl OtlpClient {
                 body: answer.into_inner(),
             }),
             Ok(Err(status)) => Err(self.failed(&status)),
-            Err(_) => Err(self.unreachable("it does not answer in time")),
+            Err(_) => Err(self.unreachable("no response in time")),
         }
     }
 

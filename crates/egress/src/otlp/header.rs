@@ -36,10 +36,10 @@ pub struct Header {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// The name cannot be one.
-    #[error("`{0}` cannot be the name of a header")]
+    #[error("`{0}` is not a valid header name")]
     Name(String),
     /// The client says this itself.
-    #[error("header `{0}` is not for users to set")]
+    #[error("header `{0}` cannot be set by users")]
     Ours(String),
     /// The value cannot be one.
     #[error("the value of header `{0}` must be 1 to 8192 printable ASCII characters on one line")]

@@ -72,7 +72,7 @@ impl OtlpClient {
 /// A server that sends to another address has no reason of its own: no other is asked.
 fn elsewhere(status: StatusCode, mut said: Refusal) -> Refusal {
     if status.is_redirection() {
-        "it sends to another address, and no other is asked".clone_into(&mut said.message);
+        "it redirects to another address; redirects are not followed".clone_into(&mut said.message);
     }
     said
 }

@@ -293,7 +293,7 @@ pub fn backfill(
     if ask.positions.is_none() {
         return Err(ContextError::invalid(
             "positions",
-            "says which gap it fills",
+            "is required: the gap that it fills",
         ));
     }
     store(here, ledger, keys, by, ask, Into::Gap)
@@ -341,7 +341,7 @@ fn store(
     into: Into,
 ) -> Outcome<Committed> {
     if ask.messages.is_empty() {
-        return Err(ContextError::invalid("messages", "at least one"));
+        return Err(ContextError::invalid("messages", "must have at least one"));
     }
     let now = here.now();
     let messages: Vec<(usize, &Message)> = ask.messages.iter().enumerate().collect();
@@ -492,7 +492,10 @@ fn place(
         return Ok(None);
     };
     if last < first || i64::try_from(last).is_err() {
-        return Err(ContextError::invalid("positions", "first is at most last"));
+        return Err(ContextError::invalid(
+            "positions",
+            "first must not be greater than last",
+        ));
     }
     if into == Into::Gap {
         return gaps::within(tx, context, (first, last)).map(|()| None);

@@ -11,13 +11,13 @@ use crate::turn::TurnError;
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
     /// There is no such route.
-    #[error("there is no route `{0}`")]
+    #[error("no route `{0}`")]
     NoRoute(RouteKey),
     /// There is no such context.
-    #[error("there is no context `{0}`")]
+    #[error("no context `{0}`")]
     NoContext(ContextKey),
     /// The keys do not belong together.
-    #[error("context `{context}` is of route `{of}`, not of `{route}`")]
+    #[error("context `{context}` belongs to route `{of}`, not to `{route}`")]
     Mismatch {
         /// The context.
         context: ContextKey,
@@ -27,7 +27,7 @@ pub enum ContextError {
         route: RouteKey,
     },
     /// Another context took its place, or it came to its end.
-    #[error("context `{context}` has ended: the route goes on in {current}")]
+    #[error("context `{context}` has ended: the route continues in {current}")]
     Ended {
         /// Which.
         context: ContextKey,
@@ -36,7 +36,7 @@ pub enum ContextError {
     },
     /// Turns that nobody handed over are missing from it.
     #[error(
-        "context `{context}` lacks positions {first} to {last}: {reason}; hand them over, or accept the gap"
+        "context `{context}` lacks positions {first} to {last}: {reason}; backfill them or accept the gap"
     )]
     Gap {
         /// Which.
@@ -57,7 +57,7 @@ pub enum ContextError {
         turn: String,
     },
     /// The key was used for something else.
-    #[error("`{key}` was used for something else in context `{context}`")]
+    #[error("`{key}` was used with different content in context `{context}`")]
     Conflict {
         /// The context, or the route of a run.
         context: String,
@@ -65,7 +65,9 @@ pub enum ContextError {
         key: String,
     },
     /// The conversation is that of another session.
-    #[error("conversation: `{conversation}` is session {session}, which is not of this route")]
+    #[error(
+        "conversation: `{conversation}` is session {session}, which does not belong to this route"
+    )]
     Taken {
         /// The conversation.
         conversation: ConversationId,

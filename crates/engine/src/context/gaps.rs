@@ -106,7 +106,7 @@ pub(super) fn within(
         true => Ok(()),
         false => Err(ContextError::invalid(
             "positions",
-            format!("{first} to {last} lie in no gap of this context"),
+            format!("{first} to {last} are not in a gap of this context"),
         )),
     }
 }

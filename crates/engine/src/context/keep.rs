@@ -280,7 +280,7 @@ fn same_conversation(
         Some(record) if record.conversation != *name => Err(ContextError::invalid(
             "conversation",
             format!(
-                "the route is kept in session {}, which is called `{}`",
+                "the route is stored in session {}, whose conversation id is `{}`",
                 record.id, record.conversation
             ),
         )),

@@ -219,15 +219,15 @@ fn checked(ask: &Resolve) -> Outcome<()> {
         Want::Forked { from, .. } if from.route != ask.route => Ok(()),
         Want::Forked { .. } => Err(ContextError::invalid(
             "route_key",
-            "a fork goes on under a route of its own",
+            "a fork must have a route of its own",
         )),
         Want::Isolated { .. } => Err(ContextError::invalid(
             "cause",
-            "an isolated run is a tick or a cron-run",
+            "an isolated run must be a tick or a cron-run",
         )),
         Want::Another { .. } => Err(ContextError::invalid(
             "cause",
-            "another context comes of a reset, of idle, recovery or import",
+            "must be reset, idle, recovery or import for a new context",
         )),
     }
 }
@@ -376,7 +376,7 @@ fn chosen(
         (Want::Forked { .. }, Some(_)) => {
             return Err(ContextError::invalid(
                 "route_key",
-                "the route has a context already: a fork goes on under a new one",
+                "the route already has a context: a fork needs a new route",
             ));
         }
     };

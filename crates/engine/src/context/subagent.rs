@@ -52,7 +52,7 @@ pub fn prepare_subagent(
     if child.want != Want::Shared || child.route == parent.route {
         return Err(ContextError::invalid(
             "child_route_key",
-            "a sub-agent has a route of its own, and nothing else is said of what it wants",
+            "a sub-agent must have a route of its own, and no cause",
         ));
     }
     let content = format!("{}:{:?}:{:?}", parent.context, ask.inherit, ask.at);
@@ -75,7 +75,7 @@ pub fn prepare_subagent(
         {
             return Err(ContextError::invalid(
                 "child_route_key",
-                "the route has a context already",
+                "the route already has a context",
             ));
         }
         let new = New {
@@ -178,7 +178,7 @@ pub fn subagent_ended(
         if context.cause != Cause::Subagent {
             return Err(ContextError::invalid(
                 "context_key",
-                "the context is not a sub-agent's",
+                "the context does not belong to a sub-agent",
             ));
         }
         if how == SubagentEnd::NeverStarted && context.prepared.is_some() {

@@ -25,13 +25,13 @@ pub enum Needle {
 #[derive(Debug, thiserror::Error)]
 pub enum NeedleError {
     /// The pattern is no regular expression.
-    #[error("the pattern is no regular expression")]
+    #[error("the pattern is not a valid regular expression")]
     Pattern(#[source] regex::Error),
     /// It would match everywhere.
-    #[error("the pattern matches the empty text, so it would match everywhere")]
+    #[error("the pattern matches the empty string, so it would match everywhere")]
     Everywhere,
     /// There is no such rule.
-    #[error("there is no rule `{0}`")]
+    #[error("no rule `{0}`")]
     Rule(String),
 }
 

@@ -19,15 +19,15 @@ pub fn read(prompt: &Prompt, cwd: Option<&str>) -> Result<Option<String>, String
     let (file, cwd) = match (prompt, cwd) {
         (Prompt::Text(text), _) => return Ok(Some(text.clone())),
         (Prompt::File(file), Some(cwd)) => (file, Path::new(cwd)),
-        (Prompt::File(_), None) => return Err("there is no directory to read the prompt in".into()),
+        (Prompt::File(_), None) => return Err("no directory to read the prompt in".into()),
     };
     let path = match cwd.join(file).canonicalize() {
         Ok(path) => path,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(format!("the prompt cannot be read: {e}")),
+        Err(e) => return Err(format!("cannot read the prompt: {e}")),
     };
     let within = cwd.canonicalize().is_ok_and(|cwd| path.starts_with(cwd));
-    let outside = || "the prompt is no file within the directory".to_owned();
+    let outside = || "the prompt is not a file inside the directory".to_owned();
     if !within {
         return Err(outside());
     }
@@ -36,9 +36,9 @@ pub fn read(prompt: &Prompt, cwd: Option<&str>) -> Result<Option<String>, String
     let read = open_regular(&path).and_then(|f| f.take(most).read_to_string(&mut text));
     match read {
         Err(e) if e.kind() == ErrorKind::InvalidInput => Err(outside()),
-        Ok(bytes) if bytes as u64 == most => Err("the prompt has more than 64 KiB".to_owned()),
+        Ok(bytes) if bytes as u64 == most => Err("the prompt is larger than 64 KiB".to_owned()),
         Ok(_) => Ok((!is_empty(&text)).then_some(text)),
-        Err(e) => Err(format!("the prompt cannot be read: {e}")),
+        Err(e) => Err(format!("cannot read the prompt: {e}")),
     }
 }
 

@@ -38,7 +38,7 @@ impl Takes {
         }
         let text = schema.to_string();
         if text.len() > MOST || depth(schema) > DEEPEST {
-            return refused("a JSON schema of 16 KiB and 32 levels at most");
+            return refused("a JSON schema of at most 16 KiB and 32 levels");
         }
         no_secret("schema", &text)?;
         Ok(Self(schema.clone()))

@@ -213,7 +213,7 @@ fn prompt(form: &Form) -> Result<Prompt, FormError> {
         (Some(text), None) => {
             let length = 1..=PROMPT_MOST;
             if !length.contains(&text.len()) || text.trim().is_empty() {
-                return Err(FormError::new("prompt", "text of 64 KiB at most"));
+                return Err(FormError::new("prompt", "text of at most 64 KiB"));
             }
             no_secret("prompt", text)?;
             Ok(Prompt::Text(text.clone()))
@@ -225,7 +225,7 @@ fn prompt(form: &Form) -> Result<Prompt, FormError> {
                 true if form.cwd.is_some() => Ok(Prompt::File(file.clone())),
                 true => Err(FormError::new(
                     "cwd",
-                    "the directory that `prompt_file` is in",
+                    "must be the directory that contains `prompt_file`",
                 )),
                 false => Err(FormError::new("prompt_file", "a path within `cwd`")),
             }
@@ -314,7 +314,7 @@ fn limits(form: &Form) -> Result<TickLimits, FormError> {
         Some(text) => Some(nano_usd(text).ok_or_else(|| {
             FormError::new(
                 "dollars",
-                "an amount above 0, such as 0.50, of 1000000 at most",
+                "an amount above 0, at most 1000000, such as 0.50",
             )
         })?),
     };
@@ -358,7 +358,7 @@ fn length(
     let rule = || {
         FormError::new(
             field,
-            "a length of time such as 10m, 2h or 30d, within its bounds",
+            "a duration such as 10m, 2h or 30d, within its bounds",
         )
     };
     length.map(Some).ok_or_else(rule)
@@ -380,6 +380,6 @@ fn word(field: &str, text: Option<&str>, most: usize) -> Result<Option<String>, 
 pub(super) fn no_secret(field: &str, text: &str) -> Result<(), FormError> {
     match Redactor::shared().redact_cow(text) {
         Cow::Borrowed(_) => Ok(()),
-        Cow::Owned(_) => Err(FormError::new(field, "text without a secret in it")),
+        Cow::Owned(_) => Err(FormError::new(field, "text without secrets")),
     }
 }

@@ -70,7 +70,7 @@ pub fn take(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<Vec<Parcel>, Led
             })) = known
             else {
                 tick.outcome = TickOutcome::Undelivered;
-                tick.reason = Some("its heartbeat is not there any more".to_owned());
+                tick.reason = Some("its heartbeat no longer exists".to_owned());
                 (tick.owed, tick.retry_at) = (None, None);
                 tx.set_tick(&tick)?;
                 add(tx, &tick)?;

@@ -10,16 +10,16 @@ use super::FormError;
 #[derive(Debug, thiserror::Error)]
 pub enum HeartbeatError {
     /// There is none of this name.
-    #[error("there is no heartbeat {0}")]
+    #[error("no heartbeat {0}")]
     Unknown(HeartbeatName),
     /// A field of it breaks a rule.
     #[error(transparent)]
     Form(#[from] FormError),
     /// The operator's configuration says what it is.
-    #[error("the heartbeat {0} is in the configuration of the gateway, which says what it is")]
+    #[error("the heartbeat {0} is defined in the configuration of the gateway; change it there")]
     Configured(HeartbeatName),
     /// A tick of it has not ended.
-    #[error("the tick of {heartbeat} at {due} has not ended")]
+    #[error("the tick of {heartbeat} at {due} is still running")]
     StillRunning {
         /// Of which heartbeat.
         heartbeat: HeartbeatName,
@@ -27,7 +27,7 @@ pub enum HeartbeatError {
         due: Timestamp,
     },
     /// Somebody else has the tick: it was taken for lost.
-    #[error("the tick of {heartbeat} at {due} is not held any more")]
+    #[error("the lease of the tick of {heartbeat} at {due} is lost")]
     Lost {
         /// Of which heartbeat.
         heartbeat: HeartbeatName,

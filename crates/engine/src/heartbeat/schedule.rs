@@ -117,7 +117,7 @@ impl Schedule {
             Timestamp::from_seconds(1_767_225_600),
         ) {
             Some(_) => Ok(self),
-            None if self.active.is_none() => Err(FormError::new("cron", "a time that comes")),
+            None if self.active.is_none() => Err(FormError::new("cron", "a time that occurs")),
             None => Err(FormError::new(
                 "active",
                 "hours in which the schedule is due",
@@ -219,7 +219,7 @@ impl Hours {
         let rule = || {
             FormError::new(
                 "active",
-                "hours such as 09:00-18:00; they begin and end at different times",
+                "hours such as 09:00-18:00, with different start and end times",
             )
         };
         let (start, end) = text.split_once('-').ok_or_else(rule)?;

@@ -60,7 +60,7 @@ pub struct Sample(u16);
 
 /// A text that is no part of a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a part is 0.1% to 100%, with one digit behind the point at most")]
+#[error("a sample must be 0.1% to 100%, with at most one decimal place")]
 pub struct SampleError;
 
 impl Sample {
@@ -176,10 +176,12 @@ pub struct Destination {
 #[derive(Debug, thiserror::Error)]
 pub enum DestinationError {
     /// They are not in the form in which they are stored.
-    #[error("the settings of the destination cannot be read")]
+    #[error("cannot read the settings of the destination")]
     Form(#[source] serde_json::Error),
     /// A newer program wrote them.
-    #[error("the settings of the destination have version {0}, which this program does not know")]
+    #[error(
+        "the settings of the destination have version {0}, which this program does not support"
+    )]
     TooNew(u32),
     /// The address is none.
     #[error(transparent)]
@@ -188,10 +190,10 @@ pub enum DestinationError {
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// A value that was kept is not there.
-    #[error("the value of header `{0}` is not kept here any more")]
+    #[error("the value of header `{0}` is no longer stored")]
     Missing(String),
     /// A word or a number is none of those that there are.
-    #[error("`{value}` is no {what} of a destination")]
+    #[error("`{value}` is not a {what} of a destination")]
     Unknown {
         /// What it should be.
         what: &'static str,
@@ -199,7 +201,7 @@ pub enum DestinationError {
         value: String,
     },
     /// gRPC has no paths.
-    #[error("an endpoint of gRPC has no path: leave out `{0}`")]
+    #[error("a gRPC endpoint has no path: remove `{0}`")]
     Path(String),
 }
 

@@ -11,13 +11,13 @@ pub enum PipelineError {
     #[error(transparent)]
     Refused(#[from] LinkError),
     /// No link and no event has named such a pipeline.
-    #[error("no pipeline is called `{0}`")]
+    #[error("no pipeline `{0}`")]
     NoPipeline(String),
     /// The session that is said to record it is not there.
-    #[error("there is no session {0}")]
+    #[error("no session {0}")]
     NoSession(SessionId),
     /// The key stands for something else that was recorded before.
-    #[error("the key `{key}` stands for another event of this pipeline, number {number}")]
+    #[error("the key `{key}` was used for another event of this pipeline, number {number}")]
     Conflict {
         /// The key.
         key: String,
@@ -25,7 +25,7 @@ pub enum PipelineError {
         number: u64,
     },
     /// The pipeline has as many events as one may have.
-    #[error("pipeline `{0}` has as many events as one may have")]
+    #[error("pipeline `{0}` has reached the maximum number of events")]
     Full(String),
     /// The ledger.
     #[error(transparent)]

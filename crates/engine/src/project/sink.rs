@@ -52,7 +52,7 @@ pub enum SinkError {
     #[error("{0}")]
     Refused(String),
     /// Nothing is wrong: what it is to be told is not all there yet, and it looks again after this time.
-    #[error("it waits for more")]
+    #[error("it waits for more data")]
     Early(Duration),
 }
 

@@ -38,7 +38,7 @@ pub fn apply(
 ) -> Result<Positions> {
     let own = ledger.id();
     if batch.ledger == own {
-        let rule = "a ledger takes no replica of itself";
+        let rule = "a ledger cannot store a replica of itself";
         return Err(refuse(DocumentName::Batch, rule));
     }
     let mut refusal = None;
@@ -201,7 +201,7 @@ impl Taking<'_> {
         T: Clone + serde::Serialize + serde::de::DeserializeOwned,
     {
         clean::document(self.redactor, document)
-            .ok_or_else(|| refuse(name.clone(), "a name in it holds a secret"))
+            .ok_or_else(|| refuse(name.clone(), "a name in it contains a secret"))
     }
 
     /// Whether the state of a document in the batch is newer than the one here; then it is the one here from now on.
@@ -227,7 +227,7 @@ impl Taking<'_> {
             Some(known) if known.home == self.batch.ledger => Ok(()),
             Some(_) => Err(refuse(
                 name.clone(),
-                format!("repository {id} is another ledger's"),
+                format!("repository {id} belongs to another ledger"),
             )),
             None => Err(refuse(
                 name.clone(),
@@ -262,7 +262,7 @@ impl Taking<'_> {
             if *known != repository {
                 self.leave_out(
                     &name,
-                    "other sessions work there, too: it stays where it is",
+                    "other sessions work there too; its place is unchanged",
                 );
             }
             return Ok(());
@@ -291,7 +291,7 @@ impl Taking<'_> {
         }
         list(&name, "natives", document.natives.len())?;
         if document.home != self.batch.ledger {
-            return Err(refuse(name, "its home is another ledger than the sender"));
+            return Err(refuse(name, "its home is not the sending ledger"));
         }
         let known = self.tx.session(document.id)?;
         if let Some(known) = &known {
@@ -362,7 +362,7 @@ impl Taking<'_> {
         let rule = match known.home {
             home if home == self.batch.ledger => return Ok(()),
             home if home == self.own => "this session is at home here",
-            _ => "this session is a replica of another ledger's",
+            _ => "this session is a replica from another ledger",
         };
         Err(refuse(name.clone(), rule))
     }
@@ -416,7 +416,7 @@ impl Taking<'_> {
             let checked = Link::parse(link.field(), &link.value());
             let checked = checked.map_err(|e| refuse(name.clone(), e.to_string()))?;
             if checked != *link {
-                return Err(refuse(name, "its link is not what it says"));
+                return Err(refuse(name, "its link does not match its content"));
             }
         }
         if let Statement::Launched { launch, .. } = &document.statement {
@@ -427,7 +427,7 @@ impl Taking<'_> {
             Statement::Adopted { .. } | Statement::Disowned { .. }
         );
         if is_of_commit && self.family.is_some() {
-            self.leave_out(&name, "whose a commit is, is not a session's to say");
+            self.leave_out(&name, "a session cannot state who made a commit");
             return Ok(());
         }
         let document = self.cleaned(&name, document)?;
@@ -452,7 +452,10 @@ impl Taking<'_> {
             return Ok(());
         }
         if self.family.is_some() {
-            self.leave_out(&name, "another statement of this number is here");
+            self.leave_out(
+                &name,
+                "a different statement with this number already exists",
+            );
             return Ok(());
         }
         // What a session's token said in its name gives way to what the ledger says itself.

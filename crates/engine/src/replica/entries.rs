@@ -77,7 +77,7 @@ pub(super) fn row(
             return Err(broken("its payload is too large"));
         }
         if salt.is_some_and(|salt| payload_digest(&salt, text.as_bytes()) != entry.digest) {
-            return Err(broken("its digest is not that of its payload"));
+            return Err(broken("its digest does not match its payload"));
         }
         let cleaned = clean::fact(redactor, Kinds::Conversations, text);
         fact = match cleaned {

@@ -41,7 +41,7 @@ impl fmt::Display for DocumentName {
 
 /// The text names no document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this names no document of a batch")]
+#[error("not the name of a document of a batch")]
 pub struct NoDocument;
 
 impl FromStr for DocumentName {
@@ -89,13 +89,13 @@ pub enum ReplicaError {
         rule: String,
     },
     /// It is larger than anybody may send at once.
-    #[error("a batch has more than {most} bytes")]
+    #[error("the batch is larger than {most} bytes")]
     TooLarge {
         /// How much is taken.
         most: usize,
     },
     /// It is no batch of a version that this program knows.
-    #[error("this is no batch: {0}")]
+    #[error("not a batch: {0}")]
     Malformed(String),
     /// The ledger.
     #[error(transparent)]
@@ -135,7 +135,7 @@ pub(super) fn of_document<T>(
     match done {
         Err(ReplicaError::Ledger(error)) if error.is_contradiction() => Err(refuse(
             name(),
-            "two of its names are the same, or one is another document's already",
+            "its names are not unique, or one already belongs to another document",
         )),
         done => done,
     }

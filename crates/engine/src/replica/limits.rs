@@ -64,7 +64,7 @@ pub fn decode(bytes: &[u8], ignored: &mut Vec<String>) -> Result<Batch, ReplicaE
     match batch.version {
         VERSION => Ok(batch),
         other => Err(ReplicaError::Malformed(format!(
-            "it has version {other}, this program knows {VERSION}"
+            "it has version {other}; this program supports {VERSION}"
         ))),
     }
 }
@@ -86,8 +86,8 @@ fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, ReplicaError> {
 /// Refuses a text that is too long, or that holds what no name holds.
 pub(super) fn word(document: &DocumentName, field: &str, text: &str) -> Result<(), ReplicaError> {
     let rule = match text {
-        t if t.len() > WORD_MOST => format!("{field} has more than {WORD_MOST} bytes"),
-        t if t.contains('\0') => format!("{field} has a zero byte"),
+        t if t.len() > WORD_MOST => format!("{field} is longer than {WORD_MOST} bytes"),
+        t if t.contains('\0') => format!("{field} contains a zero byte"),
         _ => return Ok(()),
     };
     Err(refuse(document.clone(), rule))
@@ -103,7 +103,10 @@ pub(super) fn open_name(
     word(document, field, text)?;
     match redactor.redact_cow(text) {
         Cow::Borrowed(_) => Ok(()),
-        Cow::Owned(_) => Err(refuse(document.clone(), format!("{field} holds a secret"))),
+        Cow::Owned(_) => Err(refuse(
+            document.clone(),
+            format!("{field} contains a secret"),
+        )),
     }
 }
 

@@ -64,7 +64,9 @@ pub fn pass(
         while let Some((batch, documents)) = passing.next(ledger)? {
             let answer = match in_time() {
                 true => gate.send(&encode(&batch)),
-                false => Err(GateError::Unavailable("not all was sent in time".into())),
+                false => Err(GateError::Unavailable(
+                    "not everything was sent in time".into(),
+                )),
             };
             let taken = match answer {
                 Ok(positions) => passing.note_answer(ledger, &batch, documents, &positions)?,
@@ -228,7 +230,7 @@ impl Passing<'_> {
             }
             self.taken = at.map_or(0, |p| p.number);
             if self.taken <= before {
-                return Ok(Err(refused("it took no receipt")));
+                return Ok(Err(refused("it accepted no receipt")));
             }
         }
         self.begun = true;
@@ -240,7 +242,7 @@ impl Passing<'_> {
         if let Some(newer) = answer.newer {
             // It has a newer state, by its stamp alone: the same goes again with a newer one.
             if std::mem::replace(&mut self.renewed, true) {
-                return Ok(Err(refused("what it has is newer than what is sent")));
+                return Ok(Err(refused("its data is newer than the data that is sent")));
             }
             newer_than(ledger, newer)?;
             return Ok(Ok(sent));

@@ -120,7 +120,7 @@ impl Taking<'_> {
             Some(known) if known.digest == document.receipt.digest => Ok(()),
             _ => Err(refuse(
                 DocumentName::Receipt(session, number),
-                "another receipt of this number is here",
+                "a different receipt with this number already exists",
             )),
         }
     }
@@ -134,7 +134,7 @@ impl Taking<'_> {
         );
         let entries: Vec<SealedEntry> = document.entries.iter().map(sealed).collect();
         if !verifies(receipt, &receipt.previous, &entries) {
-            return Err(refuse(name, "its digest is not that of its entries"));
+            return Err(refuse(name, "its digest does not match its entries"));
         }
         let rows = document.entries.iter();
         let rows: Result<Vec<ReplicaRow>> = rows.map(|e| row(self.redactor, &name, e)).collect();
@@ -152,7 +152,7 @@ impl Taking<'_> {
         let sealed: Vec<SealedEntry> = document.entries.iter().map(sealed).collect();
         let first = before.map_or(1, |r| r.last.saturating_add(1));
         if receipt.first != first || !verifies(receipt, previous, &sealed) {
-            return Err(refuse(name, "its digest is not that of its entries"));
+            return Err(refuse(name, "its digest does not match its entries"));
         }
         let erased = match self.tx.session(session)?.and_then(|r| r.forgotten) {
             Some(Forgotten::Whole { at }) => Some(at),
@@ -181,6 +181,6 @@ impl Taking<'_> {
         if self.tx.put_receipt(receipt)? {
             return Ok(());
         }
-        Err(refuse(name, "it does not follow the last one here"))
+        Err(refuse(name, "it does not follow the last receipt here"))
     }
 }

@@ -377,7 +377,7 @@ fn come_to(
     let number = at.map_or(0, |p| p.number);
     if !is_ours(tx, session, at)? {
         let why = format!(
-            "it has another receipt {number} of this session: this ledger came from a backup, or that one is not a replica"
+            "it has a different receipt {number} of this session: this ledger was restored from a backup, or that one is not a replica"
         );
         set_back(here, tx, name, claim, &why)?;
         return Ok(0);

@@ -25,7 +25,7 @@ impl Taking<'_> {
         let known = self.tx.checkpoint(id)?;
         let is_there = known.is_some();
         if is_there && self.tx.stamp(home, "checkpoint", &key)?.is_none() {
-            return Err(refuse(name, "this checkpoint is another ledger's"));
+            return Err(refuse(name, "this checkpoint belongs to another ledger"));
         }
         if let Some(pinned) = &document.pinned {
             list(&name, "pins", pinned.pins.len())?;
@@ -46,7 +46,7 @@ impl Taking<'_> {
             let pinned: Vec<SessionId> = known.pins.iter().map(|(session, _)| *session).collect();
             if !self.may_change(&pinned) {
                 if !is_part_of(document, &known) {
-                    self.leave_out(&name, "it pins other sessions, too: it stays as it is");
+                    self.leave_out(&name, "it also pins other sessions; it is unchanged");
                 }
                 return Ok(());
             }
@@ -160,7 +160,7 @@ impl Taking<'_> {
         outsiders::hide_in(&mut said, is_outside);
         outsiders::hide_in(&mut known, is_outside);
         if said != known {
-            self.leave_out(name, "it is here, and not as this session's alone");
+            self.leave_out(name, "it already exists, and not only for this session");
         }
         Ok(true)
     }
@@ -174,12 +174,12 @@ fn keeps_rules(name: &DocumentName, document: &CommitDocument) -> Result<()> {
         let letters = rewrite.command.bytes();
         let is_word = letters.clone().all(|b| b.is_ascii_lowercase() || b == b'-');
         if !is_word || !(1..=COMMAND_MOST).contains(&letters.len()) {
-            return Err(refuse(name.clone(), "its command is no word of git"));
+            return Err(refuse(name.clone(), "its command is not a git command"));
         }
     }
     let patch = document.patch.as_deref().unwrap_or_default();
     if !patch.is_empty() && Oid::new(patch).is_err() {
-        return Err(refuse(name.clone(), "its patch is no patch id"));
+        return Err(refuse(name.clone(), "its patch is not a patch id"));
     }
     for file in document.authors.iter().flatten() {
         word(name, "path", &file.path)?;
@@ -191,14 +191,11 @@ fn keeps_rules(name: &DocumentName, document: &CommitDocument) -> Result<()> {
         .as_ref()
         .is_some_and(|f| f.commit != document.commit)
     {
-        return Err(refuse(
-            name.clone(),
-            "its facts are those of another commit",
-        ));
+        return Err(refuse(name.clone(), "its facts belong to another commit"));
     }
     let spans = document.authors.iter().flatten().flat_map(|f| &f.spans);
     if spans.into_iter().any(|s| s.first == 0 || s.last < s.first) {
-        return Err(refuse(name.clone(), "its lines are no lines"));
+        return Err(refuse(name.clone(), "its lines are invalid"));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ type Result<T, E = ReplicaError> = std::result::Result<T, E>;
 /// No batch is read as late: whatever is later stays room for its home to say something newer.
 const STAMP_END: Timestamp = Timestamp::from_seconds(7_258_118_400);
 /// Why a row of another session is refused.
-const OTHERS: &str = "a session's token speaks for that session and for what came from it";
+const OTHERS: &str = "a session token can send only its session and the data that came from it";
 
 /// Refuses a batch of which a row is not the caller's to say. Tells whether the ledger is new here, and of a session's
 /// token for which sessions it speaks.
@@ -134,7 +134,7 @@ fn has_own_parent(
         true => Ok(()),
         false => Err(forbid(
             DocumentName::Session(document.id),
-            "a session's token does not say that a session came from another one",
+            "a session token cannot state that a session came from another one",
         )),
     }
 }

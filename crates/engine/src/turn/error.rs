@@ -16,13 +16,13 @@ pub enum Fate {
 #[derive(Debug, thiserror::Error)]
 pub enum TurnError {
     /// There is no such session.
-    #[error("there is no session {0}")]
+    #[error("no session {0}")]
     NoSession(SessionId),
     /// The session runs by itself, and we only watch.
-    #[error("session {0} is observed, not driven: nobody but its agent writes to it")]
+    #[error("session {0} is observed, not driven: only its agent writes to it")]
     NotDriven(SessionId),
     /// The session was archived.
-    #[error("session {session} was archived at {at}: nothing is written to it any more")]
+    #[error("session {session} was archived at {at} and is read-only")]
     Archived {
         /// Which.
         session: SessionId,
@@ -30,7 +30,7 @@ pub enum TurnError {
         at: Timestamp,
     },
     /// Another ledger is the home of the session.
-    #[error("session {session} is a replica: its home {home} alone writes to it")]
+    #[error("session {session} is a replica: only its home {home} writes to it")]
     Replica {
         /// Which.
         session: SessionId,
@@ -38,7 +38,7 @@ pub enum TurnError {
         home: LedgerId,
     },
     /// What is stored of the session is damaged.
-    #[error("session {session} is quarantined: {reason}; it can be read, not written to")]
+    #[error("session {session} is quarantined: {reason}; it is read-only")]
     Quarantined {
         /// Which.
         session: SessionId,
@@ -57,7 +57,7 @@ pub enum TurnError {
     },
     /// Somebody else took the lease since.
     #[error(
-        "the lease of session {session} was taken over: this one has epoch {epoch}, the newest is {newest}"
+        "the lease of session {session} was taken over: its epoch {epoch} is older than {newest}"
     )]
     Fenced {
         /// Which.
@@ -78,7 +78,7 @@ pub enum TurnError {
         committed: u64,
     },
     /// The key is that of another turn.
-    #[error("`{key}` was used for something else in session {session}: receipt {receipt}")]
+    #[error("`{key}` was used with different content in session {session}: receipt {receipt}")]
     Conflict {
         /// Which session.
         session: SessionId,
@@ -88,7 +88,7 @@ pub enum TurnError {
         receipt: String,
     },
     /// Another turn is open, or none.
-    #[error("the turn that is open in session {session} is not `{key}`: {open}")]
+    #[error("the open turn of session {session} is not `{key}`: {open}")]
     NotOpen {
         /// Which session.
         session: SessionId,
@@ -99,7 +99,7 @@ pub enum TurnError {
     },
     /// A turn waits for a decision.
     #[error(
-        "session {session} waits for a decision: {why}; `siglum session recover` shows the ways out"
+        "session {session} waits for a decision: {why}; `siglum session recover` shows the options"
     )]
     Held {
         /// Which session.
@@ -108,7 +108,7 @@ pub enum TurnError {
         why: String,
     },
     /// Two events of one write have one key.
-    #[error("event key: `{key}` is there twice")]
+    #[error("event key: `{key}` is used twice")]
     Twice {
         /// The key.
         key: String,

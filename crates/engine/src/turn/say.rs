@@ -295,7 +295,7 @@ pub(super) fn into_the_log(
     if rows.is_empty() {
         return Err(TurnError::Invalid {
             field: "events",
-            rule: "a turn in which nothing was said cannot be committed".to_owned(),
+            rule: "a turn without events cannot be committed".to_owned(),
         });
     }
     let session = record.id;
@@ -505,7 +505,7 @@ fn check(said: &[Observation]) -> Result<Vec<SerializedObservation<'_>>, TurnErr
         if o.source != Source::Api || matches!(o.fact, Fact::Recovered { .. }) {
             return Err(TurnError::Invalid {
                 field: "event",
-                rule: "a driver speaks for itself alone: its source is the API, and it recovers nothing"
+                rule: "events of a driver must have the source `api` and recover nothing"
                     .to_owned(),
             });
         }
@@ -522,6 +522,6 @@ fn within(field: &'static str, found: usize, most: usize) -> Result<(), TurnErro
     }
     Err(TurnError::Invalid {
         field,
-        rule: format!("at most {most}, found {found}"),
+        rule: format!("must be at most {most} (got {found})"),
     })
 }

@@ -73,7 +73,7 @@ pub fn fork(
                 Some((of, Relation::Fork)) if of == from => Ok(known),
                 _ => Err(TurnError::Invalid {
                     field: "conversation",
-                    rule: format!("`{conversation}` is another session: {}", known.id),
+                    rule: format!("`{conversation}` belongs to another session: {}", known.id),
                 }),
             };
         }

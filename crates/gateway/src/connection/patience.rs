@@ -53,7 +53,7 @@ impl<S> Patient<S> {
             .pending
             .get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
         ready!(until.as_mut().poll(cx));
-        let why = "the client does not take what it asked for";
+        let why = "the client does not read the response";
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
 }

@@ -29,8 +29,8 @@ pub(super) async fn round(app: &App, tenant: &Tenant) -> Result<(), Unavailable>
             match settled.await {
                 Ok(Ok(())) => {}
                 // It is taken again, by its name, when its time is over.
-                Ok(Err(error)) => tracing::warn!("a delivery could not be noted: {error}"),
-                Err(error) => tracing::warn!("a delivery could not be noted: {error}"),
+                Ok(Err(error)) => tracing::warn!("cannot record a delivery: {error}"),
+                Err(error) => tracing::warn!("cannot record a delivery: {error}"),
             }
         });
     }
@@ -42,7 +42,7 @@ async fn send(app: &App, tenant: &Tenant, parcel: &Parcel) -> Result<(), Undeliv
         Target::Nowhere => Ok(()),
         Target::Log => {
             tracing::info!(
-                "heartbeat {} has something to say: {}",
+                "heartbeat {} has an answer: {}",
                 parcel.tick.heartbeat,
                 parcel.id
             );
@@ -93,7 +93,7 @@ fn written(log: &Path, parcel: &Parcel) -> Result<(), Undelivered> {
         let mut file = options.append(true).create(true).mode(0o600).open(file)?;
         file.write_all(line.as_bytes())
     };
-    write().map_err(|e| Undelivered::Later(format!("the log cannot be written: {e}")))
+    write().map_err(|e| Undelivered::Later(format!("cannot write the log: {e}")))
 }
 
 /// A document on a line of a file that people look at in a terminal.

@@ -45,7 +45,7 @@ pub(crate) async fn ask(
         .map_err(|why| Problem::invalid("heartbeat", why))?;
     if !watch::is_run(app, &definition) {
         let rule = format!(
-            "`{}` is not run here; `siglum serve --run` says which are",
+            "this gateway does not run `{}`; start it with `siglum serve --run`",
             definition.agent
         );
         return Err(Problem::invalid("agent", rule));
@@ -67,7 +67,7 @@ pub(super) async fn run(app: App, tenant: Tenant, claimed: Claimed) {
     let (ended, used, keys) = tokio::select! {
         ended = ran(&app, &tenant, &claimed) => ended,
         () = held(&app, &tenant, &claimed) => {
-            return tracing::warn!("tick {name} was taken for lost while it ran");
+            return tracing::warn!("tick {name} was considered lost while it ran");
         }
     };
     let outcome = match &ended {
@@ -86,11 +86,11 @@ pub(super) async fn run(app: App, tenant: Tenant, claimed: Claimed) {
     });
     match noted.await {
         Ok(Ok(outcome)) => tracing::info!("tick {name}: {outcome}"),
-        Ok(Err(error)) => tracing::error!("the end of tick {name} could not be noted: {error}"),
-        Err(error) => tracing::error!("the end of tick {name} could not be noted: {error}"),
+        Ok(Err(error)) => tracing::error!("cannot record the end of tick {name}: {error}"),
+        Err(error) => tracing::error!("cannot record the end of tick {name}: {error}"),
     }
     if let Err(error) = deliver::round(&app, &tenant).await {
-        tracing::warn!("what tick {name} said waits: {error}");
+        tracing::warn!("the answer of tick {name} is not delivered yet: {error}");
     }
 }
 
@@ -139,7 +139,8 @@ async fn ran(app: &App, tenant: &Tenant, claimed: &Claimed) -> What {
     );
     if cwd.as_deref().is_some_and(|cwd| !is_allowed(app, cwd)) {
         return failed(
-            "cwd: an existing directory in one that `siglum serve --workdir` names".to_owned(),
+            "cwd: must be an existing directory inside one that `siglum serve --workdir` allows"
+                .to_owned(),
         );
     }
     let prompt = tokio::task::spawn_blocking(move || heartbeat::read(&prompt, cwd.as_deref()));
@@ -206,7 +207,7 @@ async fn finished(app: &App, tenant: &Tenant, running: &Running) -> (Ended, Used
         error,
     }) = finished
     else {
-        let reason = "the run came to no end".to_owned();
+        let reason = "the run did not end".to_owned();
         return (Ended::Failed { reason }, Used::default());
     };
     let tokens = usage.tokens;

@@ -37,7 +37,7 @@ pub(crate) async fn watch(app: App) {
         let sweeps = swept.is_none_or(|at| at.elapsed() >= SWEEP);
         for tenant in &tenants {
             if let Err(error) = look(&app, tenant, &by).await {
-                tracing::warn!("heartbeats could not be looked after: {error}");
+                tracing::warn!("cannot process heartbeats: {error}");
             }
             if sweeps {
                 sweep(&app, tenant).await;
@@ -69,8 +69,8 @@ async fn configure(app: &App) {
         Ok(Ok(())) => {}
         // A server may have no such tenant, and then no heartbeats of the configuration.
         Err(Unavailable::NoTenant) if settings.configured.is_empty() => {}
-        Ok(Err(error)) => tracing::error!("heartbeats of the configuration are left out: {error}"),
-        Err(error) => tracing::error!("heartbeats of the configuration are left out: {error}"),
+        Ok(Err(error)) => tracing::error!("heartbeats in the configuration are ignored: {error}"),
+        Err(error) => tracing::error!("heartbeats in the configuration are ignored: {error}"),
     }
 }
 
@@ -109,8 +109,8 @@ async fn sweep(app: &App, tenant: &Tenant) {
         match app.ledgers().write(tenant, heartbeat::sweep).await {
             Ok(Ok(swept)) if swept.ticks >= SWEPT_MOST && !*app.stopping().borrow() => {}
             Ok(Ok(_)) => return,
-            Ok(Err(error)) => return tracing::warn!("old ticks could not be let go: {error}"),
-            Err(error) => return tracing::warn!("old ticks could not be let go: {error}"),
+            Ok(Err(error)) => return tracing::warn!("cannot delete old ticks: {error}"),
+            Err(error) => return tracing::warn!("cannot delete old ticks: {error}"),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Server {
         match listed.await {
             Ok(Ok(tenants)) => tenants.into_iter().collect(),
             Ok(Err(error)) => {
-                tracing::warn!("who has heartbeats cannot be told: {error}");
+                tracing::warn!("cannot list the tenants with heartbeats: {error}");
                 BTreeSet::new()
             }
             Err(_) => BTreeSet::new(),

@@ -52,7 +52,7 @@ pub struct Written(pub Arc<dyn Fn() + Send + Sync>);
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Unavailable {
     /// More waits than can be done soon. Nothing was begun.
-    #[error("too many requests wait for the store")]
+    #[error("too many requests are waiting for the store")]
     Full,
     /// The store refused. Nothing was written.
     #[error("{0}")]
@@ -68,7 +68,7 @@ pub(crate) enum Unavailable {
     #[error("the store has no ledger for this tenant")]
     NoTenant,
     /// The program has a fault there.
-    #[error("the request ended in a fault of this program")]
+    #[error("internal error")]
     Broken,
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn prompt(
         true => Ok(prompt),
         false => Err(Problem::invalid(
             "messages",
-            "at least one message of the role `user` that says something",
+            "must have at least one message of the role `user` that is not blank",
         )),
     }
 }
@@ -55,7 +55,7 @@ fn prompt_message(message: &MessageInput, field: &str) -> Result<PromptMessage, 
         (Some(text), None) => text.clone(),
         (None, Some(parts)) => parts_text(parts, &format!("{field}.parts"))?,
         _ => {
-            let rule = "either `content`, a text, or `parts`, those of a UI message";
+            let rule = "must have either `content` (text) or `parts` (the parts of a UI message)";
             return Err(Problem::invalid(field, rule));
         }
     };
@@ -121,7 +121,7 @@ fn file_text(part: &Value, field: &str) -> Result<String, Problem> {
     let Some(data) = url.strip_prefix("data:") else {
         return Ok(format!("[the file {name}: {url}]"));
     };
-    let rule = "an address, or a text as `data:`";
+    let rule = "must be a URL, or text as a `data:` URL";
     let refused = || Problem::invalid(&field, rule);
     let (kind, content) = data.split_once(',').ok_or_else(refused)?;
     let (media, base64) = match kind.strip_suffix(";base64") {

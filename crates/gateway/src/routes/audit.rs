@@ -42,9 +42,9 @@ pub(crate) async fn list(
     {
         return Err(Problem::invalid("outcome", "`done` or `refused`"));
     }
-    let before: Option<u64> = query.parsed("before", "a whole number from 1 on")?;
+    let before: Option<u64> = query.parsed("before", "must be a positive integer")?;
     if before.is_some_and(|n| !(1..=siglum_domain::link::NUMBER_MAX).contains(&n)) {
-        return Err(Problem::invalid("before", "a whole number from 1 on"));
+        return Err(Problem::invalid("before", "must be a positive integer"));
     }
     let filter = AuditFilter {
         session: query.parsed("session", "`ses_` and 32 hexadecimal digits")?,
@@ -71,7 +71,7 @@ pub(crate) async fn list(
 /// Verify that no audit entry was changed, removed, inserted or moved
 #[utoipa::path(get, path = "/v1/audit/verify", tag = "audit", operation_id = "verifyAudit",
     security(("launcher" = [])),
-    responses((status = 200, description = "Whether it is whole", body = AuditReport), Problems))]
+    responses((status = 200, description = "The result of the verification", body = AuditReport), Problems))]
 pub(crate) async fn verify(
     State(app): State<App>,
     Launcher(caller): Launcher,

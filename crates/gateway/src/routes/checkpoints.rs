@@ -32,8 +32,8 @@ const PAGE_MOST: usize = 500;
     params(OfSession),
     request_body = CreateCheckpoint,
     responses(
-        (status = 201, description = "It is recorded", body = RecordedCheckpoint),
-        (status = 200, description = "It was there", body = RecordedCheckpoint),
+        (status = 201, description = "The checkpoint was created", body = RecordedCheckpoint),
+        (status = 200, description = "The checkpoint already existed", body = RecordedCheckpoint),
         Problems))]
 pub(crate) async fn record(
     State(app): State<App>,
@@ -164,7 +164,7 @@ async fn listed(
 #[utoipa::path(get, path = "/v1/checkpoints/{checkpoint}", tag = "checkpoints", operation_id = "getCheckpoint",
     security(("launcher" = [])),
     params(("checkpoint" = String, Path, description = "Checkpoint id", pattern = r"^chk_[0-9a-f]{32}$")),
-    responses((status = 200, description = "Checkpoint id", body = Checkpoint), Problems))]
+    responses((status = 200, description = "The checkpoint", body = Checkpoint), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -180,5 +180,5 @@ pub(crate) async fn show(
     let found = found.await??;
     found
         .map(Json)
-        .ok_or_else(|| Problem::not_found(format!("there is no checkpoint {id}")))
+        .ok_or_else(|| Problem::not_found(format!("no checkpoint {id}")))
 }

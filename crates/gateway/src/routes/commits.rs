@@ -19,14 +19,14 @@ use crate::wire::{Commit, CommitList};
 
 /// Explain which session made a commit and which sessions wrote its lines, in each repository that has it
 ///
-/// The answer is from what is recorded: evidence, verdict, and what is claimed beside them.
+/// The response is based on recorded data: evidence, verdict, and the claims alongside them.
 #[utoipa::path(get, path = "/v1/commits/{commit}", tag = "commits", operation_id = "explainCommit",
     security(("launcher" = [])),
     params(
         ("commit" = String, Path, description = "Full commit id", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"),
         ("repository" = Option<String>, Query, description = "Only in this repository", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
     ),
-    responses((status = 200, description = "What is known", body = CommitList), Problems))]
+    responses((status = 200, description = "The records of the commit", body = CommitList), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -44,9 +44,7 @@ pub(crate) async fn show(
     let commits = found.await??;
     match commits.is_empty() {
         false => Ok(Json(CommitList { commits })),
-        true => Err(Problem::not_found(format!(
-            "nothing is recorded of commit {commit}"
-        ))),
+        true => Err(Problem::not_found(format!("no record of commit {commit}"))),
     }
 }
 

@@ -38,7 +38,7 @@ const ROWS_MOST: usize = 10_000;
         ("repository" = Option<String>, Query, description = "Only sessions whose own repository has this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of rows; totals include all", minimum = 1, maximum = 10_000),
     ),
-    responses((status = 200, description = "What was used", body = CostReport), Problems))]
+    responses((status = 200, description = "The usage and its cost", body = CostReport), Problems))]
 pub(crate) async fn sum_up(
     State(app): State<App>,
     Launcher(caller): Launcher,

@@ -39,8 +39,8 @@ const TOKEN_RULE: &str = "60 to 2592000 seconds";
 const GRACE: Duration = Duration::from_secs(60);
 /// Create a session, or find the one that the claims identify, and issue its token
 ///
-/// All of the request is checked before anything is written. The same `id`, the same `idempotency-key` or the same agent
-/// and conversation twice is one session; its links are attached in either case.
+/// The whole request is validated before anything is written. A repeated `id`, a repeated `idempotency-key`, or the
+/// same agent and conversation id refer to the same session; its links are attached in either case.
 #[utoipa::path(post, path = "/v1/sessions", tag = "sessions", operation_id = "createSession",
     security(("launcher" = [])),
     params(
@@ -52,7 +52,7 @@ const GRACE: Duration = Duration::from_secs(60);
     request_body = CreateSession,
     responses(
         (status = 201, description = "The session was created", body = CreatedSession),
-        (status = 200, description = "It was there", body = CreatedSession),
+        (status = 200, description = "The session already existed", body = CreatedSession),
         Problems))]
 pub(crate) async fn create(
     State(app): State<App>,
@@ -178,7 +178,7 @@ impl Wanted {
     ) -> Result<(Session, bool, (TokenId, Timestamp)), Problem> {
         let id = ledger.id();
         if self.new.mode == Mode::Driven && self.new.home.is_some_and(|home| home != id) {
-            let detail = "home: a session that is driven here is at home here";
+            let detail = "home: the home of a session driven at this gateway must be its ledger";
             return Err(Problem::conflict("home-elsewhere", detail));
         }
         refusable(ledger, |tx| {
@@ -215,7 +215,7 @@ impl Wanted {
             return Ok(None);
         };
         if before.content != *content {
-            let detail = "the key was used for another request";
+            let detail = "the idempotency key was used for a different request";
             return Err(Problem::conflict("key-reused", detail));
         }
         let session = before.outcome.parse();

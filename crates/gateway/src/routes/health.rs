@@ -15,7 +15,7 @@ use crate::metrics::Standing;
 use crate::openapi::{self, Problems};
 use crate::problem::Problem;
 
-/// How it is.
+/// The health of the gateway.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Health {
     /// `ok`.
@@ -24,14 +24,14 @@ pub(crate) struct Health {
 
 /// Check that the gateway is alive
 #[utoipa::path(get, path = "/healthz", tag = "health", operation_id = "getLiveness",
-    responses((status = 200, description = "It lives", body = Health), Problems))]
+    responses((status = 200, description = "The gateway is alive", body = Health), Problems))]
 pub(crate) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
 /// Check that the gateway is ready: its store can be read and written, and it is not shutting down
 #[utoipa::path(get, path = "/readyz", tag = "health", operation_id = "getReadiness",
-    responses((status = 200, description = "It can serve", body = Health), Problems))]
+    responses((status = 200, description = "The gateway is ready", body = Health), Problems))]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
     if *app.stopping().borrow() {
         return Err(Unavailable::Refused("the gateway stops".to_owned()).into());
@@ -54,7 +54,7 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Proble
 
 /// Get metrics in the Prometheus text format
 #[utoipa::path(get, path = "/metrics", tag = "health", operation_id = "getMetrics",
-    responses((status = 200, description = "The counts", body = String, content_type = "text/plain"), Problems))]
+    responses((status = 200, description = "The metrics", body = String, content_type = "text/plain"), Problems))]
 pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
     let form = "text/plain; version=0.0.4; charset=utf-8";
     app.metrics().standing(standing(&app).await);

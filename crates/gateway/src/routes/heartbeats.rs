@@ -44,14 +44,14 @@ impl From<FormError> for Problem {
     }
 }
 
-/// A heartbeat that is to be.
+/// Creates or updates a heartbeat.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateHeartbeat {
-    /// Its name: one that is there is changed.
+    /// Name; an existing heartbeat with this name is updated.
     #[schema(pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")]
     name: String,
-    /// What it is: the fields of a heartbeat in the configuration.
+    /// Definition: the fields of a heartbeat in the configuration.
     #[schema(value_type = Object)]
     definition: Form,
 }
@@ -59,18 +59,18 @@ pub(crate) struct CreateHeartbeat {
 /// All heartbeats.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HeartbeatList {
-    /// By name.
+    /// Sorted by name.
     #[schema(value_type = Vec<Object>)]
     heartbeats: Vec<HeartbeatJson>,
 }
 
-/// What became of the ticks of a heartbeat.
+/// Ticks of a heartbeat, with their outcomes.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TickPage {
     /// Newest first.
     #[schema(value_type = Vec<Object>)]
     ticks: Vec<TickJson>,
-    /// To be given as `before` for the next page, if there is one.
+    /// Pass it as `before` to get the next page; absent on the last page.
     next: Option<String>,
 }
 
@@ -109,11 +109,11 @@ pub(crate) async fn put(
     if let Target::Webhook(address) = &definition.target
         && app.heartbeats().reach(address).excludes(address)
     {
-        let rule = "an address of this machine or its network is for the operator to name: `siglum serve --webhook HOST`";
+        let rule = "addresses on this machine or its network must be allowed by the operator: `siglum serve --webhook HOST`";
         return Err(Problem::invalid("definition.webhook", rule));
     }
     if definition.target == Target::Command {
-        let rule = "a command is named in the configuration of the gateway alone";
+        let rule = "a command can only be set in the configuration of the gateway";
         return Err(Problem::invalid("definition.target", rule));
     }
     let by = caller.by();
@@ -145,7 +145,7 @@ pub(crate) async fn show(
 #[utoipa::path(delete, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "deleteHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 204, description = "It is removed"), Problems))]
+    responses((status = 204, description = "The heartbeat is deleted"), Problems))]
 pub(crate) async fn remove(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -195,7 +195,7 @@ pub(crate) async fn ticks(
 #[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/run", tag = "heartbeats", operation_id = "runHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 202, description = "The tick, which runs", body = Object), Problems))]
+    responses((status = 202, description = "The tick that was started", body = Object), Problems))]
 pub(crate) async fn run(
     State(app): State<App>,
     Launcher(caller): Launcher,

@@ -73,7 +73,7 @@ pub(crate) async fn list(
         ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
     ),
     request_body = AnswerInteraction,
-    responses((status = 200, description = "It is answered", body = Interaction), Problems))]
+    responses((status = 200, description = "The answered interaction", body = Interaction), Problems))]
 pub(crate) async fn answer(
     State(app): State<App>,
     caller: Caller,
@@ -102,7 +102,7 @@ fn of_session(
     session: SessionId,
 ) -> Result<InteractionRecord, Problem> {
     let found = found.filter(|record| record.session == session);
-    found.ok_or_else(|| Problem::not_found("the session has no interaction of this id"))
+    found.ok_or_else(|| Problem::not_found("the session has no interaction with this id"))
 }
 
 /// The option that an answer means.
@@ -110,7 +110,7 @@ fn chosen(asked: &InteractionRecord, new: &AnswerInteraction) -> Result<String, 
     let kinds = match (&new.option, new.approved) {
         (Some(option), None) => {
             let known = asked.options.iter().any(|o| o.id == *option);
-            let rule = "the id of one of the options of the interaction";
+            let rule = "must be the id of one of the options of the interaction";
             return match known {
                 true => Ok(option.clone()),
                 false => Err(Problem::invalid("option", rule)),
@@ -119,13 +119,13 @@ fn chosen(asked: &InteractionRecord, new: &AnswerInteraction) -> Result<String, 
         (None, Some(true)) => ["allow-once", "allow-always"],
         (None, Some(false)) => ["refuse-once", "refuse-always"],
         _ => {
-            let rule = "either `option` or `approved`";
+            let rule = "must have either `option` or `approved`";
             return Err(Problem::invalid("option", rule));
         }
     };
     let of = |kind: &&str| asked.options.iter().find(|o| o.kind == **kind);
     let found = kinds.iter().find_map(of);
-    let rule = "the interaction has no such option; say which with `option`";
+    let rule = "the interaction has no such option; choose one with `option`";
     let found = found.ok_or_else(|| Problem::invalid("approved", rule))?;
     Ok(found.id.clone())
 }

@@ -94,7 +94,7 @@ fn part(mut query: Query) -> Result<(u64, usize), Problem> {
 
 /// Stream sealed receipts with their entries as server-sent events; an event's id is the receipt's number
 ///
-/// A client that lost the connection goes on behind `last-event-id`. Nothing is left out and nothing comes twice.
+/// A client that lost its connection resumes after `last-event-id`. Nothing is omitted or repeated.
 #[utoipa::path(get, path = "/v1/sessions/{session}/stream", tag = "log", operation_id = "streamEvents",
     security(("launcher" = []), ("session" = [])),
     params(

@@ -33,9 +33,9 @@ const KEY_RULE: &str = "1 to 200 of the characters A-Z a-z 0-9 . _ : -";
 
 /// Send messages to an agent
 ///
-/// The answer is the result of the run, when it ended; or, where `format` or the header `accept` ask for it, a stream of
-/// what happens. All of the request is checked before anything is started. A run whose conversation has a name belongs to
-/// its session and goes on when the client leaves; one of a conversation that nobody named is cancelled then.
+/// The response is the result of the run when it has ended, or a stream of its events if `format` or the header
+/// `accept` requests one. The whole request is validated before anything is started. A run with a conversation id
+/// belongs to its session and continues when the client disconnects; a run without one is cancelled then.
 #[utoipa::path(post, path = "/v1/messages", tag = "messages", operation_id = "sendMessages",
     security(("launcher" = [])),
     params(
@@ -43,13 +43,13 @@ const KEY_RULE: &str = "1 to 200 of the characters A-Z a-z 0-9 . _ : -";
             pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"),
         ("idempotency-key" = Option<String>, Header, description = "Turn key, if the body has none",
             pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
-        ("format" = Option<String>, Query, description = "`json`: one result. `events`: server-sent events of this gateway. `ui-messages`: a UI message stream of the AI SDK, version 1. Without it: `events` where `accept` names `text/event-stream`, else `json`",
+        ("format" = Option<String>, Query, description = "`json`: one result. `events`: server-sent events of this gateway. `ui-messages`: a UI message stream of the AI SDK, version 1. Default: `events` if `accept` names `text/event-stream`, else `json`",
             pattern = "^(json|events|ui-messages)$"),
         InTrace,
     ),
     request_body = SendMessages,
     responses(
-        (status = 200, description = "The result, or a stream. The headers `siglum-conversation-id`, `siglum-session-id`, `siglum-trace-id` and `traceparent` say what it is known by", content(
+        (status = 200, description = "The result, or a stream. The headers `siglum-conversation-id`, `siglum-session-id`, `siglum-trace-id` and `traceparent` contain its ids", content(
             (RunResult = "application/json"),
             (String = "text/event-stream"),
         )),
@@ -68,7 +68,7 @@ pub(crate) async fn send(
 
 /// Send messages to the agent of the conversation in the path
 ///
-/// Otherwise as `POST /v1/messages`. A session's token may send to its own session.
+/// Works like `POST /v1/messages`. A session token can send to its own session.
 #[utoipa::path(post, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "sendSessionMessages",
     security(("launcher" = []), ("session" = [])),
     params(
@@ -82,7 +82,7 @@ pub(crate) async fn send(
     ),
     request_body = SendMessages,
     responses(
-        (status = 200, description = "As of `POST /v1/messages`", content(
+        (status = 200, description = "As for `POST /v1/messages`", content(
             (RunResult = "application/json"),
             (String = "text/event-stream"),
         )),
@@ -202,12 +202,12 @@ impl UnresolvedRequest {
             (Some(agent), None) => agent,
             (Some(agent), Some(known)) if agent == known.agent => agent,
             (Some(_), Some(known)) => {
-                let detail = format!("session {} is of {}", known.id, known.agent);
+                let detail = format!("session {} belongs to agent {}", known.id, known.agent);
                 return Err(Problem::conflict("taken", detail));
             }
             (None, Some(known)) => known.agent.clone(),
             (None, None) => {
-                let rule = "the agent that is to answer, where no session of the name is there";
+                let rule = "is required, because the session does not exist yet";
                 return Err(Problem::invalid("agent", rule));
             }
         };
@@ -232,7 +232,7 @@ fn owned(app: &App, caller: &Caller, known: Option<&SessionRecord>) -> Result<()
         (None, _) => Ok(()),
         (Some(_), Some(known)) => caller.for_session(app, known.id),
         (Some(_), None) => Err(Problem::forbidden(
-            "a session's token acts for that session alone",
+            "a session token acts for its session only",
         )),
     }
 }
@@ -245,7 +245,7 @@ fn under(new: &SendMessages) -> Result<Under, Problem> {
     let isolated = new.isolated.unwrap_or_default();
     let Some(route) = &new.route_key else {
         return match isolated {
-            true => Err(Problem::invalid("isolated", "only with `route_key`")),
+            true => Err(Problem::invalid("isolated", "requires `route_key`")),
             false => Ok(Under::Session),
         };
     };

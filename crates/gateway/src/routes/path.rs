@@ -45,7 +45,8 @@ impl FromRequestParts<App> for Path {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let params = RawPathParams::from_request_parts(parts, app).await;
-        let params = params.map_err(|_| Problem::invalid("path", "UTF-8 in percent encoding"))?;
+        let params =
+            params.map_err(|_| Problem::invalid("path", "must be percent-encoded UTF-8"))?;
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Ok(Self(params.iter().map(own).collect()))
     }

@@ -71,7 +71,7 @@ pub(crate) async fn list(
 #[utoipa::path(get, path = "/v1/pipelines/{pipeline}", tag = "pipelines", operation_id = "getPipeline",
     security(("launcher" = [])),
     params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
-    responses((status = 200, description = "The pipeline as it stands", body = Object), Problems))]
+    responses((status = 200, description = "The current state of the pipeline", body = Object), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -137,12 +137,12 @@ pub(crate) async fn bundle(
 
 /// Record events of a pipeline, all or none
 ///
-/// A session's token records for that session, in a pipeline that it is linked to.
+/// A session token can record events for its session, in a pipeline that the session is linked to.
 #[utoipa::path(post, path = "/v1/pipelines/{pipeline}/events", tag = "pipelines", operation_id = "recordPipelineEvents",
     security(("launcher" = []), ("session" = [])),
     params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
     request_body = PipelineEvents,
-    responses((status = 200, description = "All of it is recorded", body = RecordedEvents), Problems))]
+    responses((status = 200, description = "All events are recorded", body = RecordedEvents), Problems))]
 pub(crate) async fn record(
     State(app): State<App>,
     caller: Caller,

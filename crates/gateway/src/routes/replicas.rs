@@ -15,14 +15,14 @@ use crate::caller::{Caller, refused};
 use crate::openapi::Problems;
 use crate::problem::Problem;
 
-/// How far this ledger is after a batch.
+/// The positions of this ledger after a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AcceptedBatch {
-    /// The last receipt of each session of the batch and of those that it asks about, the last statement of the sender,
-    /// and what of the batch was left out, since others are concerned.
+    /// The last receipt of each session in the batch and of each session it asks about, the last statement of the
+    /// sender, and the parts of the batch that were skipped because they concern other sessions.
     #[schema(value_type = Object)]
     positions: Positions,
-    /// The fields of the batch that this gateway does not know and left out, by their paths; at most 32.
+    /// Paths of fields in the batch that this gateway does not know and ignored; at most 32.
     ignored: Vec<String>,
 }
 
@@ -44,16 +44,17 @@ impl From<ReplicaError> for Problem {
 
 /// Push a batch of another ledger: sessions, sealed turns, statements, and commits with their verdicts
 ///
-/// All of it is taken, or nothing. The same batch again changes nothing. What is here already is told by the positions of the
-/// answer, and the sender goes on from there. A ledger belongs to the launcher's token that registered it first. A session's
-/// token hands over that session and what came from it: a row of another one is refused, and what sessions share is left as
-/// it is where others are concerned (`set_aside` names it). It is how `siglum sync` and `siglum run --gateway` send.
+/// The whole batch is accepted, or none of it. Repeating a batch changes nothing. The positions in the response show
+/// what this ledger already has, and the sender continues from there. A ledger belongs to the launcher token that first
+/// registered it. A session token hands over its session and the data that came from it: a row of another session is
+/// refused, and shared data that concerns other sessions is left unchanged (`set_aside` lists it). `siglum sync` and
+/// `siglum run --gateway` send with this request.
 #[utoipa::path(post, path = "/v1/replicas", tag = "replicas", operation_id = "pushReplicas",
     security(("launcher" = []), ("session" = [])),
-    request_body(content = Object, content_type = "application/json", description = "A batch, as it is or in a zstd frame with `content-encoding: zstd`; `siglum sync` makes it"),
+    request_body(content = Object, content_type = "application/json", description = "A batch, uncompressed or as a zstd frame with `content-encoding: zstd`; `siglum sync` creates it"),
     responses(
-        (status = 200, description = "It is taken", body = AcceptedBatch),
-        (status = 422, description = "A document of the batch breaks a rule; `field` names it", body = crate::problem::Told, content_type = "application/problem+json"),
+        (status = 200, description = "The batch is accepted", body = AcceptedBatch),
+        (status = 422, description = "A document of the batch is invalid; `field` names it", body = crate::problem::Told, content_type = "application/problem+json"),
         Problems))]
 pub(crate) async fn take(
     State(app): State<App>,

@@ -60,15 +60,15 @@ async fn maybe(
         },
         // Whether it is there is nothing that a session's token is told of others.
         (None, Some(_)) => Err(Problem::forbidden(
-            "a session's token acts for that session alone",
+            "a session token acts for its session only",
         )),
     }
 }
 
 /// Stream the active run of a session from its beginning; 204 if there is none
 ///
-/// A page that was loaded anew goes on with it. In the form `events`, a client that lost the connection goes on behind
-/// `last-event-id`; in the form `ui-messages` it is all told again, since a page builds its message from the beginning.
+/// A page that was reloaded continues with it. With `events`, a client that lost its connection resumes after
+/// `last-event-id`; with `ui-messages`, the stream starts over, because a page builds its message from the beginning.
 #[utoipa::path(get, path = "/v1/sessions/{session}/messages/stream", tag = "messages", operation_id = "streamMessages",
     security(("launcher" = []), ("session" = [])),
     params(
@@ -79,7 +79,7 @@ async fn maybe(
     ),
     responses(
         (status = 200, description = "The stream; the data of each event is a `RunEvent`, or a chunk of a UI message stream", body = String, content_type = "text/event-stream"),
-        (status = 204, description = "No run of the session goes on here"),
+        (status = 204, description = "The session has no active run on this gateway"),
         Problems))]
 pub(crate) async fn stream(
     State(app): State<App>,
@@ -111,7 +111,7 @@ pub(crate) async fn stream(
         OfConversation,
         ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
     ),
-    responses((status = 200, description = "It is being cancelled", body = CancelledRun), Problems))]
+    responses((status = 200, description = "The run is being cancelled", body = CancelledRun), Problems))]
 pub(crate) async fn cancel(
     State(app): State<App>,
     caller: Caller,
@@ -129,7 +129,7 @@ pub(crate) async fn cancel(
 
 /// List the messages of a session's committed turns
 ///
-/// The newest page first. A page is whole turns, unless one turn is longer than it.
+/// The newest page comes first. A page consists of whole turns, unless one turn is longer than a page.
 #[utoipa::path(get, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "listMessages",
     security(("launcher" = []), ("session" = [])),
     params(

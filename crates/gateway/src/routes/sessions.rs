@@ -61,7 +61,7 @@ pub(crate) async fn list(
         },
         links: wanted_links(&mut query)?,
         order: Order::Created {
-            after: query.parsed("cursor", "what a page gives as `next`")?,
+            after: query.parsed("cursor", "must be the `next` of a page")?,
         },
         limit: limit + 1,
         ..SessionFilter::default()
@@ -107,7 +107,7 @@ pub(crate) fn wanted_links(query: &mut Query) -> Result<Vec<Link>, Problem> {
 #[utoipa::path(get, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "getSession",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "Session id", body = Session), Problems))]
+    responses((status = 200, description = "The session", body = Session), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
     caller: Caller,
@@ -128,7 +128,7 @@ pub(crate) async fn show(
 #[utoipa::path(post, path = "/v1/sessions/{session}/heartbeat", tag = "sessions", operation_id = "keepSessionAlive",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The session as it is now", body = Session), Problems))]
+    responses((status = 200, description = "The current state of the session", body = Session), Problems))]
 pub(crate) async fn heartbeat(
     State(app): State<App>,
     caller: Caller,
@@ -157,7 +157,7 @@ pub(crate) async fn heartbeat(
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = EndSession,
-    responses((status = 200, description = "It has ended", body = EndedSession), Problems))]
+    responses((status = 200, description = "The session has ended", body = EndedSession), Problems))]
 pub(crate) async fn end(
     State(app): State<App>,
     caller: Caller,

@@ -37,11 +37,11 @@ const JSON: &str = "application/json";
 /// counted in the response; do not retry them.
 #[utoipa::path(post, path = "/v1/traces", tag = "telemetry", operation_id = "exportTraces",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
-    request_body(content((ExportSpans = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
+    request_body(content((ExportSpans = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, uncompressed or with `content-encoding: gzip`"),
     responses(
         Problems,
-        (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
-        (status = 400, description = "It cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
+        (status = 200, description = "The request is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
+        (status = 400, description = "The request cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
 pub(crate) async fn traces(
     State(app): State<App>,
     sender: Sender,
@@ -53,14 +53,14 @@ pub(crate) async fn traces(
 
 /// Export log records to the gateway (OTLP)
 ///
-/// See the export of spans.
+/// Works like the export of spans.
 #[utoipa::path(post, path = "/v1/logs", tag = "telemetry", operation_id = "exportLogs",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
-    request_body(content((ExportLogs = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
+    request_body(content((ExportLogs = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, uncompressed or with `content-encoding: gzip`"),
     responses(
         Problems,
-        (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
-        (status = 400, description = "It cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
+        (status = 200, description = "The request is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
+        (status = 400, description = "The request cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
 pub(crate) async fn logs(
     State(app): State<App>,
     sender: Sender,
@@ -72,14 +72,14 @@ pub(crate) async fn logs(
 
 /// Export metrics to the gateway (OTLP)
 ///
-/// See the export of spans.
+/// Works like the export of spans.
 #[utoipa::path(post, path = "/v1/metrics", tag = "telemetry", operation_id = "exportMetrics",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
-    request_body(content((ExportMetrics = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, as it is or with `content-encoding: gzip`"),
+    request_body(content((ExportMetrics = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, uncompressed or with `content-encoding: gzip`"),
     responses(
         Problems,
-        (status = 200, description = "It is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
-        (status = 400, description = "It cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
+        (status = 200, description = "The request is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
+        (status = 400, description = "The request cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
 pub(crate) async fn metrics(
     State(app): State<App>,
     sender: Sender,
@@ -101,7 +101,7 @@ async fn export(
         return Problem::media_type_is(told).into_response();
     };
     let Some(packing) = Packing::of(headers) else {
-        let told = "a body is sent as it is, or with `content-encoding: gzip`";
+        let told = "send the body uncompressed or with `content-encoding: gzip`";
         return Problem::media_type_is(told).into_response();
     };
     let bytes = match whole(body, app, app.limits().telemetry_body).await {
@@ -153,16 +153,16 @@ fn otlp_response(status: StatusCode, encoding: Encoding, body: Vec<u8>) -> Respo
         ("before" = Option<i64>, Query, description = "Return entries before this number (`next` of the previous page)", minimum = 1, maximum = 9_007_199_254_740_991_i64),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "What has no session", body = UnassignedPage), Problems))]
+    responses((status = 200, description = "The unassigned telemetry", body = UnassignedPage), Problems))]
 pub(crate) async fn unassigned(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
 ) -> Result<Json<UnassignedPage>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
-    let before: Option<u64> = query.parsed("before", "a whole number from 1 on")?;
+    let before: Option<u64> = query.parsed("before", "must be a positive integer")?;
     if before.is_some_and(|n| !(1..=NUMBER_MAX).contains(&n)) {
-        return Err(Problem::invalid("before", "a whole number from 1 on"));
+        return Err(Problem::invalid("before", "must be a positive integer"));
     }
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
@@ -181,7 +181,7 @@ pub(crate) async fn unassigned(
     security(("launcher" = [])),
     params(OfSession),
     request_body = AssignTrace,
-    responses((status = 200, description = "It is noted", body = AssignedTrace), Problems))]
+    responses((status = 200, description = "The trace is assigned", body = AssignedTrace), Problems))]
 pub(crate) async fn assign(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -189,7 +189,7 @@ pub(crate) async fn assign(
     Body(asked): Body<AssignTrace>,
 ) -> Result<Json<AssignedTrace>, Problem> {
     let session = path.session()?;
-    let rule = "32 hexadecimal digits in small letters, not all of them 0";
+    let rule = "must be 32 lowercase hexadecimal digits, not all of them 0";
     let trace = asked.trace_id.parse::<TraceId>();
     let trace = trace.map_err(|_| Problem::invalid("trace_id", rule))?;
     let by = caller.by();
@@ -201,10 +201,10 @@ pub(crate) async fn assign(
             trace_id: trace.to_string(),
             session: session.to_string(),
         })),
-        Assignment::NoSession => Err(Problem::not_found("there is no such session")),
+        Assignment::NoSession => Err(Problem::not_found("no such session")),
         Assignment::Elsewhere => Err(Problem::conflict(
             "replica",
-            "the session is at home in another ledger, which alone extends it",
+            "the session's home is another ledger, which alone extends it",
         )),
     }
 }

@@ -19,8 +19,7 @@ const TRACEPARENT: &str = "traceparent";
     reason = "the document alone reads it; `Traced` gives the trace"
 )]
 pub(crate) struct InTrace {
-    /// Where in a trace the request is made (W3C Trace Context): the trace of the turn joins it. One that is not valid
-    /// is ignored.
+    /// W3C trace context of the request: the trace of the turn joins it. An invalid one is ignored.
     traceparent: Option<String>,
 }
 

@@ -100,11 +100,11 @@ pub(crate) async fn renew(
 /// The epoch of a lease.
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct LeaseEpoch {
-    /// To be given with each write.
+    /// Epoch to pass with each write.
     epoch: u64,
 }
 
-/// What was done has no more to say.
+/// A confirmation without further data.
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct Acknowledgement {
     /// Always true.
@@ -116,7 +116,7 @@ pub(crate) struct Acknowledgement {
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = HeldLease,
-    responses((status = 200, description = "It is given back", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "The lease is released", body = Acknowledgement), Problems))]
 pub(crate) async fn release(
     State(app): State<App>,
     caller: Caller,
@@ -166,7 +166,7 @@ impl Write {
 
 /// Commit a turn with its appended events and these; repeating it returns the same receipt
 ///
-/// In one transaction the turn comes into the log, is sealed, and is due at every projection.
+/// In one transaction, the turn is added to the log, sealed, and queued for every projection.
 #[utoipa::path(put, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "commitTurn",
     security(("launcher" = []), ("session" = [])),
     params(
@@ -175,7 +175,7 @@ impl Write {
         InTrace,
     ),
     request_body = TurnEvents,
-    responses((status = 200, description = "It is committed", body = CommittedTurn), Problems))]
+    responses((status = 200, description = "The turn is committed", body = CommittedTurn), Problems))]
 pub(crate) async fn commit(
     State(app): State<App>,
     caller: Caller,
@@ -212,7 +212,7 @@ pub(crate) async fn commit(
         OfSession,
         ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
-    responses((status = 200, description = "Its receipt", body = Receipt), Problems))]
+    responses((status = 200, description = "The receipt of the turn", body = Receipt), Problems))]
 pub(crate) async fn receipt(
     State(app): State<App>,
     caller: Caller,
@@ -224,7 +224,7 @@ pub(crate) async fn receipt(
     });
     let found = found.await??;
     let found = found.as_ref().map(Receipt::from).map(Json);
-    found.ok_or_else(|| Problem::not_found("no turn of this key is committed in this session"))
+    found.ok_or_else(|| Problem::not_found("no turn with this key is committed in this session"))
 }
 
 /// Open a turn, or continue the open turn of this key
@@ -236,7 +236,7 @@ pub(crate) async fn receipt(
         InTrace,
     ),
     request_body = TurnEvents,
-    responses((status = 200, description = "It is open, or was committed before", body = OpenedTurn), Problems))]
+    responses((status = 200, description = "The turn is open, or was already committed", body = OpenedTurn), Problems))]
 pub(crate) async fn open(
     State(app): State<App>,
     caller: Caller,
@@ -276,7 +276,7 @@ pub(crate) async fn open(
         InTrace,
     ),
     request_body = TurnEvents,
-    responses((status = 200, description = "It is added", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "The events are appended", body = Acknowledgement), Problems))]
 pub(crate) async fn append(
     State(app): State<App>,
     caller: Caller,
@@ -300,7 +300,7 @@ pub(crate) async fn append(
         ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     request_body = HeldLease,
-    responses((status = 200, description = "It is dropped", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "The turn is aborted", body = Acknowledgement), Problems))]
 pub(crate) async fn abort(
     State(app): State<App>,
     caller: Caller,

@@ -27,15 +27,15 @@ pub(crate) struct Ask {
     pub(crate) cwd: Option<PathBuf>,
     /// What is attached to the session.
     pub(crate) links: Vec<Link>,
-    /// The model, where it is not the agent's own choice.
+    /// Model; default: the agent's own choice.
     pub(crate) model: Option<String>,
     /// Whether the agent goes on with what it has itself.
     pub(crate) resume: Resume,
-    /// What is done while another run of the session goes on.
+    /// What to do if the session has an active run.
     pub(crate) if_busy: IfBusy,
-    /// When the run is ended, come what may.
+    /// Limits at which the run is ended.
     pub(crate) limits: RunLimits,
-    /// What is answered when the agent wants to be allowed something.
+    /// How permission requests of the agent are answered.
     pub(crate) permissions: Permissions,
     /// Where in a trace it is asked.
     pub(crate) traced: Option<TraceParent>,
@@ -103,7 +103,7 @@ pub(crate) enum Resume {
     Native,
 }
 
-/// What is done while another run of the session goes on.
+/// What to do if the session has an active run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum IfBusy {
     /// The ask is refused.
@@ -124,13 +124,13 @@ pub(crate) struct RunLimits {
     pub(crate) wall: Option<Duration>,
     /// When the agent said nothing for so long.
     pub(crate) silent: Option<Duration>,
-    /// When it used so many tokens.
+    /// Limit on the tokens used.
     pub(crate) tokens: Option<u64>,
-    /// When it cost so many billionths of a dollar.
+    /// Limit on the cost, in billionths of a US dollar.
     pub(crate) nano_usd: Option<u64>,
 }
 
-/// What is answered when the agent wants to be allowed something.
+/// How permission requests of the agent are answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Permissions {
     /// Somebody is asked: an interaction.

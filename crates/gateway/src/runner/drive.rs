@@ -163,7 +163,7 @@ impl Drive {
                         ending.sound = false;
                         return ending;
                     }
-                    let text = format!("it took longer than {} s", watch.wall_told.as_secs());
+                    let text = format!("the run took longer than {} s", watch.wall_told.as_secs());
                     self.stop(&mut watch, Ending::of(Status::Limit, "limit-wall", text)).await;
                 }
                 _ = store.tick() => {
@@ -173,7 +173,7 @@ impl Drive {
                 }
                 _ = renew.tick() => self.renew().await,
                 () = stops(&mut stopping), if watch.ending.is_none() => {
-                    let text = "the gateway is about to stop";
+                    let text = "the gateway is shutting down";
                     self.stop(&mut watch, Ending::of(Status::Cancelled, "gateway-stopped", text)).await;
                 }
             }
@@ -200,10 +200,13 @@ impl Drive {
             ending.sound = false;
             Some(ending)
         } else if watch.heard.elapsed() > watch.silent {
-            let text = format!("it said nothing for {} s", watch.silent.as_secs());
+            let text = format!(
+                "the agent produced no output for {} s",
+                watch.silent.as_secs()
+            );
             Some(Ending::of(Status::Limit, "limit-silent", text))
         } else if watch.alone.is_some_and(|since| since.elapsed() > ALONE) {
-            let text = "whoever asked left";
+            let text = "the client disconnected";
             Some(Ending::of(Status::Cancelled, "client-left", text))
         } else {
             self.spent()
@@ -220,12 +223,12 @@ impl Drive {
         let tokens = (t.input + t.output + t.cache_read + t.cache_write).max(self.scribe.context);
         let limits = self.ask.limits;
         if limits.tokens.is_some_and(|most| tokens > most) {
-            let text = format!("it used {tokens} tokens");
+            let text = format!("the run used {tokens} tokens");
             return Some(Ending::of(Status::Limit, "limit-tokens", text));
         }
         let cost = usage.nano_usd.unwrap_or(0);
         if limits.nano_usd.is_some_and(|most| cost > most) {
-            let text = format!("it cost {cost} billionths of a dollar");
+            let text = format!("the run cost {cost} billionths of a US dollar");
             return Some(Ending::of(Status::Limit, "limit-cost", text));
         }
         None
@@ -295,7 +298,7 @@ impl Drive {
                 run::record_interaction(ledger, &record)
             });
         if !matches!(noted.await, Ok(Ok(()))) {
-            tracing::warn!("what an agent of session {session} asks could not be stored");
+            tracing::warn!("cannot store a question of an agent of session {session}");
         }
         self.asked.push(asked);
         // What led to it is stored and told before it.
@@ -325,7 +328,7 @@ impl Drive {
     ) -> Result<(), Problem> {
         let at = self.asked.iter().position(|asked| asked.id == id);
         let Some(at) = at else {
-            let detail = format!("interaction {id} was settled meanwhile");
+            let detail = format!("interaction {id} was settled in the meantime");
             return Err(Problem::conflict("interaction-settled", detail));
         };
         let settled = settlement(how, option, by, clock::now());
@@ -401,16 +404,16 @@ impl Drive {
             ("cancelled", None) => Ending::of(
                 Status::Cancelled,
                 "agent-cancelled",
-                "the agent cancelled it",
+                "the agent cancelled the run",
             ),
             ("max_tokens" | "max_turn_requests", _) => {
-                let text = format!("the agent stopped at a limit of its own: {reason}");
+                let text = format!("the agent stopped at its own limit: {reason}");
                 Ending::of(Status::Limit, "limit-agent", text)
             }
             ("refusal", _) => Ending::of(
                 Status::Failed,
                 "agent-refused",
-                "the agent refused to go on",
+                "the agent refused to continue",
             ),
             // It was done before it heard that it should stop.
             _ => Ending::done(),
@@ -435,8 +438,8 @@ impl Drive {
             Ok(Ok(hold)) => self.hold = hold,
             Ok(Err(error @ TurnError::Fenced { .. })) => self.broken("lease-lost", &error),
             // The store may be back before the lease runs out.
-            Ok(Err(error)) => tracing::warn!("a lease could not be prolonged: {error}"),
-            Err(error) => tracing::warn!("a lease could not be prolonged: {error}"),
+            Ok(Err(error)) => tracing::warn!("cannot renew a lease: {error}"),
+            Err(error) => tracing::warn!("cannot renew a lease: {error}"),
         }
     }
 
@@ -578,7 +581,7 @@ impl Drive {
                 run::note(ledger, &record)
             });
         if !matches!(noted.await, Ok(Ok(()))) {
-            tracing::warn!("the end of a run could not be written down");
+            tracing::warn!("cannot record the end of a run");
         }
         if let Some(keys) = &self.running.started.keys {
             super::keys::ended(&self.app, &self.ask, keys, ending.status.as_str()).await;

@@ -11,16 +11,16 @@ use crate::wire::NameSource;
 /// One thing that happened in a run. Texts are redacted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RunEvent {
-    /// It began: the first one, always.
+    /// The run started; always the first event.
     Started(Started),
-    /// More of a message of the agent.
+    /// A further part of a message of the agent.
     Text {
         /// The message.
         id: String,
         /// What comes behind what there was of it.
         delta: String,
     },
-    /// More of what the agent thinks.
+    /// A further part of the agent's reasoning.
     Reasoning {
         /// The thought.
         id: String,
@@ -33,14 +33,14 @@ pub(crate) enum RunEvent {
         id: String,
         /// The tool's.
         name: String,
-        /// For people.
+        /// Human-readable text.
         title: String,
         /// What it does.
         class: ToolClass,
         /// What it is given.
         input: Value,
     },
-    /// A tool returned.
+    /// A tool result.
     ToolResult {
         /// The call.
         id: String,
@@ -49,18 +49,18 @@ pub(crate) enum RunEvent {
         /// How it ended.
         outcome: Outcome,
     },
-    /// The agent waits for somebody.
+    /// The agent waits for an answer from people.
     Interaction {
         /// To be answered by.
         id: InteractionId,
         /// What it wants.
         title: String,
-        /// The call that it is about.
+        /// The tool call that it is about.
         call: Option<String>,
         /// What can be said to it.
         options: Vec<Choice>,
     },
-    /// It waits no more.
+    /// The agent no longer waits.
     Answered {
         /// Which.
         id: InteractionId,
@@ -71,7 +71,7 @@ pub(crate) enum RunEvent {
     },
     /// What was used so far in this run.
     Usage(Usage),
-    /// It ended: the last one, always.
+    /// The run ended; always the last event.
     Finished(Finished),
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Started {
     pub(crate) session: SessionId,
     /// What the outside world calls it.
     pub(crate) conversation: ConversationId,
-    /// Where that name came from.
+    /// Where the conversation id came from.
     pub(crate) named_by: NameSource,
     /// What the agent calls it.
     pub(crate) native: Option<NativeId>,
@@ -97,16 +97,16 @@ pub(crate) struct Started {
     pub(crate) keys: Option<Keys>,
     /// Whether the agent's own session had more than is committed, so that it began another one.
     pub(crate) diverged: bool,
-    /// When.
+    /// Time of the change.
     pub(crate) at: Timestamp,
 }
 
-/// One answer that an interaction can have.
+/// An option of an interaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
-    /// To be chosen by.
+    /// Id to answer with.
     pub(crate) id: String,
-    /// For people.
+    /// Human-readable text.
     pub(crate) name: String,
     /// What it does.
     pub(crate) kind: ChoiceKind,
@@ -147,7 +147,7 @@ pub(crate) struct Usage {
     pub(crate) tokens: Tokens,
     /// The model, where it is told.
     pub(crate) model: Option<String>,
-    /// What that costs in billionths of a dollar, where the price is known.
+    /// Cost in billionths of a US dollar, if the price is known.
     pub(crate) nano_usd: Option<u64>,
 }
 
@@ -158,7 +158,7 @@ pub(crate) struct Finished {
     pub(crate) status: Status,
     /// What the agent said last: its answer.
     pub(crate) text: String,
-    /// What was used.
+    /// Usage.
     pub(crate) usage: Usage,
     /// What went wrong.
     pub(crate) error: Option<RunError>,
@@ -189,10 +189,10 @@ impl Status {
     }
 }
 
-/// What went wrong in a run.
+/// An error of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunError {
-    /// A word for programs, which never changes.
+    /// Stable code for programs.
     pub(crate) code: &'static str,
     /// For people, redacted.
     pub(crate) text: String,

@@ -121,7 +121,7 @@ pub(super) async fn find(
         run::interaction(ledger, session, id)
     });
     let found = found.await??;
-    let none = || Problem::not_found(format!("there is no interaction {id} in session {session}"));
+    let none = || Problem::not_found(format!("no interaction {id} in session {session}"));
     found.ok_or_else(none)
 }
 
@@ -148,7 +148,7 @@ pub(super) fn check(asked: &InteractionRecord, option: &str) -> Result<(), Probl
         .collect();
     Err(Problem::invalid(
         "option",
-        format!("one of {}", known.join(", ")),
+        format!("must be one of {}", known.join(", ")),
     ))
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn before(
                 Some((of_session(here, ledger, &policy, &ask, *session)?, *session))
             }
             (_, Target::Session(_)) => {
-                let rule = "not with a session, which keeps a context already";
+                let rule = "cannot be combined with a session that already has a context";
                 return Err(ContextError::Invalid {
                     field: "route_key",
                     rule: rule.to_owned(),
@@ -80,8 +80,8 @@ pub(super) async fn ended(app: &App, ask: &Ask, keys: &Keys, outcome: &'static s
     });
     match said.await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!("the end of a run is not known to its route: {error}"),
-        Err(error) => tracing::warn!("the end of a run is not known to its route: {error}"),
+        Ok(Err(error)) => tracing::warn!("cannot record the end of a run on its route: {error}"),
+        Err(error) => tracing::warn!("cannot record the end of a run on its route: {error}"),
     }
 }
 

@@ -43,7 +43,7 @@ impl Plan {
         let agent = settings.agents.iter().find(|agent| agent.name == ask.agent);
         let Some((agent, spec)) = agent.zip(run_spec(ask.agent.as_str())) else {
             let rule = format!(
-                "`{}` is not run here; `siglum serve --run` says which are",
+                "this gateway does not run `{}`; start it with `siglum serve --run`",
                 ask.agent
             );
             return Err(Problem::invalid("agent", rule));
@@ -52,7 +52,7 @@ impl Plan {
         if matches!(way, Way::Headless(_)) && ask.permissions == Permissions::Ask {
             let program = program.display();
             let rule = format!(
-                "`allow` or `refuse`: {program} is run by its own headless mode here, in which it can ask nobody"
+                "must be `allow` or `refuse`: {program} runs in its headless mode here, in which it cannot ask people"
             );
             return Err(Problem::invalid("permissions", rule));
         }
@@ -110,7 +110,7 @@ fn way(settings: &RunSettings, agent: &RunAgent, spec: &'static RunSpec) -> (Way
 
 /// The directory of a run: the one that is asked for, if it lies in one that the operator named; else the first of those.
 fn within(settings: &RunSettings, asked: Option<&Path>) -> Result<PathBuf, Problem> {
-    let rule = "an existing directory in one that `siglum serve --workdir` names";
+    let rule = "must be an existing directory inside one that `siglum serve --workdir` allows";
     let Some(asked) = asked else {
         let first = settings.workdirs.first().cloned();
         return first.ok_or_else(|| Problem::invalid("cwd", rule));
@@ -133,7 +133,7 @@ pub(super) fn blocks(prompt: &[PromptMessage]) -> Result<Vec<String>, Problem> {
     if prompt.is_empty() || prompt.iter().all(is_blank) {
         return Err(Problem::invalid(
             "messages",
-            "at least one that says something",
+            "must have at least one message that is not blank",
         ));
     }
     if let [only] = prompt {

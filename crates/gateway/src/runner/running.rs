@@ -37,7 +37,7 @@ impl Running {
         &self.agent
     }
 
-    /// Who asked for it.
+    /// Who requested it.
     pub(crate) fn by(&self) -> &str {
         &self.by
     }

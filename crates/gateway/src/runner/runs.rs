@@ -124,7 +124,11 @@ impl Runs {
         session: SessionId,
         by: &str,
     ) -> Result<Running, Problem> {
-        let none = || Problem::not_found(format!("no run of session {session} goes on here"));
+        let none = || {
+            Problem::not_found(format!(
+                "session {session} has no active run on this gateway"
+            ))
+        };
         let active = self.active(tenant, session).ok_or_else(none)?;
         // One that is full of these was cancelled by another one.
         let _ = active.control.try_send(Control::Cancel(by.to_owned()));
@@ -148,7 +152,7 @@ impl Runs {
         let asked = interactions::find(app, tenant, session, interaction).await?;
         interactions::check(&asked, option)?;
         let gone = || {
-            let detail = format!("the run that asked {interaction} does not go on here");
+            let detail = format!("the run that asked {interaction} is not active on this gateway");
             Problem::conflict("interaction-lost", detail)
         };
         let active = self.active(tenant, session).ok_or_else(gone)?;
@@ -183,7 +187,8 @@ impl Runs {
             return Ok(Admitted::Same(active.running));
         }
         let all = Arc::clone(&self.going).try_acquire_owned();
-        let all = all.map_err(|_| Problem::rate_limited("too many runs go on here", 5))?;
+        let all =
+            all.map_err(|_| Problem::rate_limited("too many runs are active on this gateway", 5))?;
         let session = match ask.if_busy {
             IfBusy::Refuse => {
                 let place = Arc::clone(&slot.gate).try_acquire_owned();
@@ -235,7 +240,7 @@ impl Slot {
     async fn wait(&self) -> Result<OwnedSemaphorePermit, Problem> {
         if self.waiting.fetch_add(1, Ordering::AcqRel) >= WAITING_MOST {
             self.waiting.fetch_sub(1, Ordering::AcqRel);
-            let detail = format!("{WAITING_MOST} messages wait for this session");
+            let detail = format!("{WAITING_MOST} messages are already waiting for this session");
             return Err(Problem::conflict("queue-full", detail));
         }
         // Also where whoever waits goes.
@@ -247,12 +252,13 @@ impl Slot {
     fn busy(&self) -> Problem {
         let detail = match self.active() {
             Some(active) => format!(
-                "a run of this session, which {} asked for, goes on since {}; `if_busy` says what to do then",
+                "a run of this session, requested by {}, is active since {}; set `if_busy` to wait or to cancel it",
                 active.running.by(),
                 active.since
             ),
             None => {
-                "a run of this session begins or ends; `if_busy` says what to do then".to_owned()
+                "a run of this session is starting or ending; set `if_busy` to wait or to cancel it"
+                    .to_owned()
             }
         };
         Problem::conflict("session-busy", detail)

@@ -500,7 +500,9 @@ fn lose(
         let end = Some(RunEnd {
             at: now,
             status: "failed".to_owned(),
-            error: Some(siglum_domain::redact::Redactor::shared().redact("its gateway died")),
+            error: Some(
+                siglum_domain::redact::Redactor::shared().redact("the gateway of the run died"),
+            ),
             committed: false,
         });
         run::note(ledger, &RunRecord { end, ..left })?;
@@ -514,7 +516,10 @@ pub(super) async fn release(app: &App, tenant: &Tenant, hold: Hold) {
         turn::release(here, ledger, hold)
     });
     if !matches!(released.await, Ok(Ok(()))) {
-        tracing::warn!("the lease of session {} runs out by itself", hold.session);
+        tracing::warn!(
+            "the lease of session {} is not released and expires on its own",
+            hold.session
+        );
     }
 }
 
@@ -524,7 +529,7 @@ pub(super) async fn process_over(app: &App, tenant: &Tenant, session: SessionId,
         siglum_engine::launch::end(here, ledger, session, &end, None)
     });
     if !matches!(ended.await, Ok(Ok(()))) {
-        tracing::warn!("the end of an agent of session {session} could not be written down");
+        tracing::warn!("cannot record the end of an agent of session {session}");
     }
 }
 

@@ -126,7 +126,7 @@ impl Call {
         named.or(kind).unwrap_or("tool").to_owned()
     }
 
-    /// For people.
+    /// Human-readable text.
     pub(super) fn title(&self) -> String {
         match self.title.is_empty() {
             true => self.name(),

@@ -129,7 +129,12 @@ async fn answer(
 
 /// The one message of a call.
 fn message(headers: &HeaderMap, frame: &Bytes) -> Result<(Packing, Bytes), Failed> {
-    let malformed = || Failed::new(INVALID_ARGUMENT, "a call has one whole message");
+    let malformed = || {
+        Failed::new(
+            INVALID_ARGUMENT,
+            "a call must have exactly one complete message",
+        )
+    };
     let Some((&[flag, a, b, c, d], bytes)) = frame.split_first_chunk::<PREFIX>() else {
         return Err(malformed());
     };
@@ -141,7 +146,12 @@ fn message(headers: &HeaderMap, frame: &Bytes) -> Result<(Packing, Bytes), Faile
         0 => Packing::Plain,
         1 => {
             let known = named.and_then(Packing::named);
-            known.ok_or_else(|| Failed::new(UNIMPLEMENTED, "messages are compressed with gzip"))?
+            known.ok_or_else(|| {
+                Failed::new(
+                    UNIMPLEMENTED,
+                    "messages must be uncompressed or compressed with gzip",
+                )
+            })?
         }
         _ => return Err(malformed()),
     };

@@ -74,7 +74,7 @@ pub(crate) async fn take(
             ingest::take(here, ledger, own, &parcels, rejected)
         });
         if taken.await?? == Taken::Full {
-            let what = "more telemetry waits than can be joined soon";
+            let what = "too much telemetry is waiting to be joined";
             return Err(Problem::rate_limited(what, LATER).into());
         }
     }
@@ -87,7 +87,9 @@ fn open(request: &Request, most: usize) -> Result<Opened, Refusal> {
     let plain = request.packing.undo(&request.bytes, most);
     let plain = plain.map_err(|why| match why {
         Unpackable::TooLarge => Refusal::Problem(Problem::too_large(most)),
-        Unpackable::Malformed => Refusal::Unreadable("the body is no whole gzip".to_owned()),
+        Unpackable::Malformed => {
+            Refusal::Unreadable("the body is not complete gzip data".to_owned())
+        }
     })?;
     let read = wire::decode(request.signal, request.encoding, &plain, &Limits::default());
     let mut batch = read.map_err(|why| Refusal::Unreadable(why.to_string()))?;

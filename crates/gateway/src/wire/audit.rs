@@ -4,34 +4,34 @@ use serde::Serialize;
 use siglum_domain::audit::Entry;
 use utoipa::ToSchema;
 
-/// An entry of the audit, chained to the one before.
+/// An audit entry, chained to the previous one.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AuditEntry {
-    /// From 1, without holes.
+    /// Consecutive number, from 1.
     number: u64,
     #[schema(format = DateTime)]
     at: String,
-    /// Who.
+    /// The actor.
     actor: String,
-    /// What.
+    /// The action, such as `session.created`.
     action: String,
     /// `done` or `refused`.
     outcome: &'static str,
-    /// Why it was refused.
+    /// Reason for a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Because of which field.
+    /// Field that caused a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline: Option<String>,
-    /// The details; absent where they were erased.
+    /// Details; absent if they were erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     body: Option<serde_json::Value>,
-    /// The digest of the entry before.
+    /// Digest of the previous entry.
     previous: String,
     digest: String,
 }
@@ -58,12 +58,12 @@ impl From<&Entry> for AuditEntry {
     }
 }
 
-/// A page of the audit.
+/// A page of audit entries.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AuditPage {
     /// The entries, newest first.
     pub(crate) entries: Vec<AuditEntry>,
-    /// Give it as `before` to get the next page; absent on the last one.
+    /// Pass it as `before` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<u64>,
 }
@@ -74,16 +74,16 @@ impl AuditEntry {
     }
 }
 
-/// Whether the audit is whole.
+/// The result of verifying the audit log.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AuditReport {
-    /// No entry was changed, taken out, added or moved.
+    /// True if no entry was changed, removed, inserted or moved.
     pub(crate) sound: bool,
-    /// How many entries there are.
+    /// Number of entries.
     pub(crate) entries: u64,
-    /// What is wrong, in words.
+    /// Descriptions of the flaws that were found.
     pub(crate) flaws: Vec<String>,
-    /// The digest of the last entry: noted elsewhere, it tells later whether the audit was cut off.
+    /// Digest of the last entry; if you store it elsewhere, it later shows whether the log was truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<String>,
 }

@@ -8,22 +8,22 @@ use utoipa::ToSchema;
 use super::numbers::count_if_any;
 use super::{Link, RepositoryName};
 
-/// A checkpoint that is wanted.
+/// Creates a checkpoint.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateCheckpoint {
-    /// Its id, where the caller made one; the same one twice is one checkpoint.
+    /// Checkpoint id, if the caller generates it; repeating it returns the same checkpoint.
     #[schema(value_type = Option<String>, pattern = r"^chk_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
     pub(crate) id: Option<CheckpointId>,
-    /// Up to where of the session's log; its end where nothing is said.
+    /// Sequence of the session's log to pin; default: the end of the log.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) sequence: Option<u64>,
-    /// The commit that it is of: what the session claims to have made.
+    /// Commit that the session claims to have made.
     pub(crate) commit: Option<CheckpointCommit>,
 }
 
-/// A commit that a session claims.
+/// A commit that a session claims to have made.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckpointCommit {
@@ -34,12 +34,12 @@ pub(crate) struct CheckpointCommit {
     pub(crate) commit: Oid,
 }
 
-/// A session up to a place in its log.
+/// A session up to a sequence of its log.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Pin {
     pub(crate) session: String,
     pub(crate) sequence: u64,
-    /// What is attached to the session now, also what was attached after the checkpoint was made.
+    /// Current links of the session, including links attached after the checkpoint.
     pub(crate) links: Vec<Link>,
 }
 
@@ -79,11 +79,11 @@ impl Checkpoint {
     }
 }
 
-/// A checkpoint that was recorded, or found.
+/// A checkpoint that was recorded or already existed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RecordedCheckpoint {
     pub(crate) checkpoint: Checkpoint,
-    /// Whether it was there before.
+    /// Whether it already existed.
     pub(crate) already: bool,
 }
 

@@ -9,14 +9,14 @@ use utoipa::ToSchema;
 
 use super::Link;
 
-/// One sign and what became of it.
+/// A piece of evidence, and whether it counted.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// `observed`, `derived`, `inferred` or `claimed`.
     basis: String,
-    /// Whether it counted for the answer.
+    /// Whether it counted towards the verdict.
     counted: bool,
     text: String,
 }
@@ -32,10 +32,10 @@ impl From<&evidence::Evidence> for Evidence {
     }
 }
 
-/// Who wrote lines of a commit.
+/// An author of lines of a commit.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Author {
-    /// Absent for lines that nobody was seen writing.
+    /// The session; absent for lines whose author was not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     verdict: &'static str,
@@ -54,19 +54,19 @@ impl From<&why::Author> for Author {
     }
 }
 
-/// A session that an answer names.
+/// A session named in a response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct NamedSession {
     id: String,
     agent: String,
     conversation_id: String,
-    /// What the agent itself calls it, oldest first.
+    /// Native ids, oldest first.
     native_ids: Vec<String>,
-    /// The ledger that alone extends its log.
+    /// Home: the ledger that alone extends its log.
     home: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// What is attached to it now.
+    /// Its current links.
     links: Vec<Link>,
     /// The command that resumes it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ impl From<&SessionCard> for NamedSession {
     }
 }
 
-/// What somebody states beside the evidence.
+/// A manual attribution, recorded alongside the evidence.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AdoptionClaim {
     session: String,
@@ -97,11 +97,11 @@ pub(crate) struct AdoptionClaim {
     at: String,
 }
 
-/// A commit that git made another one of.
+/// A commit that git made another one from.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CommitOrigin {
     commit: String,
-    /// What git made of it: the commit asked for, or another of its origins.
+    /// The commit that git made from it: the requested one, or another of its origins.
     became: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
@@ -109,12 +109,12 @@ pub(crate) struct CommitOrigin {
     checkpoint: Option<String>,
     /// `session`, `human` or `unknown`.
     committer: &'static str,
-    /// The session that ran `git commit`, where it is one.
+    /// The session that ran `git commit`, if a session did.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// `certain`, `likely`, `ambiguous` or `unknown`.
     verdict: &'static str,
-    /// Whether what became of it makes the same change; absent where that is not known.
+    /// Whether the resulting commit makes the same change; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     same_change: Option<bool>,
 }
@@ -143,7 +143,7 @@ const fn kind_of(committer: Committer) -> (&'static str, Option<SessionId>) {
     }
 }
 
-/// What is known of a commit in one repository.
+/// The record of a commit in one repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Commit {
     commit: String,
@@ -152,13 +152,13 @@ pub(crate) struct Commit {
     subject: Option<String>,
     /// `session`, `human` or `unknown`.
     committer: &'static str,
-    /// The session that ran `git commit`, where it is one.
+    /// The session that ran `git commit`, if a session did.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// `certain`, `likely`, `ambiguous` or `unknown`.
     verdict: &'static str,
     evidence: Vec<Evidence>,
-    /// Sessions that it could also have been; the order says nothing about which.
+    /// Sessions that may have made it; the order has no meaning.
     candidates: Vec<String>,
     authors: Vec<Author>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,13 +166,13 @@ pub(crate) struct Commit {
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     rewritten_from: Vec<String>,
-    /// The commits that git made this one of, the nearest first, and those that they were made of.
+    /// Commits that git made this one from, such as by amend or rebase, nearest first, and their own origins.
     origins: Vec<CommitOrigin>,
-    /// All sessions that the answer names, with what is attached to them.
+    /// All sessions named in the response, with their links.
     sessions: Vec<NamedSession>,
 }
 
-/// What is known of a commit, repository by repository.
+/// The records of a commit, one for each repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CommitList {
     pub(crate) commits: Vec<Commit>,

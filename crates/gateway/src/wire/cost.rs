@@ -8,47 +8,47 @@ use utoipa::ToSchema;
 
 use super::TokenUsage;
 
-/// Usage, summed up. Each message is counted once.
+/// Aggregated usage. Each message counts once.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CostReport {
-    /// By what.
+    /// Dimension that the rows are grouped by.
     by: &'static str,
-    /// What is not known, or belongs to nothing, comes last.
+    /// The rows; unknown and unassigned usage comes last.
     rows: Vec<CostRow>,
-    /// Whether there are more rows; the total has them, too.
+    /// Whether there are more rows; the total includes them.
     more: bool,
-    /// All messages, each once.
+    /// The total: all messages, each once.
     total: CostUsage,
-    /// Messages that stand under more than one row, since several links stood.
+    /// Number of messages that count in more than one row, because several links were attached.
     overlapping: u64,
-    /// Sessions whose newest entries are not counted yet.
+    /// Number of sessions whose newest entries are not counted yet.
     waiting: u64,
-    /// The day on which the prices were last looked through.
+    /// Date of the last review of the prices.
     prices: String,
 }
 
-/// One row.
+/// A row.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct CostRow {
-    /// An id, a name, a number or a day; absent where it is not known or there is none.
+    /// Id, name, number or day of the row; absent if unknown or unassigned.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// The repository that the key means something in.
+    /// The repository that the key belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<String>,
-    /// The session that the key means something in.
+    /// The session that the key belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// The title of the session, or the first line of the commit's message.
+    /// Title of the session, or subject of the commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// When the last of its messages was written.
+    /// Time of its last message.
     #[schema(format = DateTime)]
     last_at: String,
     used: CostUsage,
 }
 
-/// What was used.
+/// Usage.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct CostUsage {
     messages: u64,
@@ -56,14 +56,14 @@ struct CostUsage {
     cost: Money,
 }
 
-/// What it costs.
+/// Cost at list prices.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct Money {
-    /// What is known of it, in US dollars with nine decimal places.
+    /// The known part, in US dollars with nine decimal places.
     usd: String,
-    /// Whether all of it is known: a model without a price costs unknown, and never nothing.
+    /// Whether the cost is complete: a model without a price has an unknown cost, not a cost of 0.
     complete: bool,
-    /// The tokens of models that have no price.
+    /// Tokens of models without a price.
     unpriced: TokenUsage,
 }
 

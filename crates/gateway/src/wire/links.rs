@@ -17,19 +17,19 @@ macro_rules! with_links {
         $(#[$of])*
         $seen struct $name {
             $($own)*
-            /// The issue that asks for the work.
+            /// Issue that the work is for.
             #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
             issue_number: Option<serde_json::Value>,
-            /// The pull request that carries it.
+            /// Pull request that carries the work.
             #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
             pr_number: Option<serde_json::Value>,
-            /// The pipeline that starts it: 1 to 256 characters that can be seen, no blank at an end.
+            /// Pipeline id: 1 to 256 visible characters, no blank at either end.
             #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$")]
             pipeline_id: Option<serde_json::Value>,
-            /// The role that the agent plays there: 1 to 64 characters, as above.
+            /// Agent role: 1 to 64 characters, in the form of `pipeline_id`.
             #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$")]
             agent_role: Option<serde_json::Value>,
-            /// The phase of the pipeline: 1 to 64 characters, as above.
+            /// Phase of the pipeline: 1 to 64 characters, in the form of `pipeline_id`.
             #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$")]
             phase: Option<serde_json::Value>,
             /// Labels: keys of 1 to 64 characters without `=`, values of up to 256.
@@ -55,7 +55,7 @@ macro_rules! with_links {
 pub(super) use with_links;
 
 with_links! {
-    /// What a session works for. A field that is absent or null is not there; no other fields are taken.
+    /// Links of a session. A null field counts as absent; unknown fields are refused.
     #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
     #[serde(deny_unknown_fields)]
     pub(crate) struct LinkInput {}
@@ -97,7 +97,7 @@ pub(super) fn of_both(
         match links.iter().find(|known| is_for_the_same(known, &link)) {
             Some(known) if *known == link => {}
             Some(_) => {
-                let rule = "is in `links`, too, with another value; give it once";
+                let rule = "is also in `links`, with a different value; set it only once";
                 return Err(Problem::invalid(link.field(), rule));
             }
             None => links.push(link),
@@ -122,10 +122,16 @@ fn is_for_the_same(one: &link::Link, other: &link::Link) -> bool {
 
 fn label(key: &str, value: &Value) -> Result<link::Link, Problem> {
     let Value::String(value) = value else {
-        return Err(Problem::invalid("labels", "the value of a label is text"));
+        return Err(Problem::invalid(
+            "labels",
+            "the value of a label must be a string",
+        ));
     };
     if key.contains('=') {
-        return Err(Problem::invalid("labels", "the key of a label has no `=`"));
+        return Err(Problem::invalid(
+            "labels",
+            "the key of a label must not contain `=`",
+        ));
     }
     let whole = Value::String(format!("{key}={value}"));
     Ok(link::Link::from_json("label", &whole)?)
@@ -148,7 +154,7 @@ pub(super) fn labels() -> Object {
         .build()
 }
 
-/// A label that a list asks for, as `key=value`.
+/// A label filter, as `key=value`.
 #[derive(ToSchema)]
 #[schema(value_type = String, pattern = r"^[^\s=\p{C}]([^=\p{C}]{0,62}[^\s=\p{C}])?=([^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?)?$")]
 #[expect(
@@ -162,7 +168,7 @@ pub(crate) struct LabelInput(String);
 pub(crate) struct Link {
     /// The field.
     field: String,
-    /// Its value: a number, or text; of a label `key=value`.
+    /// Value: a number or text; for a label, `key=value`.
     #[schema(schema_with = value)]
     value: Value,
 }
@@ -180,9 +186,7 @@ impl From<&link::Link> for Link {
 fn value() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Integer, Type::String]))
-        .description(Some(
-            "Its value: a number, or text; of a label `key=value`.",
-        ))
+        .description(Some("Value: a number or text; for a label, `key=value`."))
         .build()
 }
 
@@ -196,21 +200,21 @@ pub(crate) struct LinkEvent {
     value: Value,
     /// `attached` or `detached`.
     change: &'static str,
-    /// When.
+    /// Time of the change.
     #[schema(format = DateTime)]
     at: String,
-    /// By whom.
+    /// The actor.
     by: String,
-    /// Through what: `cli`, `api`, a variable, a flag, a launch.
+    /// Source of the change: `cli`, `api`, a variable, a flag or a launch.
     source: String,
 }
 
-/// The links of a session, and how they came to be.
+/// The links of a session and their history.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct LinkList {
-    /// What is attached now.
+    /// Links that are attached now.
     pub(crate) links: Vec<Link>,
-    /// Everything that was ever attached or detached, oldest first.
+    /// All changes, oldest first.
     pub(crate) events: Vec<LinkEvent>,
 }
 

@@ -12,7 +12,7 @@ use super::numbers::count_if_any;
 use crate::problem::Problem;
 use crate::runner::{self, Permissions};
 
-/// Who says a message.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Role {
@@ -24,22 +24,21 @@ pub(crate) enum Role {
     Assistant,
 }
 
-/// One message, in one of two forms: `content` is its text, or `parts` are those of a UI message of the AI SDK. One of the
-/// two is there. Other fields, which pages of the AI SDK send, are left out of account.
+/// A message with exactly one of `content` (text) and `parts` (the parts of a UI message of the AI SDK). Other fields,
+/// which pages of the AI SDK send, are ignored.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub(crate) struct MessageInput {
-    /// Who says it.
+    /// Role of the sender.
     pub(crate) role: Role,
-    /// What.
+    /// Text of the message.
     pub(crate) content: Option<String>,
-    /// What, in parts. Texts are told as they are, tool calls with what they were given and what they returned; of files
-    /// the address, or the text of one that is sent along (`data:` with a text). Thoughts, sources and data of the page
-    /// are not told.
+    /// Parts of the message. The agent gets text unchanged, tool calls with input and output, and files as their URL,
+    /// or as text if it is inline (`data:` with text). Reasoning, sources and data of the page are omitted.
     #[schema(value_type = Option<Vec<Object>>, max_items = 1_000)]
     pub(crate) parts: Option<Vec<Value>>,
 }
 
-/// What is done while another run of the session goes on.
+/// What to do if the session has an active run.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum IfBusy {
@@ -64,7 +63,7 @@ impl From<IfBusy> for runner::IfBusy {
     }
 }
 
-/// What is answered when the agent wants to be allowed something.
+/// How permission requests of the agent are answered.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PermissionMode {
@@ -86,89 +85,87 @@ impl From<PermissionMode> for Permissions {
     }
 }
 
-/// When the run is ended, come what may. Limits of the operator hold where these are wider.
+/// Limits at which the run is ended. The operator's limits apply if they are stricter.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunLimits {
-    /// So long after it began, in milliseconds.
+    /// Limit on the duration of the run, in milliseconds.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) wall_ms: Option<u64>,
-    /// When the agent said nothing for so long, in milliseconds.
+    /// Limit on the time without output of the agent, in milliseconds.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) silent_ms: Option<u64>,
-    /// When it used so many tokens.
+    /// Limit on the tokens used.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) tokens: Option<u64>,
-    /// When it cost so many billionths of a dollar.
+    /// Limit on the cost, in billionths of a US dollar.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) nano_usd: Option<u64>,
 }
 
-/// How the agent works.
+/// Parameters of the agent.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentParameters {
-    /// The model, where it is not the agent's own choice.
+    /// Model; default: the agent's own choice.
     #[schema(pattern = r"^[!-~]{1,200}$")]
     pub(crate) model: Option<String>,
 }
 
 with_links! {
-/// Messages for an agent. No field chooses a program, its arguments or its environment. What the work is for is in
-/// `links`, or beside the other fields.
+/// Messages for an agent. No field selects a program, its arguments or its environment. Links are in `links` or at the
+/// top level.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SendMessages {
-    /// What the outside world calls the conversation. It names the session, and loads nothing: the agent is told what
-    /// `messages` say, and knows nothing else of the conversation unless `resume` asks for it. Blank is absent; then the
-    /// header `siglum-conversation-id` names it, else the baggage member `session.id`, else the agent's own id does.
+    /// Conversation id. It identifies the session and loads no history: the agent gets `messages` and knows nothing
+    /// else of the conversation, unless `resume` is set. If blank or absent, it is taken from the header
+    /// `siglum-conversation-id`, else from the baggage member `session.id`, else from the agent's native id.
     #[schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$")]
     pub(crate) session_id: Option<String>,
-    /// The agent. It may be left out where the session is there and has one.
+    /// The agent; optional if the session exists and has one.
     #[schema(value_type = Option<String>, pattern = r"^[a-z0-9-]{1,64}$")]
     pub(crate) agent: Option<AgentName>,
-    /// All that the agent is told, whole and in order; one of them at least is the user's.
+    /// Everything that the agent is given, in order; at least one message must be the user's.
     #[schema(min_items = 1, max_items = 10_000)]
     pub(crate) messages: Vec<MessageInput>,
-    /// Data that the messages speak of. The agent is told it as JSON, before the messages.
+    /// Data that the messages refer to. The agent gets it as JSON, before the messages.
     #[schema(value_type = Option<Object>)]
     pub(crate) inputs: Option<Map<String, Value>>,
-    /// How the agent works.
+    /// Parameters of the agent.
     pub(crate) parameters: Option<AgentParameters>,
-    /// What the work is for; attached to the session.
+    /// Links to attach to the session.
     pub(crate) links: Option<LinkInput>,
-    /// Where replies go, and what the run is called: see contexts.
+    /// Route key: where answers are delivered; see contexts.
     #[schema(pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     pub(crate) route_key: Option<String>,
-    /// The run gets a session and a context of its own, and keeps its route. Needs `route_key`.
+    /// Run in a session and a context of its own, on the same route. Requires `route_key`.
     pub(crate) isolated: Option<bool>,
-    /// The agent goes on with its own newest session of this conversation. Refused where the log of the session is known
-    /// to have a gap.
+    /// Resume the agent's own newest session of this conversation. Refused if the log of the session has a known gap.
     pub(crate) resume: Option<bool>,
-    /// What is done while another run of the session goes on; refused where nothing is said.
+    /// What to do if the session has an active run; default: refuse the request.
     pub(crate) if_busy: Option<IfBusy>,
-    /// When the run is ended, come what may.
+    /// Limits at which the run is ended.
     pub(crate) limits: Option<RunLimits>,
-    /// What is answered when the agent wants to be allowed something; where nothing is said, somebody is asked.
+    /// How permission requests of the agent are answered; default: people are asked.
     pub(crate) permissions: Option<PermissionMode>,
-    /// The directory it works in, within one that the operator named.
+    /// Working directory, inside one that the operator allows.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$")]
     pub(crate) cwd: Option<String>,
-    /// What the turn is called: the same request with the same key is done once. The header `idempotency-key` says the
-    /// same.
+    /// Turn key: a repeated request with the same key runs only once. The header `idempotency-key` sets it, too.
     #[schema(pattern = r"^[A-Za-z0-9._:-]{1,200}$")]
     pub(crate) key: Option<String>,
-    /// What the AI SDK calls its chat. Left out of account, as `trigger` and `messageId`.
+    /// Chat id of the AI SDK; ignored, like `trigger` and `messageId`.
     #[serde(rename = "id")]
     pub(crate) _id: Option<String>,
-    /// Why the AI SDK asks.
+    /// Why the AI SDK sends the request; ignored.
     #[serde(rename = "trigger")]
     pub(crate) _trigger: Option<String>,
-    /// The message that the AI SDK wants again.
+    /// The message that the AI SDK wants to regenerate; ignored.
     #[serde(rename = "messageId")]
     pub(crate) _message_id: Option<String>,
 }
@@ -181,14 +178,14 @@ impl SendMessages {
     }
 }
 
-/// An answer to an interaction: one of its options, or whether it is allowed.
+/// An answer to an interaction: one of its options, or an approval or rejection.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AnswerInteraction {
-    /// The id of an option.
+    /// Id of the chosen option.
     #[schema(min_length = 1, max_length = 512)]
     pub(crate) option: Option<String>,
-    /// Whether it is allowed, this once where there is a choice.
+    /// Whether to approve; approves only once if the options offer that.
     pub(crate) approved: Option<bool>,
 }
 
@@ -207,16 +204,16 @@ pub(crate) struct PastMessage {
     pub(crate) at: String,
 }
 
-/// What was said in a session: of its committed turns.
+/// Messages of a session's committed turns.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub(crate) struct MessagePage {
-    /// In order; in the form that was asked for.
+    /// The messages in order, in the requested format.
     #[schema(value_type = Vec<Object>)]
     pub(crate) messages: Vec<Value>,
-    /// Give it as `before` to get what was said before; absent at the beginning.
+    /// Pass it as `before` to get earlier messages; absent at the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<u64>,
-    /// The turn that runs now, if one does: its stream tells it.
+    /// The active turn, if any; the stream has its messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) running: Option<String>,
 }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::problem::Problem;
 
-/// Something that happened in a pipeline. Which fields it has depends on its kind; a field of another kind is refused.
+/// An event of a pipeline. Its fields depend on its kind; fields of other kinds are refused.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PipelineEvent {
@@ -20,9 +20,9 @@ pub(crate) struct PipelineEvent {
     pub(crate) phases: Option<Vec<String>>,
     /// How a phase or the pipeline ended: `completed`, `failed`, `cancelled`, `skipped`.
     pub(crate) outcome: Option<String>,
-    /// What a review came to: `approved`, `changes_requested`, `commented`.
+    /// Verdict of a review: `approved`, `changes_requested`, `commented`.
     pub(crate) verdict: Option<String>,
-    /// What a check came to: `passed`, `failed`, `skipped`, `errored`. Skipped is not passed.
+    /// Result of a check: `passed`, `failed`, `skipped`, `errored`. A skipped check does not count as passed.
     pub(crate) result: Option<String>,
     /// The role that gave a review.
     pub(crate) role: Option<String>,
@@ -32,16 +32,16 @@ pub(crate) struct PipelineEvent {
     pub(crate) contract: Option<String>,
     /// The version of a contract.
     pub(crate) version: Option<String>,
-    /// Where to read more of a check, without a user or a password in it.
+    /// URL with details of a check, without credentials.
     pub(crate) url: Option<String>,
     /// The commit that was checked.
     pub(crate) commit: Option<String>,
     /// The text of a contract or a review, the summary of a check. It is redacted before it is stored.
     pub(crate) text: Option<String>,
-    /// The session that records it; a session's token records for that session alone.
+    /// The session that records it; a session token can record for its session only.
     #[schema(value_type = Option<String>, pattern = r"^ses_[0-9a-f]{32}$")]
     pub(crate) session: Option<SessionId>,
-    /// What the caller calls it: the same on each try.
+    /// Idempotency key, chosen by the caller: the same on each retry.
     pub(crate) key: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl From<PipelineEvent> for NewEvent {
     }
 }
 
-/// What happened in a pipeline: all of it is recorded, or nothing.
+/// Events of a pipeline: all of them are recorded, or none.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PipelineEvents {
@@ -86,7 +86,7 @@ impl PipelineEvents {
         let Some(own) = own else { return Ok(events) };
         for event in &mut events {
             if event.session.is_some_and(|session| session != own) {
-                let what = "a session's token records for that session alone";
+                let what = "a session token records for its session only";
                 return Err(Problem::forbidden(what));
             }
             event.session = Some(own);
@@ -96,12 +96,12 @@ impl PipelineEvents {
     }
 }
 
-/// An event that is recorded.
+/// A recorded event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RecordedEvent {
     /// Its number within the pipeline.
     number: u64,
-    /// Whether it was there before.
+    /// Whether it already existed.
     already: bool,
 }
 
@@ -114,7 +114,7 @@ impl From<&Recorded> for RecordedEvent {
     }
 }
 
-/// Events that are recorded, in their order.
+/// Recorded events, in order.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RecordedEvents {
     pub(crate) events: Vec<RecordedEvent>,
@@ -123,10 +123,10 @@ pub(crate) struct RecordedEvents {
 /// A page of pipelines.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PipelinePage {
-    /// The pipelines, the one that was named first last.
+    /// The pipelines, newest first.
     #[schema(value_type = Vec<Object>)]
     pub(crate) pipelines: Vec<GraphJson>,
-    /// Give it as `after` to get the next page; absent on the last one.
+    /// Pass it as `after` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }

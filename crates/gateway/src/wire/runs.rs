@@ -9,29 +9,30 @@ use utoipa::ToSchema;
 use super::{IgnoredName, NameSource, TokenUsage};
 use crate::runner::{self, Choice, Finished, Started, Usage};
 
-/// What a run is known by: the same in its first event, in its result and in the headers of the answer.
+/// Ids of a run: the same in its first event, in its result and in the headers of the response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunIds {
-    /// What the outside world calls the conversation.
+    /// Conversation id.
     pub(crate) session_id: String,
-    /// Where that name came from.
+    /// Where the conversation id came from.
     named_by: NameSource,
     /// The session.
     pub(crate) session: String,
-    /// The agent's own id for it.
+    /// Native id: the agent's own id for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     native_id: Option<String>,
     /// The turn.
     pub(crate) turn_id: String,
     /// The trace of the turn.
     pub(crate) trace_id: String,
-    /// Where replies go.
+    /// Route key: where answers are delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     route_key: Option<String>,
-    /// What state the run sees.
+    /// Context key: the state that the run sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     context_key: Option<String>,
-    /// The agent's own session had more than is committed. It began another one, and was told what is committed.
+    /// True if the agent's own session had more than the committed turns; the agent then started a new session and was
+    /// given the committed turns.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     diverged: bool,
     #[schema(format = DateTime)]
@@ -56,14 +57,14 @@ impl From<&Started> for RunIds {
     }
 }
 
-/// What a run used.
+/// Usage of a run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunUsage {
     tokens: TokenUsage,
-    /// The model, where the agent told it.
+    /// The model, if the agent reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// What that costs in billionths of a dollar, where the price is known.
+    /// Cost in billionths of a US dollar, if the price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     nano_usd: Option<u64>,
 }
@@ -78,12 +79,12 @@ impl From<&Usage> for RunUsage {
     }
 }
 
-/// What went wrong in a run.
+/// An error of a run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunError {
-    /// A word for programs, which never changes.
+    /// Stable code for programs.
     code: &'static str,
-    /// For people.
+    /// Human-readable text.
     text: String,
 }
 
@@ -101,10 +102,10 @@ impl From<&runner::RunError> for RunError {
 pub(crate) struct RunEnd {
     /// `done`, `cancelled`, `limit` or `failed`.
     pub(crate) status: &'static str,
-    /// The last message of the agent: its answer. What it said before is in the stream, and in what was said.
+    /// Last message of the agent: its answer. Earlier messages are in the stream and in the messages of the session.
     text: String,
     usage: RunUsage,
-    /// What went wrong, where something did.
+    /// The error, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<RunError>,
 }
@@ -120,25 +121,25 @@ impl From<&Finished> for RunEnd {
     }
 }
 
-/// A run that ended.
+/// The result of a run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunResult {
-    /// What it is known by.
+    /// Ids of the run.
     pub(crate) run: RunIds,
     /// The agent.
     pub(crate) agent: String,
-    /// Names of the conversation that another one came before.
+    /// Conversation ids that were ignored, because one with higher precedence was given.
     pub(crate) ignored: Vec<IgnoredName>,
     /// How it ended.
     pub(crate) end: RunEnd,
 }
 
-/// One answer that an interaction can have.
+/// An option of an interaction.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct InteractionChoice {
-    /// To be chosen by.
+    /// Id to answer with.
     id: String,
-    /// For people.
+    /// Human-readable text.
     name: String,
     /// `allow-once`, `allow-always`, `refuse-once`, `refuse-always` or `other`.
     kind: String,
@@ -154,19 +155,19 @@ impl From<&Choice> for InteractionChoice {
     }
 }
 
-/// One event of a run, as its stream tells it. The id of each is its place in the run, from 1.
+/// An event of a run, as sent in its stream. Its id is its position in the run, from 1.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum RunEvent {
-    /// It began: the first one, always.
+    /// The run started; always the first event.
     Started {
         run: RunIds,
-        /// Names of the conversation that another one came before.
+        /// Conversation ids that were ignored, because one with higher precedence was given.
         ignored: Vec<IgnoredName>,
     },
-    /// More of a message of the agent.
+    /// A further part of a message of the agent.
     Text { id: String, delta: String },
-    /// More of what the agent thinks.
+    /// A further part of the agent's reasoning.
     Reasoning { id: String, delta: String },
     /// A tool is about to be called.
     ToolCall {
@@ -177,35 +178,35 @@ pub(crate) enum RunEvent {
         class: &'static str,
         input: Value,
     },
-    /// A tool returned.
+    /// A tool result.
     ToolResult {
         id: String,
         output: String,
         /// `ok`, `failed` or `denied`.
         outcome: &'static str,
     },
-    /// The agent waits for somebody.
+    /// The agent waits for an answer from people.
     Interaction {
         id: String,
         title: String,
-        /// The call that it is about.
+        /// The tool call that it is about.
         #[serde(skip_serializing_if = "Option::is_none")]
         call: Option<String>,
         options: Vec<InteractionChoice>,
     },
-    /// It waits no more.
+    /// The agent no longer waits.
     Answered {
         id: String,
-        /// What was chosen; absent where nobody said anything.
+        /// The chosen option; absent if there was no answer.
         #[serde(skip_serializing_if = "Option::is_none")]
         option: Option<String>,
         by: String,
     },
-    /// What was used so far.
+    /// Usage so far.
     Usage { usage: RunUsage },
-    /// So many events are kept no more: the log of the session has what they said.
+    /// Some events are no longer kept, as many as `events`; the log of the session has their content.
     Cut { events: u64 },
-    /// It ended: the last one, always.
+    /// The run ended; always the last event.
     Finished { end: RunEnd },
 }
 
@@ -310,11 +311,11 @@ const fn class_word(class: ToolClass) -> &'static str {
 /// A run that is being cancelled.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CancelledRun {
-    /// What it is known by.
+    /// Ids of the run.
     pub(crate) run: RunIds,
 }
 
-/// Something that an agent wants to hear from people.
+/// A question that an agent asks people.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Interaction {
     id: String,
@@ -322,27 +323,27 @@ pub(crate) struct Interaction {
     turn_id: String,
     /// `permission`.
     kind: String,
-    /// What the agent wants.
+    /// What the agent asks for.
     title: String,
-    /// The tool call that it is about, by the agent's own name.
+    /// The tool call that it is about, by the agent's own id.
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<String>,
     options: Vec<InteractionChoice>,
     #[schema(format = DateTime)]
     raised_at: String,
-    /// What became of it; absent while it waits.
+    /// The outcome; absent while the interaction is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     settled: Option<InteractionOutcome>,
 }
 
-/// What became of an interaction.
+/// The outcome of an interaction.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct InteractionOutcome {
     #[schema(format = DateTime)]
     at: String,
     /// `answered`, `policy`, `expired`, `cancelled` or `lost`.
     how: String,
-    /// What was chosen.
+    /// The chosen option.
     #[serde(skip_serializing_if = "Option::is_none")]
     option: Option<String>,
     by: String,
@@ -374,7 +375,7 @@ impl From<&InteractionRecord> for Interaction {
     }
 }
 
-/// What an agent asked people.
+/// Questions that an agent asked people.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct InteractionList {
     /// Newest first.

@@ -13,7 +13,7 @@ use super::links::{of_both, with_links};
 use super::{Link, LinkInput};
 use crate::problem::Problem;
 
-/// Who runs a session.
+/// Whether a session is driven or observed.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SessionMode {
@@ -43,39 +43,38 @@ impl From<Mode> for SessionMode {
 }
 
 with_links! {
-/// A session that is wanted. What it works for is in `links`, or beside the other fields.
+/// Creates a session. Its links are in `links` or at the top level.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateSession {
-    /// Its id, where the caller made one: a UUID of version 7. The same one twice is one session.
+    /// Session id, if the caller generates it: `ses_` and a UUID of version 7. Repeating it returns the same session.
     #[schema(value_type = Option<String>, pattern = r"^ses_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
     pub(crate) id: Option<SessionId>,
-    /// The ledger that alone extends its log, where that is not the one of the gateway.
+    /// Home: the ledger that alone extends its log; default: the gateway's ledger.
     #[schema(value_type = Option<String>, pattern = r"^led_[0-9a-f]{32}$")]
     pub(crate) home: Option<LedgerId>,
-    /// The product that does the work.
+    /// The agent, such as `claude-code`.
     #[schema(value_type = String, pattern = r"^[a-z0-9-]{1,64}$")]
     pub(crate) agent: AgentName,
-    /// What the outside world calls the conversation. Blank is absent; then the header `siglum-conversation-id` names it,
-    /// else the baggage member `session.id`, else the agent's own id, else nobody does. With the same agent the same one
-    /// twice is one session.
+    /// Conversation id. If blank or absent, it is taken from the header `siglum-conversation-id`, else from the baggage
+    /// member `session.id`, else from the agent's native id; otherwise the session has none. The same agent with the
+    /// same conversation id is the same session.
     #[schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$")]
     pub(crate) conversation_id: Option<String>,
-    /// What the agent itself calls it.
+    /// Native id: the agent's own id for it.
     #[schema(value_type = Option<String>, pattern = r"^(?!.*\.\.)[^\s/\\\x00-\x1f\x7f-\x9f]{1,256}$")]
     pub(crate) native_id: Option<NativeId>,
-    /// Who runs it; `driven` where nothing is said.
+    /// Whether it is driven or observed; default: `driven`.
     pub(crate) mode: Option<SessionMode>,
-    /// The directory it works in.
+    /// Working directory.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$")]
     pub(crate) cwd: Option<String>,
-    /// What it works for.
+    /// Links to attach.
     pub(crate) links: Option<LinkInput>,
-    /// The repositories that it works in, such as `github.com/owner/name`; the first is its own. Without a user or a
-    /// password in them.
+    /// Repositories that it works in, such as `github.com/owner/name`, without credentials; the first is its own.
     #[schema(max_items = 32)]
     pub(crate) repositories: Option<Vec<RepositoryName>>,
-    /// How long its token holds, in seconds: a day where nothing is said.
+    /// Lifetime of its token in seconds; default: one day.
     #[schema(minimum = 60, maximum = 2_592_000)]
     pub(crate) token_seconds: Option<u32>,
 }
@@ -88,7 +87,7 @@ impl CreateSession {
     }
 }
 
-/// The name of a repository, such as `github.com/owner/name`: no path, and no room for credentials.
+/// Name of a repository, such as `github.com/owner/name`: not a file path, and without credentials.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:~+-][A-Za-z0-9._:/~+-]{0,511}$")]
 pub(crate) struct RepositoryName(String);
@@ -128,12 +127,12 @@ pub(crate) enum NameSource {
     Nobody,
 }
 
-/// A name for the conversation that another one came before.
+/// A conversation id that was ignored, because one with higher precedence was given.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct IgnoredName {
     /// Where it came from.
     pub(crate) named_by: NameSource,
-    /// The name.
+    /// The conversation id.
     pub(crate) value: String,
 }
 
@@ -159,40 +158,40 @@ pub(crate) fn without_secret(field: &str, name: &str) -> Result<(), Problem> {
     }
 }
 
-/// A token, told once.
+/// A token, shown only once.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionToken {
-    /// Its id, which is no secret.
+    /// Token id, which is not secret.
     #[schema(value_type = String)]
     pub(crate) id: TokenId,
-    /// The token itself. Nobody can tell it again.
+    /// The token itself, which cannot be retrieved again.
     pub(crate) secret: String,
-    /// From then on it is worth nothing.
+    /// When it expires.
     #[schema(format = DateTime)]
     pub(crate) expires_at: String,
 }
 
-/// A session that was created, or found.
+/// A session that was created or already existed.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CreatedSession {
     /// The session.
     pub(crate) session: Session,
-    /// Whether it was there before.
+    /// Whether it already existed.
     pub(crate) already: bool,
-    /// A token that acts for this session alone.
+    /// A token for this session only.
     pub(crate) token: SessionToken,
-    /// Where the name of the conversation came from.
+    /// Where the conversation id came from.
     pub(crate) named_by: NameSource,
-    /// Names that another one came before.
+    /// Conversation ids that were ignored, because one with higher precedence was given.
     pub(crate) ignored: Vec<IgnoredName>,
 }
 
-/// How the work of a session ended.
+/// How a session ended.
 // Arms without fields have braces: without them serde takes any field there.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum EndSession {
-    /// It came to its end.
+    /// It completed.
     Completed {},
     /// It failed.
     Failed {
@@ -200,19 +199,19 @@ pub(crate) enum EndSession {
         #[schema(minimum = -2_147_483_648_i64, maximum = 2_147_483_647_i64)]
         code: i32,
     },
-    /// A signal ended it.
+    /// It was ended by a signal.
     Signalled {
-        /// The number of the signal.
+        /// Signal number.
         #[schema(minimum = 1, maximum = 64)]
         signal: i32,
     },
     /// It could not be started.
     NotStarted {
-        /// The exit code of the launcher.
+        /// Exit code of the launcher.
         #[schema(minimum = -2_147_483_648_i64, maximum = 2_147_483_647_i64)]
         code: i32,
     },
-    /// Whoever launched it died, or does not know.
+    /// Unknown: the launcher died or has no result.
     Lost {},
 }
 
@@ -233,16 +232,16 @@ impl EndSession {
     }
 }
 
-/// What became of a request that may be made twice.
+/// The result of ending a session.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct EndedSession {
     /// The session.
     pub(crate) session: Session,
-    /// Whether it had ended before.
+    /// Whether it had already ended.
     pub(crate) already: bool,
 }
 
-/// What a session used.
+/// Token usage of a session.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct TokenUsage {
     input: u64,
@@ -269,13 +268,13 @@ pub(crate) struct Session {
     agent: String,
     conversation_id: String,
     mode: SessionMode,
-    /// How it came here: `live`, `import`, `api`, `launch`.
+    /// Origin: `live`, `import`, `api` or `launch`.
     origin: &'static str,
-    /// The ledger that alone extends its log.
+    /// Home: the ledger that alone extends its log.
     home: String,
     #[schema(format = DateTime)]
     created_at: String,
-    /// When anything was last heard of it.
+    /// Time of its last activity.
     #[schema(format = DateTime)]
     last_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -287,7 +286,7 @@ pub(crate) struct Session {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
     archived_at: Option<String>,
-    /// What is damaged of it; nothing is written then.
+    /// The damage for which it is quarantined; nothing is written to it then.
     #[serde(skip_serializing_if = "Option::is_none")]
     quarantined: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -306,7 +305,7 @@ pub(crate) struct Session {
     sealed: u64,
     turns: u64,
     tokens: TokenUsage,
-    /// How many commits name it as committer.
+    /// Number of commits that have it as committer.
     commits: u64,
 }
 
@@ -370,9 +369,9 @@ fn end(statements: &[StatementRecord]) -> Option<String> {
 /// A page of sessions.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionPage {
-    /// The sessions, those that were created last first.
+    /// The sessions, newest first.
     pub(crate) sessions: Vec<Session>,
-    /// Give it as `cursor` to get the next page; absent on the last one.
+    /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }

@@ -5,65 +5,65 @@ use siglum_domain::AgentName;
 use siglum_ledger::UnassignedRecord;
 use utoipa::ToSchema;
 
-/// A request of OTLP with spans, in JSON, for the document.
+/// An OTLP request with spans, in JSON.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct ExportSpans {
-    /// By resource and scope.
+    /// Grouped by resource and instrumentation scope.
     resource_spans: Option<Vec<serde_json::Value>>,
 }
 
-/// A request of OTLP with log records, in JSON, for the document.
+/// An OTLP request with log records, in JSON.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct ExportLogs {
-    /// By resource and scope.
+    /// Grouped by resource and instrumentation scope.
     resource_logs: Option<Vec<serde_json::Value>>,
 }
 
-/// A request of OTLP with data points, in JSON, for the document.
+/// An OTLP request with data points, in JSON.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct ExportMetrics {
-    /// By resource and scope.
+    /// Grouped by resource and instrumentation scope.
     resource_metrics: Option<Vec<serde_json::Value>>,
 }
 
-/// The answer to it, for the document.
+/// The response to an OTLP request.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct Exported {
-    /// How many records were left out, and why the first of them was; absent where all were taken.
+    /// Number of rejected records, and the reason for the first; absent if all were accepted.
     #[schema(value_type = Option<Object>)]
     partial_success: Option<serde_json::Value>,
 }
 
-/// Why a request cannot be read, for the document.
+/// Why a request cannot be read.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 pub(crate) struct RpcStatus {
-    /// The code of gRPC.
+    /// gRPC status code.
     code: i32,
-    /// What is wrong.
+    /// Error message.
     message: String,
 }
 
-/// A message of OTLP in binary form, for the document.
+/// An OTLP message in protobuf.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(value_type = String, format = Binary)]
 pub(crate) struct Protobuf(Vec<u8>);
 
-/// Records that no session was found for: of one batch, one trace and one agent, for one reason.
+/// Records that belong to no known session: from one batch, one trace and one agent, for one reason.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct UnassignedTelemetry {
-    /// Its place in the order.
+    /// Its number in the list.
     number: u64,
-    /// When it was taken.
+    /// When it was received.
     #[schema(format = DateTime)]
     at: String,
     /// `traces`, `logs` or `metrics`.
@@ -73,14 +73,14 @@ pub(crate) struct UnassignedTelemetry {
     /// The span of the first record.
     #[serde(skip_serializing_if = "Option::is_none")]
     span_id: Option<String>,
-    /// The agent that sent it, where it is known.
+    /// The agent that sent it, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
-    /// What the first record is called.
+    /// Name of the first record.
     name: String,
-    /// How many records there are.
+    /// Number of records.
     records: u64,
-    /// Why no session was found: a word for programs.
+    /// Why no session was found, as a stable code.
     reason: String,
 }
 
@@ -100,26 +100,26 @@ impl From<&UnassignedRecord> for UnassignedTelemetry {
     }
 }
 
-/// A page of what has no session.
+/// A page of unassigned telemetry.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct UnassignedPage {
     /// Newest first.
     pub(crate) unassigned: Vec<UnassignedTelemetry>,
-    /// Give it as `before` to get the next page; absent on the last one.
+    /// Pass it as `before` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<u64>,
 }
 
-/// A trace that belongs to a session.
+/// Assigns a trace to a session.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AssignTrace {
-    /// The trace.
+    /// Trace id: 32 lowercase hexadecimal digits, not all of them 0.
     #[schema(pattern = r"^(?=.*[1-9a-f])[0-9a-f]{32}$")]
     pub(crate) trace_id: String,
 }
 
-/// A trace that has a session now.
+/// A trace that was assigned to a session.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AssignedTrace {
     pub(crate) trace_id: String,

@@ -14,7 +14,7 @@ use crate::problem::Problem;
 /// How long a key of an event may be, in characters: what it becomes here is longer.
 const KEY_MOST: usize = 128;
 
-/// What a tool does, as far as identity cares.
+/// The class of a tool.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToolClass {
@@ -44,7 +44,7 @@ pub(crate) enum ToolOutcome {
     Denied,
 }
 
-/// What a message cost.
+/// Token usage of a message.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Usage {
@@ -83,21 +83,21 @@ impl From<Usage> for Tokens {
     }
 }
 
-/// One thing that happened in a turn. Its key names it in the session for good: the same one twice is there once, and one
-/// that says something else is refused. Texts are redacted before they are stored.
+/// An event of a turn. Its key identifies it in the session permanently: a repeated event is stored once, and other
+/// content under the same key is refused. Text is redacted before it is stored.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum TurnEvent {
-    /// Somebody prompted.
+    /// A prompt.
     Prompt {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         key: String,
         text: String,
-        /// The agent wrote it itself.
+        /// Whether the agent generated it itself.
         #[serde(default)]
         synthetic: bool,
     },
-    /// The agent wrote a message.
+    /// A message of the agent.
     Message {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         key: String,
@@ -109,7 +109,7 @@ pub(crate) enum TurnEvent {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         subagent: Option<String>,
     },
-    /// A tool is about to be called. To be said before it is.
+    /// A tool call; send it before the tool is called.
     ToolCall {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         call: String,
@@ -120,7 +120,7 @@ pub(crate) enum TurnEvent {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         subagent: Option<String>,
     },
-    /// A tool returned.
+    /// A tool result.
     ToolResult {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         call: String,
@@ -132,19 +132,19 @@ pub(crate) enum TurnEvent {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         subagent: Option<String>,
     },
-    /// The turn came to its stop; the key is that of its prompt.
+    /// The turn stopped; the key is that of its prompt.
     Stop {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         key: String,
         last_message: Option<String>,
     },
-    /// The context was compacted: what is left of it.
+    /// The context was compacted, with its summary.
     Compaction {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         key: String,
         summary: String,
     },
-    /// Something that there is no word for here, by its own name.
+    /// Any other event, by its own name.
     Other {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         key: String,
@@ -282,22 +282,22 @@ pub(crate) fn observed(said: &[TurnEvent], now: Timestamp) -> Result<Vec<Observa
     said.iter().enumerate().map(one).collect()
 }
 
-/// Somebody wants to drive a session.
+/// Requests the lease of a session.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AcquireLease {
-    /// Who, for people: a host, a program.
+    /// Display name of the driver, such as a host or a program.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
     pub(crate) holder: String,
-    /// Tells two drivers of one name apart: whoever asks again with the same one is the same driver.
+    /// Distinguishes drivers of the same name: requests with the same nonce come from the same driver.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
     pub(crate) nonce: String,
-    /// For how long, from each renewal on.
+    /// Term in milliseconds, counted from each renewal.
     #[schema(minimum = 1000, maximum = 3_600_000)]
     pub(crate) term_ms: u64,
 }
 
-/// The lease of whoever renews it.
+/// The lease to renew.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RenewLease {
@@ -305,12 +305,12 @@ pub(crate) struct RenewLease {
     #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) epoch: u64,
-    /// For how long from now.
+    /// New term in milliseconds, counted from now.
     #[schema(minimum = 1000, maximum = 3_600_000)]
     pub(crate) term_ms: u64,
 }
 
-/// The lease of whoever gives it back, or aborts what is open.
+/// The lease to release, or under which to abort the open turn.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HeldLease {
@@ -323,14 +323,14 @@ pub(crate) struct HeldLease {
 /// The right to write to a session.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Lease {
-    /// To be given with each write.
+    /// Epoch to pass with each write.
     epoch: u64,
-    /// Where the log ends: the first write gives it as `expected_head`.
+    /// End of the log; pass it as `expected_head` with the first write.
     head: u64,
-    /// What became of the turn that the driver before left open: `nothing`, `asked`, `committed`,
-    /// `interrupted`, `held`
+    /// How the turn that the previous driver left open was settled: `nothing`, `asked`, `committed`, `interrupted`,
+    /// `held`
     recovered: String,
-    /// The key of a turn in which somebody asked and nothing was answered: to be taken up, or aborted.
+    /// Key of a turn that has a prompt and no answer yet; continue or abort it.
     #[serde(skip_serializing_if = "Option::is_none")]
     open: Option<String>,
 }
@@ -353,7 +353,7 @@ impl From<&Leased> for Lease {
     }
 }
 
-/// What is said in a turn, under a lease.
+/// Events of a turn, under a lease.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TurnEvents {
@@ -361,11 +361,11 @@ pub(crate) struct TurnEvents {
     #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) epoch: u64,
-    /// Where the log ends, as far as the driver knows.
+    /// End of the log, as far as the driver knows.
     #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) expected_head: u64,
-    /// What happened, in order.
+    /// The events, in order.
     #[serde(default)]
     #[schema(max_items = 10_000)]
     pub(crate) events: Vec<TurnEvent>,
@@ -379,10 +379,10 @@ pub(crate) struct Receipt {
     number: u64,
     /// The first sealed sequence.
     first: u64,
-    /// The last sealed sequence: where the log ends.
+    /// The last sealed sequence, which is the end of the log.
     last: u64,
     turns: Vec<String>,
-    /// The digest of the receipt before.
+    /// Digest of the previous receipt.
     previous: String,
     digest: String,
     #[schema(format = DateTime)]
@@ -404,18 +404,18 @@ impl From<&receipt::Receipt> for Receipt {
     }
 }
 
-/// A turn that is committed.
+/// A committed turn.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CommittedTurn {
     pub(crate) receipt: Receipt,
-    /// Whether it had been committed before.
+    /// Whether it was already committed.
     pub(crate) already: bool,
 }
 
-/// A turn that is open.
+/// An open turn.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct OpenedTurn {
-    /// Whether it is open; else it was committed before, and there is its receipt.
+    /// Whether it is open; if not, it was already committed, and `receipt` is its receipt.
     pub(crate) open: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) receipt: Option<Receipt>,
@@ -433,16 +433,16 @@ pub(crate) struct LogEntry {
     sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<String>,
-    /// Who saw it: `hook`, `transcript`, `telemetry`, `api`, `siglum`.
+    /// Source: `hook`, `transcript`, `telemetry`, `api` or `siglum`.
     source: &'static str,
     key: String,
-    /// Entries with the same one speak of the same event.
+    /// Entries with the same value describe the same event.
     event: String,
     #[schema(format = DateTime)]
     at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     subagent: Option<String>,
-    /// What was seen, as it is stored; `fact` in it says what kind it is.
+    /// The observation as stored; its field `fact` is the kind.
     #[schema(value_type = Object)]
     fact: serde_json::Value,
 }
@@ -463,11 +463,11 @@ impl From<&Entry> for LogEntry {
     }
 }
 
-/// A part of the log of a session. Forgotten entries are left out.
+/// A page of a session's log, without erased entries.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct LogPage {
     pub(crate) entries: Vec<LogEntry>,
-    /// Up to where the log is sealed: what is behind that is open.
+    /// Last sealed sequence; entries after it are open.
     pub(crate) sealed: u64,
 }
 

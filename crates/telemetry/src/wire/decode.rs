@@ -42,7 +42,7 @@ pub enum DecodeError {
     #[error("not JSON")]
     Json(#[source] serde_json::Error),
     /// JSON, but of another shape.
-    #[error("not an OTLP request: `{0}` is missing or no list")]
+    #[error("not an OTLP request: `{0}` is missing or not a list")]
     Shape(&'static str),
 }
 

@@ -165,7 +165,7 @@ fn a_changed_audit_is_told_by_verify_and_doctor_with_the_number() {
         repo.siglum(&["run", "--", "true"]).ok();
     }
     let told = verify(&world).ok();
-    assert!(told.contains("8  entries of the audit"), "{told}");
+    assert!(told.contains("8  audit entries"), "{told}");
     repo.siglum(&["verify"]).ok();
     let db = world.store();
     db.execute("UPDATE audit SET actor = 'nobody' WHERE number = 3", [])

@@ -69,7 +69,7 @@ fn lines_that_are_not_committed_have_their_author_and_prompt() {
     );
     let page = repo.siglum(&["why", "file"]).ok();
     assert!(
-        page.contains("not yet") && page.contains("nobody seen"),
+        page.contains("not yet") && page.contains("not observed"),
         "{page}"
     );
     let beyond = repo.siglum(&["why", "file:9"]);

@@ -100,7 +100,7 @@ fn full(store: &mut Store, small: &Small) {
     let refused = driver.refused(&large, "store");
     assert_eq!(refused["fate"], "not committed", "{refused}");
     let text = refused["text"].as_str().unwrap();
-    assert!(text.contains("cannot be written"), "{refused}");
+    assert!(text.contains("cannot write to the ledger"), "{refused}");
     store.outcome("not committed");
     driver.ask(&json!({ "do": "feed", "name": "shown", "dir": store.dir() }));
     assert_eq!(seen(&mut driver, store, &session), before);

@@ -76,7 +76,7 @@ fn a_lost_ledger_gives_way_to_a_new_one_by_init_alone() {
         assert!(ran.stderr.contains(text), "{ran:?}");
         ran.ok();
         recovered(&repo, &commit, "lost");
-        assert!(repo.siglum(&["doctor"]).stdout.contains("is sound"));
+        assert!(repo.siglum(&["doctor"]).stdout.contains("is intact"));
     }
 }
 
@@ -103,7 +103,7 @@ fn a_lost_ledger_comes_back_from_its_backup() {
         recovered(&repo, &commit, "lost");
         assert_eq!(repo.committer(&before), "before certain");
         repo.siglum(&["verify"]).ok();
-        assert!(repo.siglum(&["doctor"]).stdout.contains("is sound"));
+        assert!(repo.siglum(&["doctor"]).stdout.contains("is intact"));
     }
 }
 

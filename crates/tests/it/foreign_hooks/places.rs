@@ -50,7 +50,7 @@ fn hooks_that_come_later_are_named_by_doctor_and_called_after_its_fix() {
     repo.sh(refuse).ok();
     let doctor = repo.siglum(&["doctor"]);
     for name in ["pre-push", "reference-transaction"] {
-        let line = format!("{name} is missing in front of yours");
+        let line = format!("{name} is missing, so that yours does not run");
         assert!(doctor.stdout.contains(&line), "{doctor:?}");
     }
     repo.siglum(&["doctor", "--fix"]);
@@ -116,8 +116,8 @@ fn init_says_what_it_does_not_see_with_hooks_switched_off() {
         .ok();
     let told = repo.siglum(&["init", "--yes"]);
     assert_eq!(told.code, Some(0), "{told:?}");
-    assert!(told.stderr.contains("without git's hooks"), "{told:?}");
-    assert!(!told.stderr.contains("each commit knows"), "{told:?}");
+    assert!(told.stderr.contains("without git hooks"), "{told:?}");
+    assert!(!told.stderr.contains("Each commit now has"), "{told:?}");
 }
 
 /// What `git lfs install` does: the first hook that is there and not its own ends it.

@@ -104,7 +104,7 @@ fn check_receipts(day: &Day<'_>) {
         .lines()
         .find(|line| line.contains("receipts of"));
     assert!(
-        line.is_some_and(|line| line.ends_with(" verify, and all that is beside them")),
+        line.is_some_and(|line| line.ends_with(" verified, and all files that they need")),
         "{told:#?}"
     );
 }

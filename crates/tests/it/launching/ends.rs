@@ -134,7 +134,7 @@ fn where_recording_is_off_the_command_runs_without_a_session() {
     ]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), "<>\n"));
     assert!(
-        ran.stderr.contains("recording is switched off"),
+        ran.stderr.contains("recording is off here"),
         "{}",
         ran.stderr
     );

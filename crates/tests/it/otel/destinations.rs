@@ -145,11 +145,11 @@ fn what_is_wrong_is_refused_before_anything_is_kept() {
         (&["http://sink.example"][..], "--allow-plain"),
         (
             &["https://user:quokka7@sink.example"],
-            "no user, query or fragment",
+            "without user, query or fragment",
         ),
         (
             &["https://sink.example?key=quokka7"],
-            "no user, query or fragment",
+            "without user, query or fragment",
         ),
         (
             &["https://sink.example", "--protocol", "zipkin"],
@@ -159,7 +159,10 @@ fn what_is_wrong_is_refused_before_anything_is_kept() {
             &["https://sink.example/v1", "--protocol", "grpc"],
             "has no path",
         ),
-        (&["https://sink.example", "--sample", "0%"], "a part is"),
+        (
+            &["https://sink.example", "--sample", "0%"],
+            "a sample must be",
+        ),
         (
             &["https://sink.example", "--header", "authorization=quokka7"],
             "--header-file",
@@ -171,7 +174,7 @@ fn what_is_wrong_is_refused_before_anything_is_kept() {
         (&["https://sink.example", "--header", "quokka7"], "NAME=…"),
         (
             &["https://sink.example", "--header", "host=x"],
-            "not for users to set",
+            "cannot be set by users",
         ),
         (
             &["https://sink.example", "--header-file", "x-key=/no/such"],

@@ -64,7 +64,7 @@ fn an_endpoint_for_one_signal_is_taken_as_it_is() {
     add(&repo, &format!("{}/v1/logs", sink.url), &[]);
     let ran = test(&repo);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("is not for traces"), "{ran:?}");
+    assert!(ran.stderr.contains("does not accept traces"), "{ran:?}");
     assert_eq!(sink.requests().len(), 1);
 }
 
@@ -88,20 +88,20 @@ fn a_failure_is_told_as_it_is_with_what_may_help() {
         ),
         (
             SinkFate::Partly(1, "no such project"),
-            ["threw the span away", "no such project"],
+            ["rejected the span", "no such project"],
         ),
         (SinkFate::Page, ["text/html", "check the path"]),
         (
             SinkFate::Before,
-            ["cannot be reached", "Check that the server runs"],
+            ["cannot connect to", "Check that the server runs"],
         ),
         (
             SinkFate::Inside,
-            ["cannot be reached", "Check that the server runs"],
+            ["cannot connect to", "Check that the server runs"],
         ),
         (
             SinkFate::After,
-            ["cannot be reached", "Check that the server runs"],
+            ["cannot connect to", "Check that the server runs"],
         ),
     ] {
         sink.fates([fate.clone()]);
@@ -118,7 +118,7 @@ fn a_failure_is_told_as_it_is_with_what_may_help() {
     assert!(
         test(&repo)
             .ok()
-            .contains("It says: this is the last free trace")
+            .contains("Server message: this is the last free trace")
     );
 
     sink.fail(1, 500);
@@ -126,7 +126,7 @@ fn a_failure_is_told_as_it_is_with_what_may_help() {
     sink.stop();
     let ran = test(&repo);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("cannot be reached"), "{ran:?}");
+    assert!(ran.stderr.contains("cannot connect to"), "{ran:?}");
     sink.start_again();
     test(&repo).ok();
 }
@@ -142,6 +142,6 @@ fn a_probe_waits_for_no_credential_that_is_gone() {
     std::fs::remove_file(world.siglum_home().join(kept)).unwrap();
     let ran = test(&repo);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("not kept here any more"), "{ran:?}");
+    assert!(ran.stderr.contains("no longer stored"), "{ran:?}");
     assert_eq!(sink.requests().len(), 0);
 }

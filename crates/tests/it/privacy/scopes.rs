@@ -28,7 +28,7 @@ fn a_repository_that_is_switched_on_later_is_outside_until_it_is_added() {
     );
     until("the worker has left", || world.processes().is_empty());
     let said = late.siglum(&["sync"]).ok();
-    assert!(said.contains("it has everything"), "{said}");
+    assert!(said.contains("up to date"), "{said}");
     is_private("sync", &received(&gateway), &["-prompt"]);
     assert!(!has(&received(&gateway), "added-later"));
     assert_eq!(
@@ -257,7 +257,7 @@ fn texts_stay_where_only_verdicts_may_leave() {
         let gateway = Gateway::start(&world);
         let to = ["sync", "--to", &gateway.url, "--once", "--kinds", kinds];
         let said = inside.siglum(&to).ok();
-        assert!(said.contains("it has everything"), "{said}");
+        assert!(said.contains("up to date"), "{said}");
         let all = received(&gateway);
         is_private(kinds, &all, &["-file.txt", "-subject"]);
         for end in goes {

@@ -22,7 +22,7 @@ fn a_projection_is_named_checked_and_removed() {
             &["copies", "--directory", "../siglum/inside"],
             "Siglum's own home",
         ),
-        (&["copies", "--program", "  "], "no command"),
+        (&["copies", "--program", "  "], "not a command"),
     ] {
         let ran = add(args);
         assert_eq!(ran.code, Some(2), "{args:?}: {ran:?}");
@@ -76,7 +76,7 @@ fn what_cannot_be_looked_at_is_not_called_healthy() {
     assert!(one["lag_receipts"].is_null(), "{status}");
     let doctor = repo.siglum(&["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor:?}");
-    assert!(doctor.stdout.contains("nobody could look"), "{doctor:?}");
+    assert!(doctor.stdout.contains("cannot be checked"), "{doctor:?}");
 }
 
 #[test]

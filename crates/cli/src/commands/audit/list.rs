@@ -130,15 +130,16 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if entries.is_empty() {
         cx.ui.status(match filter.before {
-            _ if filter != plain(&filter) => "No entry of the audit fits.",
-            _ => "The audit is empty.",
+            _ if filter != plain(&filter) => "No audit entry matches.",
+            _ => "The audit log is empty.",
         });
         return Ok(());
     }
     cx.ui.table(&table(&entries))?;
     if let Some(next) = next {
-        cx.ui
-            .hint(format!("There are more; `--before {next}` goes on."));
+        cx.ui.hint(format!(
+            "There are more; pass `--before {next}` to continue."
+        ));
     }
     Ok(())
 }

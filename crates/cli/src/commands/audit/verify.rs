@@ -49,10 +49,10 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     match report.count {
         0 => Ok(()),
         n => Err(CommandError::partly(format!(
-            "the audit is not what was recorded, in {}",
+            "the audit log was changed in {}",
             ui::plural(n, "place")
         ))
-        .hint("Keep a copy of the ledger as it is; `siglum restore` brings back one from before.")),
+        .hint("Keep a copy of the ledger as it is; `siglum restore` restores an earlier backup.")),
     }
 }
 
@@ -74,7 +74,7 @@ fn show(cx: &Cx, report: &audit::Report) -> Result<(), CommandError> {
         cx.ui.line(cx.ui.paint(Style::Warning, flaw.to_string()))?;
     }
     let entries = ui::count(report.entries);
-    cx.ui.line(format!("{entries:>12}  entries of the audit"))?;
+    cx.ui.line(format!("{entries:>12}  audit entries"))?;
     if let Some(digest) = &report.digest {
         cx.ui.line(format!("last digest   {digest}"))?;
     }

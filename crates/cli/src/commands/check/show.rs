@@ -20,7 +20,7 @@ pub(super) fn answer(cx: &Cx, outcome: &Outcome) -> Result<(), CommandError> {
     let is_narrow = cx.ui.width() < usize::MAX;
     let mut header = vec!["COMMIT", "SUBJECT", "REASON"];
     if !is_narrow {
-        header.push("WHAT TO DO");
+        header.push("REMEDY");
     }
     let (mut table, mut below) = (Table::new(header), Vec::new());
     for commit in outcome.failed() {
@@ -75,7 +75,7 @@ pub(super) fn verdict(cx: &Cx, outcome: &Outcome) -> Result<(), CommandError> {
     }
     if all == 0 {
         cx.ui.status(format!(
-            "There are no commits in {}; nothing to check.",
+            "No commits in {}; nothing to check.",
             outcome.range
         ));
         return cut(outcome);
@@ -83,9 +83,9 @@ pub(super) fn verdict(cx: &Cx, outcome: &Outcome) -> Result<(), CommandError> {
     cx.ui.status(summary(outcome));
     if outcome.against == Against::Nothing {
         return Err(CommandError::partly(
-            "nothing here tells whether the checkpoints exist, or who made the commits",
+            "neither checkpoints nor committers can be verified without a ledger",
         )
-        .hint("Check where the sessions are recorded, or say with `--trailers` that trailers are enough."));
+        .hint("Run this where the sessions are recorded, or pass `--trailers` to check only trailers."));
     }
     cut(outcome)
 }
@@ -96,11 +96,11 @@ fn cut(outcome: &Outcome) -> Result<(), CommandError> {
         return Ok(());
     }
     let text = format!(
-        "this clone is shallow, and {} goes beyond its edge",
+        "this clone is shallow, and {} goes beyond its history",
         outcome.range
     );
     Err(CommandError::partly(text)
-        .hint("Fetch all of the history first (`git fetch --unshallow`, or `fetch-depth: 0`)."))
+        .hint("Fetch the full history first (`git fetch --unshallow`, or `fetch-depth: 0`)."))
 }
 
 /// Where trailers are switched off, none are missing.
@@ -108,7 +108,7 @@ fn switched_off(cx: &Cx, outcome: &Outcome, error: CommandError) -> CommandError
     let missing = |f: &Finding| matches!(f, Finding::NoTrailer(Some(_)));
     let mut findings = outcome.failed().flat_map(|c| outcome.failing(c));
     if cx.config.get("trailer") == "false" && findings.any(missing) {
-        error.hint("Trailers are switched off here (`trailer = false`); `--allow no-trailer` goes with that.")
+        error.hint("Trailers are disabled here (`trailer = false`); pass `--allow no-trailer`.")
     } else {
         error
     }
@@ -130,12 +130,12 @@ fn counted<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
 fn summary(outcome: &Outcome) -> String {
     let count = Counts::of(outcome);
     let unknown = match outcome.against {
-        Against::Ledger => (count.unknown, "of nobody known"),
+        Against::Ledger => (count.unknown, "unknown"),
         Against::Trailers | Against::Nothing => (0, ""),
     };
     let parts = [
-        (count.sessions, "of sessions"),
-        (count.people, "of people"),
+        (count.sessions, "by sessions"),
+        (count.people, "by people"),
         (count.claimed, "adopted"),
         (count.ambiguous, "ambiguous"),
         unknown,
@@ -143,7 +143,7 @@ fn summary(outcome: &Outcome) -> String {
     let parts = parts.iter().filter(|(n, _)| *n > 0);
     let mut parts: Vec<String> = parts.map(|(n, word)| format!("{n} {word}")).collect();
     if outcome.against != Against::Ledger {
-        parts.push("no trailer is wrong".to_owned());
+        parts.push("all trailers valid".to_owned());
     }
     let passed = outcome.commits.iter().flat_map(|c| &c.findings);
     let mut allowed = passed
@@ -154,10 +154,7 @@ fn summary(outcome: &Outcome) -> String {
         None => String::new(),
     };
     if count.before > 0 {
-        parts.push(format!(
-            "{} from before Siglum was switched on",
-            count.before
-        ));
+        parts.push(format!("{} from before Siglum was enabled", count.before));
     }
     format!(
         "{} in {}: {}{allowed}.",
@@ -170,9 +167,9 @@ fn summary(outcome: &Outcome) -> String {
 /// What is wrong.
 pub(super) fn what(finding: &Finding, against: Against) -> String {
     match finding {
-        Finding::Unrecorded => "nothing is recorded of it".to_owned(),
-        Finding::Unknown => "nobody was seen making it".to_owned(),
-        Finding::Merge => "a merge that nobody was seen making".to_owned(),
+        Finding::Unrecorded => "it is not recorded".to_owned(),
+        Finding::Unknown => "its committer was not observed".to_owned(),
+        Finding::Merge => "it is a merge whose committer was not observed".to_owned(),
         Finding::NoTrailer(Some((agent, session))) => format!(
             "{agent} {} made it, and its message names no checkpoint",
             session.short()
@@ -197,16 +194,18 @@ pub(super) fn what(finding: &Finding, against: Against) -> String {
             checkpoint,
             of: None,
         } => format!(
-            "its message names checkpoint {}, which is no commit",
+            "its message names checkpoint {}, which belongs to no commit",
             checkpoint.short()
         ),
         Finding::Nowhere(checkpoint) => format!(
             "its message names checkpoint {}, which is not in this ledger",
             checkpoint.short()
         ),
-        Finding::Malformed(value) => format!("its trailer `{}` is no id", ui::one_line(value, 60)),
+        Finding::Malformed(value) => {
+            format!("its trailer `{}` is not an id", ui::one_line(value, 60))
+        }
         Finding::Ambiguous(sessions) => format!("one of {sessions} sessions made it"),
-        Finding::Before => "it was there before Siglum was switched on".to_owned(),
+        Finding::Before => "it is older than Siglum in this repository".to_owned(),
     }
 }
 
@@ -216,19 +215,21 @@ pub(super) fn remedy(finding: &Finding, commit: &Checked) -> String {
     let allow = format!("`--allow {}`", Reason::of(finding).word());
     match finding {
         Finding::Unrecorded | Finding::Unknown => {
-            format!("`siglum adopt {id} SESSION` if you know whose it is, else {allow}")
+            format!("run `siglum adopt {id} SESSION` if you know its session, or pass {allow}")
         }
-        Finding::Merge => format!("{allow} if a forge makes your merges"),
+        Finding::Merge => format!("pass {allow} if a forge makes your merges"),
         Finding::NoTrailer(Some(_)) => {
-            format!("let its session amend it, or {allow}")
+            format!("let its session amend it, or pass {allow}")
         }
-        Finding::NoTrailer(None) => format!("check where it was recorded, or {allow}"),
+        Finding::NoTrailer(None) => format!("check where it was recorded, or pass {allow}"),
         Finding::Copied { .. } => {
-            format!("{allow} if such copies (cherry-pick, squash, rebase on a forge) are meant")
+            format!(
+                "pass {allow} if such copies (cherry-pick, squash, rebase on a forge) are intended"
+            )
         }
-        Finding::Nowhere(_) => format!("check where it was recorded, or {allow}"),
-        Finding::Malformed(_) => format!("reword the message, or {allow}"),
-        Finding::Ambiguous(_) => format!("`siglum adopt {id} SESSION` says which"),
-        Finding::Before => format!("`siglum adopt {id} SESSION` if you know whose it is"),
+        Finding::Nowhere(_) => format!("check where it was recorded, or pass {allow}"),
+        Finding::Malformed(_) => format!("reword the message, or pass {allow}"),
+        Finding::Ambiguous(_) => format!("run `siglum adopt {id} SESSION` to choose one"),
+        Finding::Before => format!("run `siglum adopt {id} SESSION` if you know its session"),
     }
 }

@@ -111,15 +111,16 @@ fn answer(
         let period = args.period.since.is_some() || args.period.until.is_some();
         let narrowed = period || session.is_some() || !args.facts.links().is_empty();
         cx.ui.status(if narrowed {
-            "No checkpoint fits; `siglum checkpoint list` without options lists all."
+            "No checkpoint matches; run `siglum checkpoint list` to list all."
         } else {
-            "There is no checkpoint yet; each commit of a session makes one, and so does its end."
+            "No checkpoints yet; each commit of a session creates one, and so does its end."
         });
         return Ok(());
     }
     cx.ui.table(&table(&rows))?;
     if more {
-        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+        cx.ui
+            .hint("There are more; pass `--limit 0` to list all of them.");
     }
     Ok(())
 }

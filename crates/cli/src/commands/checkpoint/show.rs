@@ -64,9 +64,7 @@ pub fn checkpoint(
     id: CheckpointId,
 ) -> Result<(), CommandError> {
     let Some(found) = read(ledger, |tx| look(tx, id))? else {
-        return Err(CommandError::not_found(format!(
-            "no checkpoint is called {id}"
-        )));
+        return Err(CommandError::not_found(format!("no checkpoint {id}")));
     };
     if cx.ui.json {
         let commits = found.commits.iter().map(|c| c.commit.to_string());
@@ -106,7 +104,7 @@ fn print(cx: &Cx, found: &CheckpointDetail) -> Result<(), CommandError> {
         (CheckpointKind::Commit, Some(commit)) => format!("commit {}", commit.short()),
         (CheckpointKind::Commit, None) => "a commit".to_owned(),
         (CheckpointKind::End, _) => "the end of a session".to_owned(),
-        (CheckpointKind::Manual, _) => "what a person wanted to keep".to_owned(),
+        (CheckpointKind::Manual, _) => "a state that a person kept".to_owned(),
     };
     let about = found.about.as_deref().map_or_else(String::new, |about| {
         let room = ui.width().saturating_sub(26 + of.len()).clamp(20, 100);

@@ -27,7 +27,7 @@ impl UserFile {
         };
         let document = parse(before.as_deref().unwrap_or_default()).map_err(|error| {
             CommandError::failed(format!("{}: {error}", path.display()))
-                .hint("Mend the file by hand; nothing was changed.")
+                .hint("Repair the file by hand; nothing was changed.")
         })?;
         Ok(Self {
             path,

@@ -44,7 +44,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
 fn key(name: &str) -> Result<&'static Key, CommandError> {
     Key::find(name).ok_or_else(|| {
         let known: Vec<&str> = KEYS.iter().map(|k| k.name).collect();
-        CommandError::usage(format!("there is no setting `{name}`"))
-            .hint(format!("The settings are {}.", known.join(", ")))
+        CommandError::usage(format!("unknown setting `{name}`"))
+            .hint(format!("Use one of {}.", known.join(", ")))
     })
 }

@@ -69,7 +69,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     ));
     if let Some(over) = over {
         cx.ui.warning(format!(
-            "the {} says otherwise here and wins: {} is {}",
+            "the {} overrides it here: {} is {}",
             over.word(),
             key.name,
             cx.config.get(key.name)

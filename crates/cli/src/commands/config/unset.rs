@@ -50,7 +50,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let file = Cx::tilde(&path);
     cx.ui.status(if removed {
-        format!("Took {} out of {file}.", key.name)
+        format!("Removed {} from {file}.", key.name)
     } else {
         format!("{} is not set in {file}; nothing was changed.", key.name)
     });

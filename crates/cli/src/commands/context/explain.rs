@@ -110,7 +110,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     match explained.parts.is_empty() {
         true => cx
             .ui
-            .status("A run of this context sees nothing of before."),
+            .status("A run of this context starts without history."),
         false => cx.ui.table(&table)?,
     }
     for gap in explained.gaps.iter().filter(|gap| gap.is_open()) {
@@ -142,7 +142,7 @@ fn find_context(ledger: &mut dyn Ledger, text: &str) -> Result<ContextRecord, Co
     let session = find::session(ledger, text)?;
     let context = read(ledger, |tx| tx.context_of_session(session))?;
     context.ok_or_else(|| {
-        CommandError::not_found(format!("session {} keeps no context", session.short()))
-            .hint("`siglum context list` lists the routes.")
+        CommandError::not_found(format!("session {} has no context", session.short()))
+            .hint("Run `siglum context list` to list the routes.")
     })
 }

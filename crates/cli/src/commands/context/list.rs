@@ -53,12 +53,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, Json { routes, more });
     }
     if routes.is_empty() {
-        cx.ui.status("No run of an agent was given a context yet.");
+        cx.ui.status("No run has a context yet.");
         return Ok(());
     }
     cx.ui.table(&table(&routes, clock::now()))?;
     if more {
-        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+        cx.ui
+            .hint("There are more; pass `--limit 0` to list all of them.");
     }
     Ok(())
 }

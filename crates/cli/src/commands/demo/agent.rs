@@ -44,7 +44,7 @@ struct Agent {
 impl Agent {
     fn new(sandbox: Sandbox) -> Result<Self, CommandError> {
         let spec = siglum_agents::find("claude-code")
-            .ok_or_else(|| CommandError::failed("Claude Code is not among the agents"))?;
+            .ok_or_else(|| CommandError::failed("Claude Code is not a known agent"))?;
         let settings = env::settings(spec)
             .map_err(|error| CommandError::failed(error.to_string()))?
             .swap_remove(0);
@@ -163,7 +163,8 @@ impl Agent {
             let output = hook.wait_with_output()?;
             let (stdout, stderr) = texts(&output);
             if !output.status.success() || !stdout.is_empty() {
-                let error = format!("the hook for {event} spoke or failed: {stdout}{stderr}");
+                let error =
+                    format!("the hook for {event} failed or printed output: {stdout}{stderr}");
                 return Err(CommandError::failed(error));
             }
         }

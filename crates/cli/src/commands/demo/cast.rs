@@ -59,7 +59,7 @@ impl<'a> Agent<'a> {
         let mut line = String::new();
         self.replies.read_line(&mut line)?;
         if line.is_empty() {
-            let error = format!("session {} ended in the middle of the play", self.letter);
+            let error = format!("session {} ended too early", self.letter);
             return Err(CommandError::failed(error));
         }
         match serde_json::from_str(&line)? {
@@ -82,7 +82,7 @@ impl<'a> Agent<'a> {
         if status.success() {
             return Ok(());
         }
-        let error = format!("session {} did not end well: {status}", self.letter);
+        let error = format!("session {} failed: {status}", self.letter);
         Err(CommandError::failed(error))
     }
 }

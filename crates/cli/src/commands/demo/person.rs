@@ -72,7 +72,7 @@ pub fn types(
         return Ok(());
     }
     Err(CommandError::failed(format!(
-        "`{command}` did not go through at the terminal:\n{}",
+        "`{command}` failed at the terminal:\n{}",
         screen.shown.trim()
     )))
 }

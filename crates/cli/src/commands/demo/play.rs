@@ -30,8 +30,8 @@ pub fn run(keep: bool, cx: &Cx) -> Result<(), CommandError> {
     let began = Instant::now();
     let dir = tempfile::Builder::new().prefix("siglum-demo-").tempdir();
     let dir = dir.map_err(|e| {
-        CommandError::failed(format!("no temporary directory can be made: {e}"))
-            .hint("Name another directory for temporary files in TMPDIR.")
+        CommandError::failed(format!("cannot create a temporary directory: {e}"))
+            .hint("Set TMPDIR to another directory.")
     })?;
     let sandbox = Sandbox::at(dir.path().canonicalize()?);
     let mut stage = Stage::start(&sandbox)?;
@@ -102,7 +102,7 @@ impl Stage {
         let stage = Self { told, said };
         let status = usher.wait()?;
         if !status.success() {
-            return Err(broken(&format!("the stage did not start: {status}")));
+            return Err(broken(&format!("the demo process did not start: {status}")));
         }
         Ok(stage)
     }
@@ -123,11 +123,11 @@ impl Stage {
                     return Err(broken);
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let error = format!("it did not end within {} s", MOST.as_secs());
+                    let error = format!("it timed out after {} s", MOST.as_secs());
                     return Err(broken(&error));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(broken("the stage ended without a word"));
+                    return Err(broken("the demo process ended without a result"));
                 }
             }
         }
@@ -155,8 +155,8 @@ impl Drop for Stage {
 }
 
 fn broken(error: &str) -> CommandError {
-    CommandError::failed(format!("the demo was broken off: {error}"))
-        .hint("Nothing is left of it. Run `siglum demo` again, and report it if it stays so.")
+    CommandError::failed(format!("the demo failed: {error}"))
+        .hint("Run `siglum demo` again (it left no files), and report the error if it persists.")
 }
 
 /// Anything but the truth is our bug.
@@ -167,7 +167,7 @@ fn check(rows: &[Row]) -> Result<(), CommandError> {
         .map(|row| {
             let (commit, said) = (show::short(&row.commit), &row.kind);
             format!(
-                "{commit} was made by {}, and Siglum says {said}",
+                "{commit} was made by {}, but Siglum reports {said}",
                 row.made_by
             )
         })
@@ -175,13 +175,13 @@ fn check(rows: &[Row]) -> Result<(), CommandError> {
     if wrong.is_empty() {
         return Ok(());
     }
-    Err(bug(&format!("a wrong answer: {}", wrong.join("; "))))
+    Err(bug(&format!("wrong result: {}", wrong.join("; "))))
 }
 
 /// Hooks write to the log what they decline or lose; here there is no reason to.
 fn silent(complaints: &str) -> Result<(), CommandError> {
     match complaints.lines().next() {
-        Some(line) => Err(bug(&format!("a hook complained: {line}"))),
+        Some(line) => Err(bug(&format!("a hook reported an error: {line}"))),
         None => Ok(()),
     }
 }
@@ -190,7 +190,7 @@ fn bug(text: &str) -> CommandError {
     CommandError {
         kind: Kind::Bug,
         source: anyhow!("{text}"),
-        hints: vec!["This is a bug of Siglum; please report it with this output.".to_owned()],
+        hints: vec!["This is a bug in Siglum; please report it with this output.".to_owned()],
     }
 }
 
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(error.kind, Kind::Bug);
         assert_eq!(
             error.source.to_string(),
-            "a wrong answer: 0123456789 was made by a person, and Siglum says unknown"
+            "wrong result: 0123456789 was made by a person, but Siglum reports unknown"
         );
     }
 }

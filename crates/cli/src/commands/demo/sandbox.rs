@@ -90,9 +90,8 @@ impl Sandbox {
             Ok(output) if output.status.success() => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let root = self.root.display();
-                let error = format!("no program may be started in {root}");
-                Err(CommandError::failed(error)
-                    .hint("Name another directory for temporary files in TMPDIR."))
+                let error = format!("cannot run programs in {root}");
+                Err(CommandError::failed(error).hint("Set TMPDIR to another directory."))
             }
             Err(error) => Err(error.into()),
             Ok(output) => Err(CommandError::failed(format!(

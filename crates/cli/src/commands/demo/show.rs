@@ -22,13 +22,13 @@ pub fn print(
     says("")?;
     says("Two Claude Code sessions, A and B, worked in one checkout at once, beside a")?;
     says("person and a script. A committed a test that B wrote; B left a process behind")?;
-    says("that committed later. MADE BY is the truth, the rest is what Siglum says:")?;
+    says("that committed later. MADE BY is the truth, the rest is Siglum's answer:")?;
     says("")?;
     ui.table(&table(&shown.commits))?;
     if let Some(obstacle) = &played.obstacle {
         says("")?;
         says(&format!(
-            "A person, or what an agent left behind, cannot be told apart here: {obstacle}."
+            "A person and a process that an agent left behind cannot be told apart here: {obstacle}."
         ))?;
     }
     for note in &played.notes {
@@ -93,15 +93,17 @@ fn go_on(cx: &Cx, sandbox: &Sandbox, shown: &Json) -> Result<(), CommandError> {
     let ui = &cx.ui;
     let command = |text: String| ui.line(format!("  {}", ui.paint(Style::Id, text)));
     ui.line("")?;
-    ui.block("Now your own repository. The first answers come from the transcripts that your\nagents left on this machine; what will change is shown, and asked before:")?;
+    ui.block("Now your own repository. The first answers come from the transcripts of your\nagents on this machine. `siglum init` shows its changes and asks first:")?;
     command(format!("cd <repo> && {} init", callable()))?;
     if shown.directory.is_none() {
-        ui.line("To look around in this one, keep it:")?;
+        ui.line("To explore this repository, keep it:")?;
         return command(format!("{} demo --keep", callable()));
     }
     let (root, repo) = (sandbox.root().display(), sandbox.repo());
     let home = sandbox.siglum_home();
-    ui.line(format!("This one was kept in {root}. To look around:"))?;
+    ui.line(format!(
+        "This repository was kept in {root}. To explore it:"
+    ))?;
     let (home, repo) = (home.dir().display(), repo.display());
     command(format!(
         "(cd {repo} && SIGLUM_HOME={home} {} log)",

@@ -27,7 +27,7 @@ pub const KEEP: &[u8] = b"keep";
 const SOON: Duration = Duration::from_secs(20);
 /// How long to wait between two looks.
 const LOOK: Duration = Duration::from_millis(2);
-const BROKEN_OFF: &str = "nobody listens any more";
+const BROKEN_OFF: &str = "the demo was interrupted";
 
 /// Starts the stage and ends, so that the first process of the system becomes its parent.
 pub fn usher(root: PathBuf) -> Result<(), CommandError> {
@@ -53,7 +53,7 @@ pub fn run(cx: &Cx, root: PathBuf, from: Option<i32>) -> Result<(), CommandError
         scope.spawn(|| {
             let doing = |text: &str| say(&Said::Doing(text.to_owned()));
             let played = company
-                .wait_for("to be cut loose", || parent() != from)
+                .wait_for("to be detached", || parent() != from)
                 .and_then(|()| sandbox.prepare())
                 .and_then(|()| story::play(&sandbox, &company, obstacle(), &doing));
             say(&played.map_or_else(failed, Said::Done));
@@ -94,10 +94,10 @@ pub fn run_script(root: PathBuf) -> Result<(), CommandError> {
 fn obstacle() -> Option<String> {
     let (chain, paths) = platform::chain_with_paths();
     if chain.ancestors.is_empty() {
-        return Some("this system does not show which process started which".to_owned());
+        return Some("this system does not show the parents of processes".to_owned());
     }
     if chain.is_cut() {
-        return Some("what is outside of this container is not seen in it".to_owned());
+        return Some("processes outside this container are not visible in it".to_owned());
     }
     let agent = paths.iter().find_map(|p| {
         recognise(
@@ -106,10 +106,7 @@ fn obstacle() -> Option<String> {
             p.title.as_deref(),
         )
     })?;
-    Some(format!(
-        "everything here runs below an agent ({})",
-        agent.name
-    ))
+    Some(format!("this terminal runs in an agent ({})", agent.name))
 }
 
 /// A process that still ends may write for a moment, so removing is tried again.
@@ -154,7 +151,7 @@ impl Company {
         let end = Instant::now() + SOON;
         while !so() {
             if Instant::now() > end {
-                let error = format!("waited {} s in vain {what}", SOON.as_secs());
+                let error = format!("timed out after waiting {} s {what}", SOON.as_secs());
                 return Err(CommandError::failed(error));
             }
             if self.members().is_none() {

@@ -68,7 +68,7 @@ pub fn play(
     obstacle: Option<String>,
     doing: &dyn Fn(&str),
 ) -> Result<Played, CommandError> {
-    doing("A repository is made, and `siglum init` puts the hooks in.");
+    doing("Creating a repository and installing hooks with `siglum init`.");
     set_up(sandbox)?;
     // The commands that ask for answers do what a worker would do; none is to outlive the play.
     let no_worker = Lock::try_take(&sandbox.siglum_home().worker_lock());
@@ -180,8 +180,7 @@ impl Play<'_> {
         let pty = match Pty::open() {
             Ok(pty) => pty,
             Err(error) => {
-                let note =
-                    format!("The person is left out: there is no pseudo-terminal ({error}).");
+                let note = format!("Skipping the person: no pseudo-terminal ({error}).");
                 self.played.notes.push(note);
                 return Ok(());
             }

@@ -29,7 +29,7 @@ fn shim(cx: &Cx) -> Result<Vec<String>, CommandError> {
     install_shim(cx)?;
     let now = std::fs::read_link(&shim).ok();
     let done =
-        (before != now).then(|| format!("Hooks call this program now, as {}.", Cx::tilde(&shim)));
+        (before != now).then(|| format!("Hooks now call this program, as {}.", Cx::tilde(&shim)));
     Ok(done.into_iter().collect())
 }
 
@@ -46,7 +46,7 @@ fn git_hooks(cx: &Cx) -> Result<Vec<String>, CommandError> {
     plan.notes.iter().for_each(|note| cx.ui.warning(note));
     let changed = plan.changes.iter();
     Ok(changed
-        .map(|change| format!("Mended {}.", Cx::tilde(change.path())))
+        .map(|change| format!("Repaired {}.", Cx::tilde(change.path())))
         .collect())
 }
 
@@ -58,7 +58,7 @@ fn versions(cx: &Cx) -> Result<Vec<String>, CommandError> {
     let mut ledger = cx.open_ledger()?;
     let healed = verify::heal_versions(&cx.world()?, &mut ledger)?;
     let n = ui::plural(healed, "damaged file version");
-    let done = (healed > 0).then(|| format!("Stored {n} again, from git."));
+    let done = (healed > 0).then(|| format!("Restored {n} from git."));
     Ok(done.into_iter().collect())
 }
 
@@ -82,7 +82,7 @@ fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
     }
     if !parked.is_empty() {
         let n = ui::plural(parked.len() as u64, "item");
-        done.push(format!("{n} set aside will be tried again."));
+        done.push(format!("Scheduled {n} for a retry."));
     }
     let on = doctor::switched_on(&mut ledger)?;
     let mut spools = cx.all_spools(&mut ledger)?;
@@ -101,7 +101,7 @@ fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
     if waited > left {
         let n = (waited - left) as u64;
         let n = ui::counted(n, "delivery", "deliveries");
-        done.push(format!("Took in {n} from the spool."));
+        done.push(format!("Recorded {n} from the spool."));
     }
     Ok(done)
 }

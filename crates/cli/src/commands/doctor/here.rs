@@ -27,7 +27,7 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
             let worktree = Cx::tilde(repo.worktree());
             checks.push(Check::ok(
                 "repository",
-                format!("{worktree} is switched on"),
+                format!("Siglum is enabled in {worktree}"),
             ));
             checks.extend(git_hooks(cx, &repo));
             let spool = repository_spool(&repo.siglum_dir());
@@ -45,7 +45,8 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
 /// Whether the agents that were told to send their telemetry still do.
 fn telemetry(cx: &Cx) -> Vec<Check> {
     const AREA: &str = "telemetry";
-    const AGAIN: &str = "`siglum init --telemetry` puts it there, after showing it.";
+    const AGAIN: &str =
+        "Run `siglum init --telemetry` to restore them; it shows the changes first.";
     let (kept, export) = match export(cx) {
         Ok(Some(found)) => found,
         Ok(None) => return Vec::new(),
@@ -61,15 +62,19 @@ fn telemetry(cx: &Cx) -> Vec<Check> {
             }
             Ok(TelemetryState::Drifted(lacking)) => Check::problem(
                 AREA,
-                format!("{title} was told to send its telemetry to {gateway}, and its settings have changed"),
+                format!(
+                    "{title} should send its telemetry to {gateway}, but its settings have changed"
+                ),
             )
             .details(lacking)
             .remedy(AGAIN),
             Ok(TelemetryState::Elsewhere(setting)) => Check::note(
                 AREA,
-                format!("{title} sends its telemetry elsewhere, by `{setting}`"),
+                format!("{title} sends its telemetry elsewhere (`{setting}`)"),
             ),
-            Err(error) => Check::problem(AREA, error.to_string()).remedy("Mend the file by hand."),
+            Err(error) => {
+                Check::problem(AREA, error.to_string()).remedy("Repair the file by hand.")
+            }
         }
     };
     let told = TELEMETRY.iter().filter(|spec| kept.has(spec));
@@ -77,12 +82,12 @@ fn telemetry(cx: &Cx) -> Vec<Check> {
 }
 
 fn off(cx: &Cx, repo: &Repo) -> Check {
-    let text = format!("{} is not switched on", Cx::tilde(repo.worktree()));
+    let text = format!("Siglum is not enabled in {}", Cx::tilde(repo.worktree()));
     if cx.home.everywhere().exists() {
-        let text = format!("{text}; sessions are recorded here all the same, commits are not");
-        return Check::note("repository", text).remedy("`siglum init` switches it on.");
+        let text = format!("{text}; sessions are recorded anyway, commits are not");
+        return Check::note("repository", text).remedy("Run `siglum init` to enable it.");
     }
-    Check::note("repository", text).remedy("`siglum init` switches it on.")
+    Check::note("repository", text).remedy("Run `siglum init` to enable it.")
 }
 
 fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
@@ -92,9 +97,9 @@ fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
     };
     if let Some(obstacle) = site.obstacle() {
         let check = Check::problem("git hooks", obstacle.text());
-        return vec![check.remedy(
-            "Change core.hooksPath, if you want commits recorded, then run `siglum init`.",
-        )];
+        return vec![
+            check.remedy("To record commits, change core.hooksPath, then run `siglum init`."),
+        ];
     }
     let notes = hooks::advice(&site).into_iter();
     let mut checks: Vec<_> = notes.map(|note| Check::note("git hooks", note)).collect();
@@ -102,7 +107,7 @@ fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
         checks.push(Check::ok(
             "git hooks",
             format!(
-                "siglum's stand in {}, in front of those in {}",
+                "siglum's hooks are in {} and call those in {}",
                 Cx::tilde(&site.present_dir()),
                 Cx::tilde(&site.theirs_dir())
             ),
@@ -119,11 +124,11 @@ fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
         .filter_map(|hook| Some(format!("{} {}", hook.name, complaint(hook.state)?)))
         .collect();
     checks.push(if wrong.is_empty() {
-        Check::ok("git hooks", format!("all {all} are in place"))
+        Check::ok("git hooks", format!("all {all} are installed"))
     } else {
         let problem = match commits_are_seen {
-            true => "hooks behind siglum's are not called",
-            false => "commits are not seen, or not wholly",
+            true => "your own hooks are not called",
+            false => "commits are not recorded, or only in part",
         };
         Check::problem("git hooks", problem)
             .details(wrong)
@@ -136,10 +141,10 @@ const fn complaint(state: HookCondition) -> Option<&'static str> {
     match state {
         HookCondition::Current => None,
         HookCondition::Missing => Some("does not call siglum"),
-        HookCondition::NotPassedOn => Some("is missing in front of yours, which does not run"),
-        HookCondition::Outdated => Some("has a block of another version, or a damaged one"),
+        HookCondition::NotPassedOn => Some("is missing, so that yours does not run"),
+        HookCondition::Outdated => Some("has a damaged block or one of another version"),
         HookCondition::OtherShim => Some("calls another siglum"),
-        HookCondition::NotExecutable => Some("cannot be run"),
+        HookCondition::NotExecutable => Some("is not executable"),
     }
 }
 
@@ -152,7 +157,7 @@ fn settings(cx: &Cx, agent: &AgentSpec, checkout: Option<&Repo>) -> Vec<Check> {
     if !dir.is_dir() && files.iter().all(|file| file.text.is_none()) {
         return vec![Check::note(
             agent.name,
-            format!("{} was not used here yet", agent.title),
+            format!("{} has not been used here", agent.title),
         )];
     }
     let shown = Cx::tilde(&files[0].path);
@@ -161,39 +166,39 @@ fn settings(cx: &Cx, agent: &AgentSpec, checkout: Option<&Repo>) -> Vec<Check> {
         Ok(InstallState::Current) => Check::ok(agent.name, format!("all hooks are in {shown}")),
         Ok(InstallState::Missing) => Check::problem(
             agent.name,
-            format!("there are no hooks in {shown}, so no session is seen while it runs"),
+            format!("{shown} has no hooks, so sessions are not recorded while they run"),
         )
-        .remedy("`siglum init` puts them there, after showing them."),
+        .remedy("Run `siglum init` to add them; it shows the changes first."),
         Ok(InstallState::Partial(events)) => Check::problem(
             agent.name,
-            format!("hooks lack in {shown}: {}", events.join(", ")),
+            format!("hooks are missing in {shown}: {}", events.join(", ")),
         )
-        .remedy("`siglum init` puts them there, after showing them."),
+        .remedy("Run `siglum init` to add them; it shows the changes first."),
         Ok(InstallState::OtherShim(program)) => Check::problem(
             agent.name,
             format!("the hooks in {shown} call another program: {program}"),
         )
-        .remedy("`siglum init` corrects them, after showing it."),
+        .remedy("Run `siglum init` to correct them; it shows the changes first."),
         Ok(InstallState::Untrusted(events)) => Check::problem(
             agent.name,
             format!(
-                "{} passes over hooks in {shown} in silence, since they are not trusted or switched off: {}",
+                "{} silently skips hooks in {shown} that are not trusted or are disabled: {}",
                 agent.title,
                 events.join(", ")
             ),
         )
-        .remedy("`siglum init` has them trusted, after showing it; `/hooks` in the agent does it by hand."),
+        .remedy("Run `siglum init` to trust them (it shows the changes first), or use `/hooks` in the agent."),
         Ok(InstallState::SwitchedOff { setting, path }) => Check::problem(
             agent.name,
             format!(
-                "`{setting}` in {} keeps {} from running our hooks",
+                "`{setting}` in {} prevents {} from running siglum's hooks",
                 Cx::tilde(&path),
                 agent.title
             ),
         )
-        .remedy("Change it there by hand, if you want your sessions recorded; siglum leaves it alone."),
+        .remedy("To record sessions, change the setting by hand; siglum does not change it."),
         Err(error) => {
-            Check::problem(agent.name, error.to_string()).remedy("Mend the file by hand.")
+            Check::problem(agent.name, error.to_string()).remedy("Repair the file by hand.")
         }
     };
     let mut checks = vec![hooks];
@@ -205,12 +210,12 @@ fn settings(cx: &Cx, agent: &AgentSpec, checkout: Option<&Repo>) -> Vec<Check> {
 fn retention(agent: &AgentSpec, settings: &[SettingsFile]) -> Option<Check> {
     let days = (agent.retention_days)(settings)?;
     let text = format!(
-        "{} deletes transcripts after {}; what Siglum has read, redacted, stays",
+        "{} deletes transcripts after {}; Siglum keeps its redacted copy",
         agent.title,
         crate::ui::plural(u64::from(days), "day")
     );
     Some(if days < DAYS_FEW {
-        Check::note("transcripts", text).remedy("`siglum import --all` reads now what is there.")
+        Check::note("transcripts", text).remedy("Run `siglum import --all` to import them now.")
     } else {
         Check::ok("transcripts", text)
     })

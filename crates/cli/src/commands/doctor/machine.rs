@@ -46,16 +46,16 @@ fn program(cx: &Cx) -> Check {
     let version = env!("CARGO_PKG_VERSION");
     if fs::symlink_metadata(&shim).is_err() && !cx.has_ledger() {
         return Check::note("program", format!("siglum {version}; no hook calls it yet"))
-            .remedy("`siglum init` in a repository switches it on.");
+            .remedy("Run `siglum init` in a repository to enable it.");
     }
     if fs::symlink_metadata(&shim).is_err() {
         return Check::problem("program", format!("{shown}, which hooks call, is missing"))
-            .remedy("`siglum init` puts it there, and so does `siglum doctor --fix`.");
+            .remedy("Run `siglum doctor --fix` or `siglum init` to create it.");
     }
     if !runs(&shim) {
         return Check::problem(
             "program",
-            format!("{shown}, which hooks call, leads to nothing that can be run"),
+            format!("{shown}, which hooks call, is not an executable program"),
         )
         .remedy(FIX);
     }
@@ -63,11 +63,11 @@ fn program(cx: &Cx) -> Check {
     let this = std::env::current_exe().and_then(fs::canonicalize);
     if this.is_ok_and(|this| this != target) {
         let text = format!(
-            "hooks call {}, which is another program than this one (siglum {version})",
+            "hooks call {}, not this program (siglum {version})",
             Cx::tilde(&target)
         );
         return Check::note("program", text)
-            .remedy("`siglum doctor --fix` points hooks at this one.");
+            .remedy("Run `siglum doctor --fix` to make hooks call this program.");
     }
     Check::ok(
         "program",
@@ -79,11 +79,11 @@ fn git(cx: &Cx) -> Check {
     match cx.git().version() {
         Ok(version) if version < MINIMUM_GIT => Check::problem(
             "git",
-            format!("git {version} is too old; {MINIMUM_GIT} is the oldest that will do"),
+            format!("git {version} is too old; {MINIMUM_GIT} or newer is required"),
         ),
         Ok(version) => Check::ok("git", format!("git {version}")),
         Err(error) => Check::problem("git", error.to_string())
-            .remedy("Install git, or name it in SIGLUM_GIT."),
+            .remedy("Install git, or set SIGLUM_GIT to its path."),
     }
 }
 
@@ -92,7 +92,7 @@ fn settings(config: &Config) -> Option<Check> {
         .into_iter()
         .filter_map(|name| config.find(name))
         .filter(|v| v.value == "false")
-        .map(|v| format!("{} is switched off ({})", v.name, v.origin.word()))
+        .map(|v| format!("{} is disabled ({})", v.name, v.origin.word()))
         .collect();
     if config.warnings.is_empty() && off.is_empty() {
         return None;
@@ -103,7 +103,7 @@ fn settings(config: &Config) -> Option<Check> {
             Check::note(
                 "settings",
                 if off.is_empty() {
-                    "some are left out".to_owned()
+                    "some are ignored".to_owned()
                 } else {
                     off.join(", ")
                 },
@@ -113,7 +113,7 @@ fn settings(config: &Config) -> Option<Check> {
                 "settings",
                 format!("{}: nothing is recorded here", off.join(", ")),
             )
-            .remedy("`siglum config list` shows where each setting comes from.")
+            .remedy("Run `siglum config list` to see where each setting comes from.")
         }
         .details(details),
     )
@@ -125,13 +125,13 @@ fn ledger(cx: &Cx) -> Check {
     if !cx.has_ledger() && was_there(cx) {
         return Check::problem(
             "ledger",
-            format!("{shown} is gone, and what is recorded with it"),
+            format!("{shown} is missing, with all that was recorded in it"),
         )
-        .remedy("`siglum restore` brings one back from a backup; `siglum init` begins a new one.");
+        .remedy("Run `siglum restore` to restore a backup, or `siglum init` to create a new one.");
     }
     if !cx.has_ledger() {
-        return Check::note("ledger", format!("there is none yet in {shown}"))
-            .remedy("`siglum init` creates it.");
+        return Check::note("ledger", format!("{shown} does not exist yet"))
+            .remedy("Run `siglum init` to create it.");
     }
     let checked = cx.open_ledger().and_then(|mut ledger| Ok(ledger.check()?));
     let wrong = match checked {
@@ -148,13 +148,13 @@ fn ledger(cx: &Cx) -> Check {
     if !wrong.is_empty() {
         return Check::problem("ledger", format!("{shown} is damaged"))
             .details(wrong)
-            .remedy("Copy the file before anything else, then `siglum restore` a backup; what hooks see meanwhile waits in the spool, and comes in afterwards.");
+            .remedy("Copy the file first, then restore a backup with `siglum restore`; until then, new evidence waits in the spool.");
     }
     let size = fs::metadata(&path).map_or(0, |m| m.len());
     let log = SqliteLedger::log_bytes(&path);
     let (files, bytes) = weigh(&cx.home.objects());
     let text = format!(
-        "{shown} is sound: {}, its log {}, {} in {}",
+        "{shown} is intact: {}, its log {}, {} in {}",
         ui::bytes(size),
         ui::bytes(log),
         ui::plural(files, "file version"),
@@ -229,18 +229,18 @@ fn disks(cx: &Cx) -> Vec<Check> {
 /// What is to be said of a disk that has so much room left, in bytes.
 fn disk_with(place: &str, room: u64) -> Option<Check> {
     let remedy =
-        "Make room there: what cannot be written is lost when the spool cannot be written either.";
+        "Free disk space: evidence is lost when neither the ledger nor the spool can be written.";
     match room {
         0..ROOM_NONE => {
             let text = format!(
-                "the disk of {place} is full: {} are left, and nothing can be recorded",
+                "the disk of {place} is full: {} left, so nothing can be recorded",
                 ui::bytes(room)
             );
             Some(Check::problem("disk", text).remedy(remedy))
         }
         ROOM_NONE..ROOM_LITTLE => {
             let text = format!(
-                "the disk of {place} is nearly full: {} are left",
+                "the disk of {place} is nearly full: {} left",
                 ui::bytes(room)
             );
             Some(Check::note("disk", text).remedy(remedy))
@@ -254,17 +254,17 @@ const ASIDE: &[(Aside, &str, &str)] = &[
     (
         Aside::Refused,
         "the ledger refused them",
-        "Where the ledger is damaged, `siglum restore` a backup, which takes them in; `siglum doctor --fix` tries again.",
+        "If the ledger is damaged, restore a backup, which records them; `siglum doctor --fix` retries them.",
     ),
     (
         Aside::Newer,
         "a newer version of siglum wrote them",
-        "Install that version; its worker takes them in by itself.",
+        "Install that version; its worker records them.",
     ),
     (
         Aside::Unreadable,
         "they cannot be read",
-        "Nothing can be made of them; look at them, then delete them.",
+        "They cannot be recovered; inspect them, then delete them.",
     ),
 ];
 
@@ -274,33 +274,33 @@ pub(super) fn spool(area: &'static str, place: &str, spool: &Spool) -> Check {
     for (why, said, remedy) in ASIDE {
         let paths = spool.aside(*why);
         if !paths.is_empty() {
-            let n = ui::counted(paths.len() as u64, "delivery was", "deliveries were");
-            return Check::problem(area, format!("{n} set aside {place}: {said}"))
+            let n = ui::counted(paths.len() as u64, "delivery is", "deliveries are");
+            return Check::problem(area, format!("{n} parked {place}: {said}"))
                 .details(paths.iter().take(3).map(|path| Cx::tilde(path)))
                 .remedy(*remedy);
         }
     }
     if let Err(error) = spool.probe() {
         return Check::problem(area, format!("{error}: {}", error.source))
-            .remedy("Make it writable: what the ledger cannot take has to wait there.");
+            .remedy("Make it writable: evidence waits there while the ledger cannot be written.");
     }
     if waiting > 0 {
         let since = spool.oldest().map(ui::when).unwrap_or_default();
         let text = format!(
-            "{} {place} since {since}, which the worker or the next command takes in",
+            "{} {place} since {since}; the worker or the next command records the spool",
             ui::counted(waiting, "delivery waits", "deliveries wait")
         );
         return Check::note(area, text).remedy(FIX);
     }
-    Check::ok(area, format!("nothing waits {place}"))
+    Check::ok(area, format!("the spool {place} is empty"))
 }
 
 fn worker(cx: &Cx) -> Check {
     let lock = cx.home.worker_lock();
     if lock.exists() && Lock::try_take(&lock).is_none() {
-        Check::ok("worker", "it is at work")
+        Check::ok("worker", "it is running")
     } else {
-        Check::ok("worker", "it has nothing to do")
+        Check::ok("worker", "it is idle")
     }
 }
 
@@ -321,13 +321,13 @@ fn lost(cx: &Cx) -> Option<Check> {
         Check::problem(
             "lost",
             format!(
-                "{} lost, since neither the ledger nor a spool could be written to",
+                "{} lost, because neither the ledger nor a spool could be written",
                 ui::counted(lines.len() as u64, "delivery was", "deliveries were")
             ),
         )
         .details([format!("last: {last}")])
         .remedy(format!(
-            "Make room or rights, then delete {}.",
+            "Fix the disk space or the permissions, then delete {}.",
             Cx::tilde(&cx.home.log())
         )),
     )

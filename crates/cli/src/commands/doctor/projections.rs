@@ -16,7 +16,7 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
         return Vec::new();
     }
     look(cx).unwrap_or_else(|error| {
-        let text = format!("nobody could look: {:#}", error.source);
+        let text = format!("cannot read the projections: {:#}", error.source);
         vec![Check::problem("projections", text)]
     })
 }
@@ -32,17 +32,17 @@ fn look(cx: &Cx) -> Result<Vec<Check>, CommandError> {
 fn projection(standing: &Standing) -> Check {
     let name = &standing.projection.name;
     let text = format!("{name} {}", standing.text());
-    let show = format!("`siglum projection show {name}` tells more.");
+    let show = format!("Run `siglum projection show {name}` for details.");
     if !standing.scope.is_open() {
         return Check::problem("projection", text).remedy(format!(
-            "`siglum projection scope {name} --repository PATH` says what it may get."
+            "Run `siglum projection scope {name} --repository PATH` to set its scope."
         ));
     }
     match (standing.health(), &standing.lag) {
         (Health::Ok, _) => Check::ok("projection", text),
         (Health::Degraded, Ok(lag)) if lag.parked + lag.failing == 0 => {
             Check::note("projection", text)
-                .remedy("The worker hands it over; `siglum status` starts it.")
+                .remedy("The worker delivers it; run `siglum status` to start the worker.")
         }
         _ => Check::problem("projection", text).remedy(show),
     }
@@ -60,6 +60,6 @@ fn held(turns: &[OpenJson]) -> Option<Check> {
     Some(
         Check::problem("held", text)
             .details(held.iter().take(SHOWN).map(|t| t.line()))
-            .remedy("`siglum session recover` shows the ways out."),
+            .remedy("Run `siglum session recover` to list the options."),
     )
 }

@@ -66,7 +66,7 @@ fn declined(groups: &[Declined], since: Timestamp) -> Vec<Check> {
             reason if FAULTS.contains(&reason) => Check::problem("declined", text)
                 .remedy("This is a bug in siglum; please report it."),
             launch::UNREADABLE_TOKEN => Check::note("declined", text).remedy(
-                "Let the sandbox read the file that SIGLUM_LAUNCH_TOKEN_FILE names, or attach the links with `siglum link add`.",
+                "Allow the sandbox to read the file in SIGLUM_LAUNCH_TOKEN_FILE, or attach the links with `siglum link add`.",
             ),
             _ => Check::note("declined", text),
         };
@@ -83,9 +83,9 @@ fn chain(report: &audit::Report) -> Check {
         return Check::ok("audit", text);
     }
     let places = ui::plural(report.count, "place");
-    Check::problem("audit", format!("not what was recorded, in {places}"))
+    Check::problem("audit", format!("entries were changed, in {places}"))
         .details(report.flaws.iter().take(SHOWN).map(ToString::to_string))
-        .remedy("`siglum audit verify` tells all; keep a copy of the ledger as it is.")
+        .remedy("Run `siglum audit verify` for details, and keep a copy of the ledger as it is.")
 }
 
 fn parked(waiting: &Waiting) -> Option<Check> {
@@ -99,10 +99,10 @@ fn parked(waiting: &Waiting) -> Option<Check> {
     Some(
         Check::problem(
             "parked",
-            format!("{} failed too often", ui::plural(n, "item")),
+            format!("{} failed repeatedly", ui::plural(n, "item")),
         )
         .details(waiting.parked.iter().take(SHOWN).map(line))
-        .remedy("`siglum doctor --fix` has them tried again."),
+        .remedy("Run `siglum doctor --fix` to retry them."),
     )
 }
 
@@ -120,7 +120,7 @@ fn intents(waiting: &Waiting) -> Option<Check> {
     };
     let n = waiting.intents.len() as u64;
     let text = format!(
-        "{} open for more than a day: a commit began and neither landed nor died where this machine could see it",
+        "{} open for more than a day: a commit started, and this machine saw neither its landing nor its failure",
         if n == 1 {
             "1 intent is".to_owned()
         } else {
@@ -130,7 +130,7 @@ fn intents(waiting: &Waiting) -> Option<Check> {
     Some(
         Check::note("intents", text)
             .details(waiting.intents.iter().take(SHOWN).map(line))
-            .remedy("Any command in that repository looks again."),
+            .remedy("Run any command in that repository to check again."),
     )
 }
 
@@ -138,12 +138,12 @@ fn unfinished(waiting: &Waiting) -> Vec<Check> {
     let mut checks = Vec::new();
     if waiting.commits > 0 {
         let n = ui::plural(waiting.commits as u64, "commit");
-        let text = format!("git was not asked about {n} yet");
+        let text = format!("{n} not read from git yet");
         checks.push(Check::note("commits", text).remedy(FIX));
     }
     if waiting.transcripts > 0 {
         let n = ui::plural(waiting.transcripts as u64, "transcript");
-        let text = format!("{n} not read to the end yet; the worker does that");
+        let text = format!("{n} not read completely yet; the worker continues");
         checks.push(Check::note("transcripts", text).remedy(FIX));
     }
     checks
@@ -158,9 +158,9 @@ fn damaged(sessions: &[(SessionId, String)]) -> Option<Check> {
     });
     let n = ui::plural(sessions.len() as u64, "session");
     Some(
-        Check::problem("damaged", format!("{n} damaged; all others are served"))
+        Check::problem("damaged", format!("{n} damaged; all others are available"))
             .details(lines)
-            .remedy("`siglum verify SESSION` tells what exactly, and takes one back that is sound again."),
+            .remedy("Run `siglum verify SESSION` for details; it releases a session that is intact again."),
     )
 }
 
@@ -174,7 +174,7 @@ fn stored(report: &Report) -> Check {
     if report.is_sound() {
         return Check::ok(
             "stored",
-            format!("{looked} verify, and all that is beside them"),
+            format!("{looked} verified, and all files that they need"),
         );
     }
     let lines = report.problems.iter().take(SHOWN).map(|problem| {
@@ -185,10 +185,10 @@ fn stored(report: &Report) -> Check {
     let count = report.counts.missing + report.counts.damaged;
     let text = format!(
         "{} missing or damaged",
-        ui::counted(count, "thing is", "things are")
+        ui::counted(count, "object is", "objects are")
     );
     let first = report.problems.first().map_or("", |problem| problem.remedy);
     Check::problem("stored", text)
         .details(lines)
-        .remedy(format!("`siglum verify` tells all. {first}"))
+        .remedy(format!("Run `siglum verify` for details. {first}"))
 }

@@ -43,7 +43,7 @@ fn secret_checks(report: &Report) -> Vec<Check> {
     if report.count == 0 {
         return vec![Check::ok(
             "secrets",
-            "today's rules find no secret in what is stored",
+            "the current rules find no stored secret",
         )];
     }
     let mut rules: BTreeMap<&str, Vec<&NeedleMatch>> = BTreeMap::new();
@@ -59,11 +59,11 @@ fn secret_checks(report: &Report) -> Vec<Check> {
             None => place(&found.place),
         };
         let more = places.len().saturating_sub(SHOWN);
-        let more = (more > 0).then(|| format!("and {more} more; `--json` names all"));
-        Check::problem("secrets", format!("a secret of the kind {rule} is stored in {n}"))
+        let more = (more > 0).then(|| format!("and {more} more; pass `--json` to list all"));
+        Check::problem("secrets", format!("a secret that matches {rule} is stored in {n}"))
             .details(places.iter().take(SHOWN).map(line).chain(more))
             .remedy(format!(
-                "`siglum forget --rule {rule}` erases it there, `siglum forget SESSION` all of a session."
+                "Run `siglum forget --rule {rule}` to erase it there, or `siglum forget SESSION` to erase a whole session."
             ))
     };
     rules.into_iter().map(check).collect()

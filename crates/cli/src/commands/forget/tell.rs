@@ -58,28 +58,28 @@ fn print_places(cx: &Cx, report: &Report) -> Result<(), CommandError> {
 pub(super) fn print_outcome(cx: &Cx, going: &Going, done: bool) {
     cx.ui.status(match (going, done) {
         (Going::Found(_, report), _) if report.count == 0 => {
-            "Nothing of that is stored.".to_owned()
+            "Nothing that matches is stored.".to_owned()
         }
         (Going::Found(_, report), _) if report.count == report.staying => {
-            "Nothing of that can be erased.".to_owned()
+            "Nothing that matches can be erased.".to_owned()
         }
         (_, false) => "Nothing was erased.".to_owned(),
         (Going::Sessions(sessions), true) => {
             format!(
-                "Forgot {}; commits keep their verdicts.",
+                "Erased {}; commits keep their verdicts.",
                 ui::plural(sessions.len() as u64, "session")
             )
         }
         (Going::Found(_, report), true) => {
             let gone = report.count - report.staying;
-            format!("Forgot it in {}.", ui::plural(gone, "place"))
+            format!("Erased it in {}.", ui::plural(gone, "place"))
         }
     });
     if let Going::Found(_, report) = going
         && report.staying > 0
     {
         cx.ui.warning(format!(
-            "It stays in {}: names that receipts, the audit or settings rest on.",
+            "not erased in {}: names that receipts, the audit log or settings depend on",
             ui::plural(report.staying, "place")
         ));
     }
@@ -89,7 +89,8 @@ pub(super) fn print_outcome(cx: &Cx, going: &Going, done: bool) {
     if let Going::Sessions(sessions) = going
         && sessions.iter().any(|s| s.record.ended_at.is_none())
     {
-        cx.ui.hint("A session that still runs is recorded from now on; forget it once more when it has ended.");
+        cx.ui
+            .hint("A running session is still recorded; erase it again after it ends.");
     }
     let agents: BTreeMap<_, ()> = match going {
         Going::Sessions(sessions) => sessions
@@ -105,7 +106,7 @@ pub(super) fn print_outcome(cx: &Cx, going: &Going, done: bool) {
         whose
     };
     cx.ui.hint(format!(
-        "What {whose} wrote on disk, and what git holds, is not Siglum's and stays; change a secret that was leaked."
+        "Files that {whose} wrote and git objects are not erased; rotate a secret that was leaked."
     ));
 }
 

@@ -160,7 +160,7 @@ fn links(flags: &[String]) -> Result<BTreeMap<String, Value>, CommandError> {
     let mut links = BTreeMap::new();
     let mut labels = serde_json::Map::new();
     for flag in flags {
-        let wrong = || CommandError::usage(format!("--link {flag}: field=value"));
+        let wrong = || CommandError::usage(format!("--link must be field=value (got \"{flag}\")"));
         let (field, value) = flag.split_once('=').ok_or_else(wrong)?;
         match field {
             "label" => {
@@ -191,10 +191,10 @@ pub struct Json {
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let definition = Definition::of(args.name.clone(), args.form()?)?;
     if definition.target == Target::Command {
-        return Err(
-            CommandError::usage("target: a command is named in the configuration alone")
-                .hint("Write it as [heartbeat.NAME] in the file that `siglum config path` names."),
-        );
+        return Err(CommandError::usage(
+            "the target `command` is only allowed in the configuration",
+        )
+        .hint("Define it as [heartbeat.NAME] in the file that `siglum config path` prints."));
     }
     let mut ledger = store::open(cx)?;
     let world = cx.world()?;
@@ -213,11 +213,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let due = told
         .record
         .next_due
-        .map_or_else(|| "when it goes on".to_owned(), ui::when);
+        .map_or_else(|| "when it is resumed".to_owned(), ui::when);
     cx.ui
         .status(format!("Heartbeat {} is due next {due}.", definition.name));
     cx.ui.hint(format!(
-        "It runs while `siglum serve --run {} --workdir DIR` does.",
+        "It runs only while `siglum serve --run {} --workdir DIR` is running.",
         definition.agent
     ));
     Ok(())

@@ -44,7 +44,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if all.is_empty() {
         cx.ui
-            .status("There is no heartbeat; `siglum heartbeat add` makes one.");
+            .status("No heartbeats; run `siglum heartbeat add` to add one.");
         return Ok(());
     }
     let now = clock::now();
@@ -63,10 +63,8 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     cx.ui.table(&table)?;
     for one in &all {
         if let Err(why) = &one.definition {
-            cx.ui.warning(format!(
-                "{} cannot be followed here: {why}",
-                one.record.name
-            ));
+            cx.ui
+                .warning(format!("{} cannot run here: {why}", one.record.name));
         }
     }
     Ok(())

@@ -38,9 +38,9 @@ pub struct Json {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let told = |changed| match changed {
-        true => format!("Heartbeat {} is paused.", args.name),
+        true => format!("Paused heartbeat {}.", args.name),
         false => format!(
-            "Heartbeat {} was paused before; nothing was changed.",
+            "Heartbeat {} is already paused; nothing was changed.",
             args.name
         ),
     };

@@ -41,6 +41,6 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if cx.ui.json {
         return cx.ui.json(SCHEMA, Json { heartbeat });
     }
-    cx.ui.status(format!("Heartbeat {heartbeat} is removed."));
+    cx.ui.status(format!("Removed heartbeat {heartbeat}."));
     Ok(())
 }

@@ -29,9 +29,9 @@ pub struct Args {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let told = |changed| match changed {
-        true => format!("Heartbeat {} goes on.", args.name),
+        true => format!("Resumed heartbeat {}.", args.name),
         false => format!(
-            "Heartbeat {} was not paused; nothing was changed.",
+            "Heartbeat {} is not paused; nothing was changed.",
             args.name
         ),
     };

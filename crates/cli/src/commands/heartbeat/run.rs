@@ -86,9 +86,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, Json { tick });
     }
     cx.ui
-        .status(format!("Heartbeat {} runs, as {tick}.", args.name));
+        .status(format!("Started heartbeat {} as {tick}.", args.name));
     cx.ui.hint(format!(
-        "`siglum heartbeat show {}` tells what comes of it.",
+        "Run `siglum heartbeat show {}` to see its outcome.",
         args.name
     ));
     Ok(())
@@ -97,7 +97,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 fn refused(error: &EgressError) -> CommandError {
     match error {
         EgressError::Unreachable { .. } => CommandError::failed(error.to_string()).hint(
-            "Heartbeats are run by a gateway: `siglum serve --run AGENT --workdir DIR`; `--gateway` says where it is.",
+            "Start a gateway with `siglum serve --run AGENT --workdir DIR`, or pass the address of one with `--gateway`.",
         ),
         _ => CommandError::failed(error.to_string()),
     }

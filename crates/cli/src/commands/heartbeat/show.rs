@@ -64,7 +64,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Ok(d) => cx
             .ui
             .line(format!("{} · {} · {}", d.agent, d.route, d.target.place()))?,
-        Err(why) => cx.ui.warning(format!("It cannot be followed here: {why}")),
+        Err(why) => cx.ui.warning(format!("it cannot run here: {why}")),
     }
     for total in &told.totals {
         let why = Some(&total.reason)

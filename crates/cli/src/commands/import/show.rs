@@ -135,14 +135,14 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
     off.dedup();
     for worktree in off {
         cx.ui.warning(format!(
-            "the sessions of {} were left out, since `record` is switched off there",
+            "skipped the sessions of {}: `record` is false there",
             Cx::tilde(Path::new(&worktree))
         ));
     }
     if rows.is_empty() {
         cx.ui.status(match of {
-            0 => "There are no transcripts to import.".to_owned(),
-            n => format!("Nothing is new in {}.", ui::plural(n as u64, "transcript")),
+            0 => "No transcripts to import.".to_owned(),
+            n => format!("Nothing new in {}.", ui::plural(n as u64, "transcript")),
         });
         return;
     }
@@ -156,7 +156,7 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
         ui::bytes(bytes),
         ui::count(commits),
         ui::plural(looked_at, "commit"),
-        if commits == 1 { "holds" } else { "hold" },
+        if commits == 1 { "contains" } else { "contain" },
     ));
 }
 
@@ -222,7 +222,7 @@ pub(super) fn preview(
         ));
     }
     cx.ui.status(format!(
-        "{} would be read ({}); nothing was.",
+        "{} would be imported ({}); nothing was.",
         ui::plural(rows.len() as u64, "transcript"),
         ui::bytes(rows.iter().map(|r| r.bytes).sum())
     ));

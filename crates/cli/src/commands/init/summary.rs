@@ -66,13 +66,13 @@ impl Summary<'_> {
             ("trailer", trailer.to_owned()),
             (
                 "reads",
-                "what agents tell their hooks, their transcripts (earlier ones, too), and git's history"
+                "agents' hook events and transcripts (including earlier ones), and git's history"
                     .to_owned(),
             ),
             (
                 "keeps",
                 format!(
-                    "prompts, answers, calls and file versions, without secrets, in {}",
+                    "prompts, responses, tool calls and file versions, without secrets, in {}",
                     Cx::tilde(cx.home.dir())
                 ),
             ),
@@ -85,11 +85,11 @@ impl Summary<'_> {
         let mut sent = Vec::new();
         if !self.destinations.is_empty() {
             let names = self.destinations.join(", ");
-            sent.push(format!("what you chose for {names}"));
+            sent.push(format!("the data in the scope of {names}"));
         }
         if let Some(gateway) = self.telemetry {
             sent.push(format!(
-                "agents' own telemetry to {gateway}, without what was said"
+                "agents' own telemetry to {gateway}, without message content"
             ));
         }
         match sent.is_empty() {
@@ -102,7 +102,7 @@ impl Summary<'_> {
         let titles: Vec<&str> = self.agents.iter().map(|agent| agent.title).collect();
         let files = self.settings.iter().map(|change| change.path.clone());
         let changed = match files.len() {
-            0 => "as they are".to_owned(),
+            0 => "unchanged".to_owned(),
             _ => format!("hooks in {}", named(files)),
         };
         format!("{}: {changed}", titles.join(", "))
@@ -124,7 +124,7 @@ impl Summary<'_> {
                 let count = ui::plural(hooks.len() as u64, "hook");
                 format!("{count} in {}", Cx::tilde(dir))
             }
-            (None, Some(_)) => "as it is".to_owned(),
+            (None, Some(_)) => "unchanged".to_owned(),
             (None, None) => "no hooks".to_owned(),
         }
     }

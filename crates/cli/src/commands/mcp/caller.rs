@@ -28,11 +28,11 @@ pub fn session(ledger: &mut dyn Ledger) -> Result<SessionId, CommandError> {
     match open.as_slice() {
         [session] => Ok(*session),
         [] => Err(
-            CommandError::not_found("no session is known that this server runs in")
-                .hint("Name the session; `search` finds sessions."),
+            CommandError::not_found("this server does not run in a known session")
+                .hint("Pass the id of a session; `search` finds sessions."),
         ),
         several => Err(CommandError::failed(format!(
-            "the process above has {} open sessions: {}",
+            "an ancestor process has {} open sessions: {}",
             several.len(),
             several
                 .iter()
@@ -40,7 +40,7 @@ pub fn session(ledger: &mut dyn Ledger) -> Result<SessionId, CommandError> {
                 .collect::<Vec<_>>()
                 .join(", ")
         ))
-        .hint("Name the session.")),
+        .hint("Pass the id of one of them.")),
     }
 }
 

@@ -136,7 +136,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if destination.content == Content::On {
         cx.ui.warning(format!(
-            "prompts, answers and what tools said leave this machine for {}; secrets that are recognised are taken out before",
+            "prompts, responses and tool output are sent to {}, after recognised secrets are redacted",
             destination.endpoint
         ));
     }
@@ -179,24 +179,24 @@ fn tell(
     }
     if args.dry_run {
         cx.ui.status(format!(
-            "Destination {name} would be at {endpoint}; nothing was written."
+            "Would add endpoint {name} ({endpoint}); nothing was written."
         ));
         cx.ui.status(format!("Scope: {}.", shown.text()));
         return Ok(());
     }
     cx.ui.status(match (outcome, destination.sends) {
-        (Outcome::Before, _) => format!("Destination {name} was there already."),
-        (Outcome::Changed, _) => format!("Destination {name} has these settings now."),
+        (Outcome::Before, _) => format!("Endpoint {name} already exists; nothing was changed."),
+        (Outcome::Changed, _) => format!("Updated endpoint {name}."),
         (Outcome::Added, Sends::Sessions) => {
-            format!("Destination {name} gets traces of committed turns at {endpoint} now.")
+            format!("Added endpoint {name}: sends traces of committed turns to {endpoint}.")
         }
         (Outcome::Added, Sends::Native) => {
-            format!("Destination {name} gets what agents send at {endpoint} now.")
+            format!("Added endpoint {name}: forwards agents' own telemetry to {endpoint}.")
         }
     });
     cx.ui.status(format!("Scope: {}.", shown.text()));
     cx.ui.hint(format!(
-        "`siglum otel test {name}` asks whether it takes them."
+        "Run `siglum otel test {name}` to send a test span."
     ));
     Ok(())
 }
@@ -272,7 +272,7 @@ fn compare(
             crate::commands::projection::standing::target(other)
         ))
         .hint(format!(
-            "`siglum otel remove {}` first, or take another name.",
+            "Run `siglum otel remove {}` first, or choose another name.",
             other.name
         ))),
     }

@@ -39,10 +39,10 @@ impl Given {
         if is_secret(&header) {
             let name = header.name();
             return Err(CommandError::usage(format!(
-                "header `{name}` looks like a credential, and a command line is seen by everybody on this machine"
+                "header `{name}` looks like a credential, and every user of this machine can read a command line"
             ))
             .hint(format!(
-                "Write the value to a file, and take `--header-file {name}=PATH`, or `--header-env {name}=VARIABLE`."
+                "Write the value to a file and pass `--header-file {name}=PATH`, or pass `--header-env {name}=VARIABLE`."
             )));
         }
         let source = HeaderSource::Told(header.reveal().to_owned());
@@ -60,7 +60,7 @@ impl Given {
     pub fn in_variable(&mut self, text: &str) -> Result<(), CommandError> {
         let (name, variable) = pair("--header-env", text)?;
         let value = env::text(variable).ok_or_else(|| {
-            CommandError::failed(format!("the variable {variable} has no text in it"))
+            CommandError::failed(format!("the variable {variable} is not set or is empty"))
         })?;
         self.keep(name, &value)
     }
@@ -88,7 +88,7 @@ impl Given {
 fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), CommandError> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     // What stands there may be a secret: it is not told.
-    pair.ok_or_else(|| CommandError::usage(format!("`{option}` is NAME=…")))
+    pair.ok_or_else(|| CommandError::usage(format!("`{option}` must be NAME=…")))
 }
 
 fn is_secret(header: &Header) -> bool {
@@ -111,7 +111,7 @@ pub fn keep_all(home: &Home, destination: &str, secrets: &[Header]) -> Result<()
     for header in secrets {
         let name = file_name(destination, header.name());
         secret_files::write(home, &name, header.reveal()).map_err(|e| {
-            CommandError::failed(format!("header `{}` cannot be kept: {e}", header.name()))
+            CommandError::failed(format!("cannot store header `{}`: {e}", header.name()))
         })?;
     }
     Ok(())

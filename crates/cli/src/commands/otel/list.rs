@@ -107,7 +107,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if rows.is_empty() {
         cx.ui
-            .status("Traces go nowhere; `siglum otel add` names a server for them.");
+            .status("No endpoints; add one with `siglum otel add`.");
         return Ok(());
     }
     cx.ui.table(&table(&rows))?;
@@ -119,13 +119,13 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
             cx.ui.warning(format!("{name}: {why}"));
         }
         if let Err(why) = &row.standing.lag {
-            cx.ui.warning(format!("nobody could look at {name}: {why}"));
+            cx.ui.warning(format!("cannot check {name}: {why}"));
         }
         for delivery in &row.troubled {
-            let reason = delivery.reason.as_deref().unwrap_or("no reason is known");
+            let reason = delivery.reason.as_deref().unwrap_or("unknown reason");
             let how = match delivery.parked_at {
-                Some(_) => "is set aside",
-                None => "fails and is tried again",
+                Some(_) => "is parked",
+                None => "fails and will be retried",
             };
             let session = delivery.session.short();
             cx.ui
@@ -134,7 +134,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
         if row.lost > 0 {
             let records = ui::plural(row.lost, "record");
             cx.ui.warning(format!(
-                "{name}: {records} lost: the server threw them away, or they waited too long"
+                "{name}: {records} lost: rejected by the server, or expired in the queue"
             ));
         }
     }
@@ -180,19 +180,8 @@ fn json(row: &Row) -> DestinationJson {
 
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(vec![
-        "NAME",
-        "HEALTH",
-        "SENDS",
-        "CONTENT",
-        "SAMPLE",
-        "PROTOCOL",
-        "DUE",
-        "SECONDS",
-        "SET ASIDE",
-        "LOST",
-        "IN SCOPE",
-        "OUTSIDE",
-        "ENDPOINT",
+        "NAME", "HEALTH", "SENDS", "CONTENT", "SAMPLE", "PROTOCOL", "DUE", "SECONDS", "PARKED",
+        "LOST", "IN SCOPE", "OUTSIDE", "ENDPOINT",
     ]);
     for row in rows {
         let (standing, health) = (&row.standing, row.standing.health());

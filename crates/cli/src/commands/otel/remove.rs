@@ -48,7 +48,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, Json { name, endpoint });
     }
     cx.ui.status(format!(
-        "Destination {} is gone; what {endpoint} has stays there.",
+        "Removed endpoint {}; data at {endpoint} is kept.",
         projection.name
     ));
     Ok(())

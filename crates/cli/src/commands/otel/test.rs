@@ -70,12 +70,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     drop(ledger);
     let name = &projection.name;
     let client = headers::client(&cx.home, name, &destination).map_err(|e| {
-        CommandError::failed(e).hint("`siglum otel add` with the same name keeps it again.")
+        CommandError::failed(e).hint("Run `siglum otel add` with the same name to store it again.")
     })?;
     if !client.takes(Signal::Traces) {
         let endpoint = &destination.endpoint;
         return Err(CommandError::failed(format!(
-            "{endpoint} is not for traces, and a test is one"
+            "{endpoint} does not accept traces, and a test sends one"
         )));
     }
     let (trace, body) = body(destination.protocol);
@@ -133,8 +133,8 @@ fn outcome(sent: Result<OtlpAnswer, OtlpError>) -> Outcome {
     match Answer::read(&answer.content_type, &answer.body) {
         Ok(answer) if answer.rejected > 0 => Outcome {
             message: Some(match answer.message.as_str() {
-                "" => "the server threw the span away and does not say why".to_owned(),
-                why => format!("the server threw the span away: {}", server_message(why)),
+                "" => "the server rejected the span without a reason".to_owned(),
+                why => format!("the server rejected the span: {}", server_message(why)),
             }),
             ..Outcome::default()
         },
@@ -145,9 +145,7 @@ fn outcome(sent: Result<OtlpAnswer, OtlpError>) -> Outcome {
         },
         Err(error) => Outcome {
             message: Some(error.to_string()),
-            hint: Some(
-                "Something else than a server of telemetry answers: check the path of the endpoint.",
-            ),
+            hint: Some("The response is not from an OTLP server: check the path of the endpoint."),
             ..Outcome::default()
         },
     }
@@ -162,21 +160,19 @@ fn server_message(text: &str) -> String {
 fn hint(error: &OtlpError) -> Option<&'static str> {
     let of_said = |said: &Refusal| match said {
         said if said.is_about_credentials() => Some(
-            "Check the credential: `siglum otel add` with the same name and `--header-file NAME=PATH` keeps another one.",
+            "Check the credential: replace it with `siglum otel add`, the same name and `--header-file NAME=PATH`.",
         ),
         said if said.is_about_the_address() => Some(
-            "Check the endpoint: over HTTP, /v1/traces is added to it unless it ends so; gRPC has no path.",
+            "Check the endpoint: over HTTP, /v1/traces is appended unless it already ends with it; gRPC has no path.",
         ),
-        said if said.is_about_the_form() => {
-            Some("The server may want another `--protocol`, or `--no-gzip`.")
-        }
+        said if said.is_about_the_form() => Some("Try another `--protocol`, or `--no-gzip`."),
         _ => None,
     };
     match error {
-        OtlpError::Unreachable { .. } => Some(
-            "Check that the server runs, and the port: for HTTP it is 4318 as a rule, for gRPC 4317.",
-        ),
-        OtlpError::Busy { .. } => Some("The server is there; try again later."),
+        OtlpError::Unreachable { .. } => {
+            Some("Check that the server runs, and the port: usually 4318 for HTTP, 4317 for gRPC.")
+        }
+        OtlpError::Busy { .. } => Some("The server is reachable but busy: try again later."),
         OtlpError::TooLarge { said, .. } | OtlpError::Refused { said, .. } => of_said(said),
     }
 }
@@ -197,7 +193,7 @@ fn tell(cx: &Cx, destination: &Destination, answer: Json) -> Result<(), CommandE
         cx.ui.json(SCHEMA, answer)?;
     } else if failure.is_none() {
         cx.ui.line(format!(
-            "{} took trace {} of session {} in {} ms, over {}",
+            "{} accepted trace {} of session {} in {} ms, over {}",
             destination.endpoint,
             cx.ui.paint(Style::Id, &answer.trace_id),
             answer.session,
@@ -205,7 +201,7 @@ fn tell(cx: &Cx, destination: &Destination, answer: Json) -> Result<(), CommandE
             answer.protocol
         ))?;
         if let Some(message) = &answer.message {
-            cx.ui.line(format!("It says: {message}"))?;
+            cx.ui.line(format!("Server message: {message}"))?;
         }
     }
     failure.map_or(Ok(()), Err)

@@ -88,7 +88,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         );
     }
     if rows.is_empty() {
-        cx.ui.status("All telemetry that came has its session.");
+        cx.ui.status("No unassigned telemetry.");
         return Ok(());
     }
     cx.ui.table(&table(&rows))?;

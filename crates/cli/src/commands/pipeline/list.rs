@@ -97,7 +97,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if page.pipelines.is_empty() {
         cx.ui
-            .status("No pipeline is known: `siglum run --pipeline ID` links a session to one.");
+            .status("No pipelines; link a session to one with `siglum run --pipeline ID`.");
         return Ok(());
     }
     let heading = vec![
@@ -123,7 +123,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     cx.ui.table(&table)?;
     if page.more {
-        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+        cx.ui
+            .hint("There are more; pass `--limit 0` to list all of them.");
     }
     Ok(())
 }

@@ -327,7 +327,7 @@ pub fn end(args: &End, cx: &Cx) -> Result<(), CommandError> {
 /// The text of a file, as much of it as tells whether it is too long.
 fn text_of(path: &Path) -> Result<String, CommandError> {
     let name = ui::one_line(&path.display().to_string(), 200);
-    let unreadable = |e: io::Error| CommandError::failed(format!("{name} cannot be read: {e}"));
+    let unreadable = |e: io::Error| CommandError::failed(format!("cannot read {name}: {e}"));
     let most = TEXT_MOST as u64 + 1;
     let mut bytes = Vec::new();
     if path == Path::new("-") {
@@ -343,7 +343,7 @@ fn text_of(path: &Path) -> Result<String, CommandError> {
         )));
     }
     String::from_utf8(bytes)
-        .map_err(|_| CommandError::usage(format!("text: {name} is no text in UTF-8")))
+        .map_err(|_| CommandError::usage(format!("text: {name} is not valid UTF-8")))
 }
 
 fn record(cx: &Cx, id: &str, new: NewEvent, common: &Common) -> Result<(), CommandError> {
@@ -391,7 +391,7 @@ fn record(cx: &Cx, id: &str, new: NewEvent, common: &Common) -> Result<(), Comma
         recorded.number
     );
     cx.ui.status(if recorded.already {
-        format!("Recorded before: {of}.")
+        format!("Already recorded: {of}.")
     } else {
         format!("Recorded: {of}.")
     });

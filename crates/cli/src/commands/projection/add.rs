@@ -55,11 +55,11 @@ pub struct Args {
 pub fn name(text: &str) -> Result<String, String> {
     let is_good = |c: u8| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'-');
     if text.is_empty() || text.len() > NAME_MOST || !text.bytes().all(is_good) {
-        return Err(format!("1 to {NAME_MOST} of a-z, 0-9 and -"));
+        return Err(format!("must be 1 to {NAME_MOST} of a-z, 0-9 and -"));
     }
     if text == SUMMARIES {
         return Err(format!(
-            "`{SUMMARIES}` is what the ledger's own tables are called"
+            "`{SUMMARIES}` is reserved for the ledger's own tables"
         ));
     }
     Ok(text.to_owned())
@@ -84,7 +84,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (kind, target) = match (&args.directory, &args.program) {
         (Some(dir), _) => ("directory", directory(cx, dir)?),
         (None, Some(command)) => ("program", program(command)?),
-        (None, None) => return Err(CommandError::usage("name a directory or a program")),
+        (None, None) => return Err(CommandError::usage("no directory or program given")),
     };
     let (mut ledger, _) = cx.settled()?;
     let known = read(&mut ledger, |tx| tx.projections())?;
@@ -121,13 +121,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, answer);
     }
     cx.ui.status(match (args.dry_run, before) {
-        (true, false) => format!(
-            "Projection {} would follow the ledger; nothing was written.",
+        (true, false) => format!("Would add projection {}; nothing was written.", args.name),
+        (true, true) => format!(
+            "Projection {} already exists; nothing was written.",
             args.name
         ),
-        (true, true) => format!("Projection {} is there; nothing was written.", args.name),
-        (false, true) => format!("Projection {} was there already.", args.name),
-        (false, false) => format!("Projection {} follows the ledger now.", args.name),
+        (false, true) => format!("Projection {} already exists.", args.name),
+        (false, false) => format!("Added projection {}.", args.name),
     });
     cx.ui.status(format!("Scope: {}.", shown.text()));
     Ok(())
@@ -149,13 +149,13 @@ fn is_there(
             other.kind, other.target
         ))
         .hint(format!(
-            "`siglum projection remove {name}` first, or take another name."
+            "Run `siglum projection remove {name}` first, or choose another name."
         )));
     }
     let twice = |p: &&Projection| kind == "directory" && p.kind == kind && p.target == target;
     match known.iter().find(twice) {
         Some(other) => Err(CommandError::failed(format!(
-            "projection `{}` writes to {target} already",
+            "projection `{}` already writes to {target}",
             other.name
         ))),
         None => Ok(false),
@@ -164,7 +164,7 @@ fn is_there(
 
 fn program(command: &str) -> Result<String, CommandError> {
     if command.trim().is_empty() || command.contains('\0') {
-        return Err(CommandError::usage("`--program` names no command"));
+        return Err(CommandError::usage("`--program` is not a command"));
     }
     Ok(command.to_owned())
 }
@@ -172,13 +172,13 @@ fn program(command: &str) -> Result<String, CommandError> {
 /// The directory as the worker finds it from wherever it runs.
 fn directory(cx: &Cx, dir: &Path) -> Result<String, CommandError> {
     if dir.as_os_str().is_empty() {
-        return Err(CommandError::usage("`--directory` names no directory"));
+        return Err(CommandError::usage("`--directory` is empty"));
     }
     let whole = real(&cx.dir.join(dir));
     let shown = whole.display();
     if whole.starts_with(real(cx.home.dir())) {
         return Err(CommandError::usage(format!(
-            "{shown} is inside Siglum's own home, where nobody else may write"
+            "{shown} is inside Siglum's own home"
         )));
     }
     if whole.exists() && !whole.is_dir() {

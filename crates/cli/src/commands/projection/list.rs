@@ -37,7 +37,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if all.is_empty() {
         cx.ui
-            .status("There is no projection; `siglum projection add` makes one.");
+            .status("No projections; add one with `siglum projection add`.");
         return Ok(());
     }
     cx.ui.table(&table(&all))?;
@@ -45,7 +45,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
         .iter()
         .filter_map(|s| Some((&s.projection.name, s.lag.as_ref().err()?)))
     {
-        cx.ui.warning(format!("nobody could look at {name}: {why}"));
+        cx.ui.warning(format!("cannot check {name}: {why}"));
     }
     Ok(())
 }

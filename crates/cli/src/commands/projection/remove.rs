@@ -60,7 +60,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, answer);
     }
     cx.ui.status(format!(
-        "Projection {} is gone; what it has stays in {} {}.",
+        "Removed projection {}; delivered data is kept in {} {}.",
         projection.name, projection.kind, target
     ));
     Ok(())

@@ -54,8 +54,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, Json { name, sessions });
     }
     cx.ui.status(match sessions {
-        0 => format!("Projection {} lacks nothing there.", projection.name),
-        n => format!("{} will be tried at once.", ui::plural(n, "session")),
+        0 => format!("Projection {} has nothing to retry.", projection.name),
+        n => format!("Retrying {} now.", ui::plural(n, "session")),
     });
     Ok(())
 }

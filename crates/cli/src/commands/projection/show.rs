@@ -95,7 +95,7 @@ fn print(cx: &Cx, standing: &Standing, troubled: &[Delivery]) -> Result<(), Comm
         standing::target(p)
     ))?;
     cx.ui.line(format!(
-        "{}: {}; follows since {}",
+        "{}: {}; added {}",
         cx.ui.paint(health.style(), health.word()),
         standing.text(),
         ui::when(p.at)
@@ -104,10 +104,10 @@ fn print(cx: &Cx, standing: &Standing, troubled: &[Delivery]) -> Result<(), Comm
     if troubled.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new(vec!["SESSION", "RECEIPT", "TRIES", "NEXT TRY", "REASON"]);
+    let mut table = Table::new(vec!["SESSION", "RECEIPT", "TRIES", "NEXT RETRY", "REASON"]);
     for delivery in troubled {
         let next = match delivery.parked_at {
-            Some(_) => Cell::styled(Style::Warning, "set aside"),
+            Some(_) => Cell::styled(Style::Warning, "parked"),
             None => Cell::styled(Style::Time, ui::when(delivery.retry_at)),
         };
         table.row(vec![
@@ -122,7 +122,7 @@ fn print(cx: &Cx, standing: &Standing, troubled: &[Delivery]) -> Result<(), Comm
     cx.ui.table(&table)?;
     let name = &p.name;
     cx.ui.hint(format!(
-        "`siglum projection retry {name}` tries at once; `siglum projection skip {name} SESSION` leaves the receipt out."
+        "Run `siglum projection retry {name}` to retry now, or `siglum projection skip {name} SESSION` to skip the receipt."
     ));
     Ok(())
 }

@@ -45,7 +45,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let projection = super::named(&mut ledger, &args.name)?;
     if projection.kind == DESTINATION {
         return Err(CommandError::failed(
-            "a gateway takes a chain without holes: no receipt of it can be left out",
+            "cannot skip a receipt of a gateway: it accepts only an unbroken chain",
         ));
     }
     let session = find::session(&mut ledger, &args.session)?;
@@ -60,8 +60,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, answer);
     }
     cx.ui.status(match receipt {
-        Some(n) => format!("Receipt {n} of session {} is left out.", session.short()),
-        None => format!("Session {} waits for nothing there.", session.short()),
+        Some(n) => format!("Skipped receipt {n} of session {}.", session.short()),
+        None => format!("Session {} has no failing receipt there.", session.short()),
     });
     Ok(())
 }

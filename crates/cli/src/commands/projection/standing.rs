@@ -162,10 +162,10 @@ impl Standing {
     pub fn text(&self) -> String {
         let lag = match &self.lag {
             Ok(lag) => lag,
-            Err(why) => return format!("nobody could look: {why}"),
+            Err(why) => return format!("cannot be checked: {why}"),
         };
         if !self.scope.is_open() {
-            return format!("gets nothing: {}", self.scope.text());
+            return format!("inactive: {}", self.scope.text());
         }
         let beside = self.beside.clone().unwrap_or_default();
         let why = match &beside.reason {
@@ -181,7 +181,7 @@ impl Standing {
             ),
         };
         if lag.receipts == 0 && rest.is_empty() {
-            return format!("has everything{why}");
+            return format!("up to date{why}");
         }
         if lag.receipts == 0 {
             return format!("lacks {rest}{why}");
@@ -196,7 +196,7 @@ impl Standing {
             text += &format!(", {} failing", ui::plural(lag.failing, "session"));
         }
         if lag.parked > 0 {
-            text += &format!(", {} set aside", ui::plural(lag.parked, "session"));
+            text += &format!(", {} parked", ui::plural(lag.parked, "session"));
         }
         if !rest.is_empty() {
             text += &format!(", and {rest}");
@@ -307,7 +307,7 @@ mod tests {
         }
         assert_eq!(
             standing(Ok(lag(5, 1, 1))).text(),
-            "lacks 2 receipts of 1 session, 5 s behind, 1 session failing, 1 session set aside"
+            "lacks 2 receipts of 1 session, 5 s behind, 1 session failing, 1 session parked"
         );
     }
 }

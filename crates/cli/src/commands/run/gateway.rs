@@ -87,12 +87,13 @@ impl Gateway {
         match self.client.create_session(&said, &Tries(TRIES)) {
             Ok(answer) => self.token = token_of(&answer.body).or_else(|| self.token.take()),
             Err(error @ EgressError::Refused { .. }) => {
-                return Err(CommandError::failed(error).hint("Nothing was made, and nothing runs."));
+                return Err(CommandError::failed(error)
+                    .hint("Nothing was created, and the command was not started."));
             }
             Err(error) => {
                 cx.ui.warning(error.to_string());
                 cx.ui
-                    .warning("the session is recorded here, and sent when the command has ended");
+                    .warning("the session is recorded locally and sent when the command ends");
             }
         }
         Ok(())
@@ -111,7 +112,8 @@ impl Gateway {
             .client
             .end_session(&session.to_string(), &end, &Tries(1));
         if let Err(error) = told {
-            cx.ui.warning(format!("the end of the session: {error}"));
+            cx.ui
+                .warning(format!("cannot report the end of the session: {error}"));
         }
     }
 
@@ -131,11 +133,11 @@ impl Gateway {
         cx.ui.warning(format!("{address}: {left}"));
         if self.standing.is_some() {
             cx.ui
-                .hint("What it lacks waits here; the worker and the next `siglum sync` go on.");
+                .hint("Unsent data is kept; the worker and the next `siglum sync` retry.");
             return crate::platform::start_worker(&cx.home);
         }
         cx.ui.hint(format!(
-            "`siglum sync --to {address} --session {session}` sends the session again."
+            "Run `siglum sync --to {address} --session {session}` to send the session again."
         ));
     }
 }

@@ -38,7 +38,7 @@ impl Tree {
         let home = Git::new(env::git(), repo.worktree());
         if home.head()?.is_none() {
             return Err(CommandError::failed(
-                "there is no commit yet to make a worktree of",
+                "cannot create a worktree: the repository has no commits",
             ));
         }
         let name = repo.worktree().file_name().unwrap_or_default();
@@ -57,10 +57,11 @@ impl Tree {
             error
         };
         let made = discover(&path, None, None);
-        let made = made.ok_or_else(|| undo(CommandError::failed("git made no worktree")))?;
+        let made =
+            made.ok_or_else(|| undo(CommandError::failed("git did not create the worktree")))?;
         let start = Git::new(env::git(), &path).head();
         let start = start.map_err(|e| undo(e.into()))?;
-        let start = start.ok_or_else(|| undo(CommandError::failed("the branch has no commit")))?;
+        let start = start.ok_or_else(|| undo(CommandError::failed("the branch has no commits")))?;
         let below = cx
             .dir
             .strip_prefix(repo.worktree())
@@ -86,11 +87,11 @@ impl Tree {
         for left in git.snapshots_of(dir, branch.as_deref()).unwrap_or_default() {
             let short = left.commit.short().to_owned();
             cx.ui.warning(format!(
-                "work was left uncommitted here; it is kept as {} ({short})",
+                "uncommitted changes were left here; they are kept as {} ({short})",
                 left.reference
             ));
             cx.ui.hint(format!(
-                "`git diff HEAD {short}` shows it, `git update-ref -d {}` lets go of it.",
+                "Run `git diff HEAD {short}` to see them, `git update-ref -d {}` to discard them.",
                 left.reference
             ));
         }

@@ -47,12 +47,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let before = at(read(&mut ledger, |tx| tx.session(id))?);
     if before.is_none() && !args.yes {
         cx.ui.status(format!(
-            "Nothing will be written to session {} any more; this cannot be taken back.",
+            "Session {} will be read-only; this cannot be undone.",
             id.short()
         ));
         if !crate::ui::agreed()? {
             return Err(CommandError::failed("nothing was archived")
-                .hint("Run the same command with `--yes` to archive it without being asked."));
+                .hint("Run the same command with `--yes` to skip the confirmation."));
         }
     }
     turn::archive(&*cx.world()?, &mut ledger, id, &cx.person())?;
@@ -67,8 +67,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, answer);
     }
     cx.ui.status(match before {
-        Some(at) => format!("Session {} was archived on {}.", id.short(), ui::when(at)),
-        None => format!("Session {} is archived.", id.short()),
+        Some(at) => format!(
+            "Session {} was already archived on {}.",
+            id.short(),
+            ui::when(at)
+        ),
+        None => format!("Archived session {}.", id.short()),
     });
     Ok(())
 }

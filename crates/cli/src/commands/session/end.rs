@@ -49,14 +49,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let record = read(&mut ledger, |tx| tx.session(id))?;
     if let Some(home) = record.map(|r| r.home).filter(|h| *h != ledger.id()) {
         return Err(CommandError::failed(format!(
-            "session {} is a replica: its home {home} alone ends it",
+            "session {} is a replica: only its home {home} can end it",
             id.short()
         )));
     }
     let Some(ended) = history::end(&Ids, &mut ledger, id, &by, now)? else {
-        return Err(CommandError::not_found(format!(
-            "no session is called {id}"
-        )));
+        return Err(CommandError::not_found(format!("no session {id}")));
     };
     let (at, before) = match ended {
         Ended::Now => (now, false),
@@ -72,17 +70,17 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if before {
         cx.ui.status(format!(
-            "Session {} had ended on {}; nothing was changed.",
+            "Session {} already ended on {}; nothing was changed.",
             id.short(),
             ui::when(at)
         ));
         return Ok(());
     }
-    cx.ui.status(format!("Session {} is ended.", id.short()));
+    cx.ui.status(format!("Ended session {}.", id.short()));
     let process = read(&mut ledger, |tx| tx.bindings(id))?.into_iter().next();
     if process.is_some_and(|p| platform::alive(&p.process) == Some(true)) {
         cx.ui
-            .hint("Its agent still runs; the session goes on as soon as it is heard of again.");
+            .hint("Its agent still runs; the session reopens on the next event from it.");
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     cx.ui.line(fork.id.to_string())?;
     cx.ui.status(format!(
-        "It goes on from entry {} of session {}.",
+        "Forked from entry {} of session {}.",
         fork.parent_at.unwrap_or_default(),
         id.short()
     ));
@@ -106,12 +106,12 @@ fn committed(
     match found[..] {
         [turn] => Ok(turn),
         [] => Err(CommandError::not_found(format!(
-            "no committed turn of session {session} is called `{text}`"
+            "no committed turn `{text}` in session {session}"
         ))
-        .hint("`siglum session show --json` names the turns.")),
+        .hint("Run `siglum session show --json` to list the turns.")),
         _ => Err(
-            CommandError::usage(format!("`{text}` could mean several turns"))
-                .hint("Type more digits."),
+            CommandError::usage(format!("`{text}` matches several turns"))
+                .hint("Pass more digits of the id."),
         ),
     }
 }

@@ -84,7 +84,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     cx.ui
         .table(&table(&sessions, &repositories, args.place.all))?;
     if more {
-        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+        cx.ui
+            .hint("There are more; pass `--limit 0` to list all of them.");
     }
     Ok(())
 }
@@ -101,9 +102,9 @@ fn nothing(
     };
     let some = !read(ledger, |tx| tx.sessions(&any))?.is_empty();
     cx.ui.status(if some {
-        "No session fits; `siglum session list --limit 0` lists all of them."
+        "No session matches; run `siglum session list --limit 0` to list all."
     } else {
-        "No session is recorded yet: start an agent, or run `siglum import` for earlier ones."
+        "No sessions yet: start an agent, or run `siglum import` to import earlier ones."
     });
     Ok(())
 }

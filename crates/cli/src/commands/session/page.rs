@@ -34,14 +34,14 @@ pub fn print(
     head(ui, history)?;
     if earlier > 0 {
         let text = format!(
-            "… {} before these; `--limit 0` shows all.",
+            "… {} omitted; pass `--limit 0` to show all.",
             ui::plural(earlier as u64, "turn")
         );
         ui.line("")?;
         ui.line(ui.paint(Style::Dim, text))?;
     }
     if history.turns.is_empty() {
-        ui.status("No turn of this session is recorded.");
+        ui.status("This session has no recorded turns.");
     }
     let mut page = Page {
         ui,
@@ -70,8 +70,8 @@ fn field(ui: &Ui, word: &str, text: impl AsRef<str>) -> Result<(), CommandError>
 /// What was erased, in words.
 pub fn words(forgotten: Forgotten) -> String {
     let what = match forgotten {
-        Forgotten::Parts { .. } => "parts of what was said",
-        Forgotten::Whole { .. } => "what was said and done",
+        Forgotten::Parts { .. } => "parts of the messages",
+        Forgotten::Whole { .. } => "messages and tool calls",
     };
     format!("{what} until {}", ui::when(forgotten.at()))
 }
@@ -96,7 +96,7 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
     }
     state(ui, history)?;
     if history.replica {
-        field(ui, "Replica", format!("its home is {}", record.home))?;
+        field(ui, "Replica", format!("home is {}", record.home))?;
     }
     if let Some(at) = record.archived_at {
         field(ui, "Archived", ui::when(at))?;
@@ -116,7 +116,7 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
     field(ui, "Links", links.join(", "))?;
     for left_out in &history.left_out {
         let text = ui.paint(Style::Warning, ui::one_line(left_out, 300));
-        field(ui, "Left out", text)?;
+        field(ui, "Ignored", text)?;
     }
     let models: Vec<&str> = history.view.models.iter().map(String::as_str).collect();
     field(ui, "Models", models.join(", "))?;
@@ -145,7 +145,7 @@ fn state(ui: &Ui, history: &History) -> Result<(), CommandError> {
         .map_or_else(String::new, |at| format!(" on {}", ui::when(at)));
     field(ui, "State", format!("{word}{ended}"))?;
     field(ui, "Started", ui::when(record.created_at))?;
-    field(ui, "Heard of", ui::ago(record.last_at, clock::now()))
+    field(ui, "Last seen", ui::ago(record.last_at, clock::now()))
 }
 
 /// How it was launched, how that ended, and what became of the checkout that was made for it.
@@ -155,7 +155,7 @@ fn launched(ui: &Ui, history: &History) -> Result<(), CommandError> {
     };
     let ended = match &standing.end {
         Some((end, _)) => launch::words(end),
-        None => "not over yet".to_owned(),
+        None => "not ended".to_owned(),
     };
     let (program, by) = (ui::one_line(&standing.launch.program, 60), &standing.by);
     field(ui, "Launched", format!("{program} by {by}: {ended}"))?;
@@ -163,15 +163,15 @@ fn launched(ui: &Ui, history: &History) -> Result<(), CommandError> {
         return Ok(());
     };
     let state = match &standing.worktree {
-        Some(OwnWorktree::Removed) => "removed, nothing in it was lost".to_owned(),
+        Some(OwnWorktree::Removed) => "removed without loss".to_owned(),
         Some(OwnWorktree::Kept { reason, snapshot }) => {
             let kept = snapshot.as_ref();
-            let kept = kept.map(|s| format!("; uncommitted work is in {}", s.reference));
+            let kept = kept.map(|s| format!("; uncommitted changes are in {}", s.reference));
             let text = format!("kept: {reason}{}", kept.unwrap_or_default());
             ui.paint(Style::Warning, text)
         }
-        None if standing.end.is_some() => "left as it was".to_owned(),
-        None => "its own".to_owned(),
+        None if standing.end.is_some() => "left unchanged".to_owned(),
+        None => "in use".to_owned(),
     };
     let path = Cx::tilde(std::path::Path::new(path));
     field(ui, "Worktree", format!("{path} ({state})"))
@@ -188,7 +188,7 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
     if let Some((parent, how)) = &history.parent {
         let title = parent.title.as_deref().unwrap_or_default();
         let origin = match history.card.record.parent_at {
-            Some(entry) => format!("{} behind entry {entry}", relation(*how)),
+            Some(entry) => format!("{} at entry {entry}", relation(*how)),
             None => relation(*how).to_owned(),
         };
         let text = format!(
@@ -258,7 +258,7 @@ impl Page<'_, '_> {
             if turn.view.tools.len() > CALLS {
                 let more = turn.view.tools.len() - CALLS;
                 let text = format!(
-                    "    … {} more; `--full` shows all",
+                    "    … {} more; pass `--full` to show all",
                     ui::plural(more as u64, "call")
                 );
                 self.ui.line(self.ui.paint(Style::Dim, text))?;
@@ -266,7 +266,7 @@ impl Page<'_, '_> {
         }
         self.last_words(turn)?;
         for made in &turn.commits {
-            let subject = made.subject.as_deref().unwrap_or("(not looked at yet)");
+            let subject = made.subject.as_deref().unwrap_or("(not read yet)");
             let verdict = made.verdict.to_string();
             let room = self.width().saturating_sub(21 + verdict.len());
             self.ui.line(format!(
@@ -283,7 +283,7 @@ impl Page<'_, '_> {
     fn turn_head(&self, turn: &Turn) -> Result<(), CommandError> {
         let ui = self.ui;
         let name = if turn.number == 0 {
-            "Outside any turn".to_owned()
+            "Outside of turns".to_owned()
         } else {
             format!("Turn {}", turn.number)
         };
@@ -323,7 +323,7 @@ impl Page<'_, '_> {
         }
         if lines.len() > most {
             let more = ui::plural((lines.len() - most) as u64, "line");
-            let text = format!("    … {more} more; `--full` shows all");
+            let text = format!("    … {more} more; pass `--full` to show all");
             self.ui.line(self.ui.paint(Style::Dim, text))?;
         }
         Ok(())
@@ -472,11 +472,11 @@ fn cost(tokens: Tokens) -> String {
 /// What stands for a text that is not stored here.
 fn elsewhere(body: &Body) -> String {
     match body {
-        Body::Withheld { bytes: 0, .. } => "(its text stayed where it was said)".to_owned(),
+        Body::Withheld { bytes: 0, .. } => "(text not recorded)".to_owned(),
         Body::Withheld { bytes, .. } => {
-            format!("({}, too large for a hook to keep)", ui::bytes(*bytes))
+            format!("({}, too large for a hook to record)", ui::bytes(*bytes))
         }
-        _ => "(its text is not stored here)".to_owned(),
+        _ => "(text not stored here)".to_owned(),
     }
 }
 

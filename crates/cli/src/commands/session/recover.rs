@@ -89,10 +89,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         (Some(decision), true) => decide(args, cx, &mut ledger, session, decision)?,
         (Some(_), false) if recovered == Recovered::Nothing => {
             return Err(CommandError::failed(format!(
-                "no turn of session {} is open",
+                "session {} has no open turn",
                 session.short()
             ))
-            .hint("`siglum session recover` lists the turns that are."));
+            .hint("Run `siglum session recover` to list open turns."));
         }
         _ => outcome(session, &recovered),
     };
@@ -104,7 +104,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     cx.ui.status(open_turn::sentence(session, &settled.outcome));
     if args.decision().is_some() && !waits(&recovered) {
-        cx.ui.status("Nothing was left to decide.");
+        cx.ui.status("No decision was needed.");
     }
     turns.iter().try_for_each(|turn| turn.print(&cx.ui))
 }
@@ -116,7 +116,7 @@ fn list(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, Json { settled, turns });
     }
     if turns.is_empty() {
-        cx.ui.status("No turn is open.");
+        cx.ui.status("No open turns.");
     }
     for (at, turn) in turns.iter().enumerate() {
         if at > 0 {
@@ -157,13 +157,13 @@ fn decide(
     if decision == Decision::Discard && !args.yes {
         let waits = read(ledger, |tx| Ok(tx.pending(session)?.len() as u64))?;
         cx.ui.status(format!(
-            "{} of the open turn of session {} will be gone.",
+            "This deletes {} of the open turn of session {}.",
             crate::ui::plural(waits, "event"),
             session.short()
         ));
         if !crate::ui::agreed()? {
             return Err(CommandError::failed("nothing was discarded")
-                .hint("Run the same command with `--yes` to discard it without being asked."));
+                .hint("Run the same command with `--yes` to skip the confirmation."));
         }
     }
     let receipt = turn::decide(&*cx.world()?, ledger, session, decision, &cx.person())?;

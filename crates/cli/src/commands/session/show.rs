@@ -91,9 +91,7 @@ fn load_history(
     depth: Depth,
 ) -> Result<(History, usize), CommandError> {
     let Some(mut history) = history::history(&cx.world()?, ledger, id)? else {
-        return Err(CommandError::not_found(format!(
-            "no session is called {id}"
-        )));
+        return Err(CommandError::not_found(format!("no session {id}")));
     };
     let earlier = choose(&mut history, depth)?;
     Ok((history, earlier))
@@ -107,7 +105,7 @@ fn choose(history: &mut History, depth: Depth) -> Result<usize, CommandError> {
         if history.turns.is_empty() {
             return Err(
                 CommandError::not_found(format!("the session has no turn {number}"))
-                    .hint(format!("Its turns have the numbers 1 to {last}.")),
+                    .hint(format!("Pass a number from 1 to {last}.")),
             );
         }
         return Ok(0);

@@ -77,10 +77,10 @@ fn of_agent(
     let shown = Cx::tilde(&files[0].path);
     let state = (agent.inspect)(&files, &shim.to_string_lossy());
     match state {
-        Ok(InstallState::Current) => (agent, format!("hooks in place in {shown}"), true),
+        Ok(InstallState::Current) => (agent, format!("hooks installed in {shown}"), true),
         Ok(InstallState::Missing) => (agent, format!("no hooks in {shown}"), false),
         Ok(InstallState::Partial(lacking)) => {
-            let text = format!("hooks in {shown} lack {}", lacking.join(", "));
+            let text = format!("hooks missing in {shown}: {}", lacking.join(", "));
             (agent, text, false)
         }
         Ok(InstallState::OtherShim(other)) => {
@@ -88,14 +88,14 @@ fn of_agent(
         }
         Ok(InstallState::Untrusted(events)) => {
             let text = format!(
-                "hooks in {shown} not trusted: {}; `siglum init` shows and mends it",
+                "hooks in {shown} not trusted: {}; `siglum init` repairs it",
                 events.join(", ")
             );
             (agent, text, false)
         }
         Ok(InstallState::SwitchedOff { setting, path }) => {
             let path = Cx::tilde(&path);
-            let text = format!("hooks in {shown} are switched off by `{setting}` in {path}");
+            let text = format!("hooks in {shown} are disabled by `{setting}` in {path}");
             (agent, text, false)
         }
         Err(error) => (agent, error.to_string(), false),
@@ -125,18 +125,18 @@ pub fn print(cx: &Cx, installed: &Installed) -> Result<(), CommandError> {
         (Some(place), false) => {
             format!("Siglum is {} in {place}.", ui.paint(Style::Warning, "off"))
         }
-        (None, _) => "This is no git repository.".to_owned(),
+        (None, _) => "Not a git repository.".to_owned(),
     })?;
     if installed.everywhere {
         ui.line("Sessions are recorded everywhere on this machine.")?;
     }
     if !installed.recording {
-        let text = "Recording is switched off by a setting; `siglum config list` tells which.";
+        let text = "Recording is off by a setting; `siglum config list` shows which.";
         ui.line(ui.paint(Style::Warning, text))?;
     }
     if !installed.program && installed.on {
         let text = format!(
-            "{} is missing, which the hooks call.",
+            "{}, which the hooks call, is missing.",
             Cx::tilde(&cx.home.shim())
         );
         ui.line(ui.paint(Style::Warning, text))?;
@@ -162,7 +162,7 @@ pub fn print(cx: &Cx, installed: &Installed) -> Result<(), CommandError> {
 
 fn git(installed: &Installed) -> String {
     if installed.git_sound() {
-        return "hooks in place".to_owned();
+        return "hooks installed".to_owned();
     }
     let bad = installed
         .hooks

@@ -139,7 +139,7 @@ pub(super) fn session(
     match trouble {
         None => Ok(()),
         Some(trouble) => Err(CommandError::failed(format!("{address}: {trouble}"))
-            .hint("Nothing is remembered: send again when it can be reached.")),
+            .hint("No retry is scheduled: run the command again when the gateway is reachable.")),
     }
 }
 
@@ -166,7 +166,7 @@ pub(super) fn tell(cx: &Cx, outcomes: &[Outcome], kept: bool) -> Result<(), Comm
     for outcome in outcomes.iter().filter(|o| !o.shown.is_open()) {
         let name = &outcome.projection.name;
         cx.ui.warning(format!(
-            "{name} gets nothing; `siglum projection scope {name} --repository PATH` says what it may get"
+            "{name} has no scope; set it with `siglum projection scope {name} --repository PATH`"
         ));
     }
     let troubled: Vec<&Outcome> = outcomes.iter().filter(|o| o.trouble.is_some()).collect();
@@ -188,9 +188,9 @@ pub(super) fn tell(cx: &Cx, outcomes: &[Outcome], kept: bool) -> Result<(), Comm
     };
     Err(error.hint(match kept {
         true => format!(
-            "What it lacks waits here; the worker and the next `siglum sync` go on. `siglum projection show {name}` tells more."
+            "Unsent data is kept; the worker and the next `siglum sync` retry. Run `siglum projection show {name}` for details."
         ),
-        false => "Nothing is remembered: send again when it can be reached.".to_owned(),
+        false => "No retry is scheduled: run the command again when the gateway is reachable.".to_owned(),
     }))
 }
 
@@ -215,7 +215,7 @@ fn line(outcome: &Outcome) -> String {
         outcome.projection.target
     );
     match remains.is_nothing() {
-        true => format!("{took}; it has everything"),
-        false => format!("{took}; it lacks {lacks}"),
+        true => format!("{took}; up to date"),
+        false => format!("{took}; {lacks} left to send"),
     }
 }

@@ -107,7 +107,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     };
     let until = super::until(token.expires_at);
     let told = format!(
-        "Made token {} ({}) {what}; it {until}.",
+        "Created token {} ({}) {what}; it {until}.",
         token.id.short(),
         token.name
     );

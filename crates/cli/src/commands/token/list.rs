@@ -61,12 +61,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     if tokens.is_empty() {
         cx.ui
-            .status("There is no token; `siglum token create` makes one.");
+            .status("No tokens; create one with `siglum token create`.");
         return Ok(());
     }
     cx.ui.table(&table(&tokens, now))?;
     if more {
-        cx.ui.hint("There are more; `--limit 0` lists all of them.");
+        cx.ui
+            .hint("There are more; pass `--limit 0` to list all of them.");
     }
     Ok(())
 }

@@ -46,8 +46,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let short = id.short();
     cx.ui.status(match revoked {
-        true => format!("Token {short} is worth nothing any more."),
-        false => format!("Token {short} had been revoked before; nothing was changed."),
+        true => format!("Revoked token {short}."),
+        false => format!("Token {short} was already revoked; nothing was changed."),
     });
     Ok(())
 }

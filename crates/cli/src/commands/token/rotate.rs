@@ -88,10 +88,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, answer);
     }
     let held = holds_until.map_or_else(String::new, |at| {
-        format!(", which holds until {}", ui::when(at))
+        format!(", which stays valid until {}", ui::when(at))
     });
     let told = format!(
-        "Token {} takes the place of {}{held}; it {}.",
+        "Token {} replaces {}{held}; it {}.",
         token.id.short(),
         old.short(),
         super::until(token.expires_at)

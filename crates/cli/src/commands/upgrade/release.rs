@@ -41,18 +41,24 @@ impl Release {
         };
         let text = text.map_err(CommandError::at(path))?;
         Self::parse(&text).map_err(|why| {
-            CommandError::failed(format!("{} describes no release: {why}", path.display()))
+            CommandError::failed(format!(
+                "{} is not a release description: {why}",
+                path.display()
+            ))
         })
     }
 
     fn parse(text: &str) -> Result<Self, String> {
         let release: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if release.release != FORM {
-            return Err(format!("its form is {}, not {FORM}", release.release));
+            return Err(format!(
+                "`release` must be {FORM} (got {})",
+                release.release
+            ));
         }
         match numbers(&release.version) {
             Some(_) => Ok(release),
-            None => Err("its version is not three numbers".to_owned()),
+            None => Err("`version` must be three numbers".to_owned()),
         }
     }
 

@@ -95,13 +95,13 @@ pub(super) fn print(ui: &Ui, why: &Why, explanation: &Explanation) -> Result<(),
             ui.line(format!("{indent}defeated by: {}", rule.defeated_by))?;
         }
         None => {
-            let text = "no row of the table alone: a sweep, a rewrite or older rules settled it";
+            let text = "no single rule: a sweep, a rewrite or older rules decided it";
             ui.line(format!("{}  {text}", heading(ui, "Rule")))?;
         }
     }
     if let Some(rules) = explanation.older_rules {
         ui.line(format!(
-            "{indent}judged by rules {rules}; `siglum rebuild judgements` judges again by today's"
+            "{indent}judged by rules {rules}; `siglum rebuild judgements` applies the current rules"
         ))?;
     }
     for (_, text, worth, defeated_by) in &explanation.signs {

@@ -93,7 +93,7 @@ fn file_of(
     match repo.relative(&path) {
         Some(path) => Ok(Some(Target { repo, path, range })),
         None => Err(CommandError::usage(format!(
-            "{file} is not in this checkout"
+            "{file} is not in this worktree"
         ))),
     }
 }
@@ -132,7 +132,7 @@ fn read(repo: &Repo, path: &str) -> Result<Vec<u8>, CommandError> {
     let content = regular_file::read(&place, FILE_MOST + 1).map_err(CommandError::at(&place))?;
     match content.len() as u64 > FILE_MOST {
         true => Err(CommandError::failed(format!(
-            "{path} is larger than {}, and its edits are not followed",
+            "{path} is larger than {}; edits of such files are not tracked",
             ui::bytes(FILE_MOST)
         ))),
         false => Ok(content),
@@ -143,7 +143,7 @@ fn read(repo: &Repo, path: &str) -> Result<Vec<u8>, CommandError> {
 fn print_run(ui: &Ui, found: &Lines, run: &LineRun) -> Result<(), CommandError> {
     let who = match run.session {
         Some(id) => describe(ui, id, found.sessions.get(&id)),
-        None => "nobody was seen writing".to_owned(),
+        None => "no author observed".to_owned(),
     };
     let word = if run.first == run.last {
         "Line"
@@ -178,7 +178,7 @@ fn print_table(ui: &Ui, found: &Lines, runs: &[LineRun]) -> Result<(), CommandEr
                 format!("{} {}", card.agent().as_str(), id.short()),
             ),
             (Some(id), None) => Cell::styled(Style::Id, id.short()),
-            (None, _) => Cell::styled(Style::Dim, "nobody seen"),
+            (None, _) => Cell::styled(Style::Dim, "not observed"),
         };
         let commit = match &run.commit {
             Some(commit) => Cell::styled(Style::Id, commit.short()),
@@ -198,7 +198,7 @@ fn print_table(ui: &Ui, found: &Lines, runs: &[LineRun]) -> Result<(), CommandEr
     let one = runs.iter().find(|run| run.session.is_some());
     if let Some(run) = one {
         ui.hint(format!(
-            "`siglum why {}:{}` shows more of one line.",
+            "Run `siglum why {}:{}` for the details of a line.",
             found.path, run.first
         ));
     }

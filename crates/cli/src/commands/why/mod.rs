@@ -76,11 +76,11 @@ pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
     match find(args, cx)? {
         WhySubject::Commit(found) => Ok(Json::of(&found)),
         WhySubject::Lines(target) => Err(CommandError::not_found(format!(
-            "{} names no commit, and no line of one",
+            "{} is not a commit or a committed line",
             args.commit
         ))
         .hint(format!(
-            "`siglum why {}` in a terminal also answers for what is not committed.",
+            "Run `siglum why {}` in a terminal, which also covers uncommitted lines.",
             target.path
         ))),
     }
@@ -107,7 +107,7 @@ fn find(args: &Args, cx: &Cx) -> Result<WhySubject, CommandError> {
             Some(line) => (line.commit.clone(), Some(line)),
             None if args.explain => {
                 return Err(CommandError::usage(
-                    "`--explain` is for a commit, or one line of one",
+                    "`--explain` needs a commit or a committed line",
                 ));
             }
             None => return Ok(WhySubject::Lines(target)),
@@ -127,7 +127,7 @@ fn about(
     let world = cx.world()?;
     let Some(why) = why::why(&world, &mut ledger, &repository, commit)? else {
         return Err(CommandError::not_found(format!(
-            "git has no commit {commit} any more"
+            "commit {commit} no longer exists in git"
         )));
     };
     let explanation = match args.explain {

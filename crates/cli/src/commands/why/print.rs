@@ -84,7 +84,7 @@ fn written_by(ui: &Ui, why: &Why, line: &BlameLine) -> Result<(), CommandError> 
     let found = writer(why, line);
     let who = match found.and_then(|author| author.session) {
         Some(id) => describe(ui, id, why.sessions.get(&id)),
-        None => "nobody was seen writing it".to_owned(),
+        None => "no author observed".to_owned(),
     };
     let sure = found.map_or(Verdict::Unknown, |author| author.verdict);
     ui.line(format!(
@@ -157,7 +157,7 @@ pub(super) fn made_by(ui: &Ui, why: &Why, committer: Committer) -> String {
     match committer {
         Committer::Session { session } => describe(ui, session, why.sessions.get(&session)),
         Committer::Human => "a person at a terminal".to_owned(),
-        Committer::Unknown => "nobody knows".to_owned(),
+        Committer::Unknown => "unknown".to_owned(),
     }
 }
 
@@ -195,8 +195,8 @@ fn committed_by(ui: &Ui, why: &Why) -> Result<(), CommandError> {
     }
     if judgement.evidence.is_empty() {
         let text = match why.seen_by {
-            Some(SeenBy::Hook | SeenBy::Rewrite) => "no agent and no person was seen above git",
-            _ => "no hook saw this commit",
+            Some(SeenBy::Hook | SeenBy::Rewrite) => "no agent or person observed above git",
+            _ => "no hook observed this commit",
         };
         ui.line(format!("            · {text}"))?;
     }
@@ -231,7 +231,7 @@ fn claimed(ui: &Ui, why: &Why) -> Result<(), CommandError> {
     };
     let who = describe(ui, claim.session, why.sessions.get(&claim.session));
     ui.line(format!(
-        "{}  {who}  said by {} on {}",
+        "{}  {who}  claimed by {} on {}",
         heading(ui, "Claimed"),
         claim.by,
         ui::when(claim.at)
@@ -248,7 +248,7 @@ fn authors(ui: &Ui, why: &Why) -> Result<(), CommandError> {
         let lines = ui::plural(author.lines(), "line");
         let who = match author.session {
             Some(id) => describe_beside(ui, id, why.sessions.get(&id), lines.len()),
-            None => "nobody was seen writing".to_owned(),
+            None => "no author observed".to_owned(),
         };
         ui.line(format!(
             "{word}  {who}  {lines}  [{}]",
@@ -314,7 +314,7 @@ pub(super) fn print_prompt(ui: &Ui, prompt: Option<&Prompt>) -> Result<(), Comma
     }
     if lines.len() > 8 {
         ui.line(format!(
-            "            … {} more; `siglum show` has all of it",
+            "            … {} more; `siglum show` shows all of it",
             ui::plural(lines.len() as u64 - 8, "line")
         ))?;
     }
@@ -357,7 +357,7 @@ fn origins(ui: &Ui, why: &Why) -> Result<(), CommandError> {
     let more = why.origins.len().saturating_sub(ORIGINS_MOST);
     if more > 0 {
         ui.line(format!(
-            "            and {more} more; --json has all of them"
+            "            and {more} more; pass --json for all of them"
         ))?;
     }
     Ok(())

@@ -60,7 +60,7 @@ fn hooks_taken_over(cx: &Cx) -> Option<Warning> {
     (!lacking.is_empty()).then(|| Warning {
         code: "hooks-taken-over",
         text: format!(
-            "git's hooks in {} do not call siglum ({}): commits are not seen, or not wholly; run `siglum init` again",
+            "git hooks in {} do not call siglum ({}): commits are missed or recorded in part; run `siglum init` again",
             inside.display(),
             lacking.join(", ")
         ),

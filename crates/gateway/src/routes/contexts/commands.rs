@@ -41,9 +41,9 @@ async fn write<T: Send + 'static>(
 
 /// Resolve the route key and context key of a run, creating what is missing
 ///
-/// The route key says where answers go and is never changed; the context key is what everything else is kept under. Without
-/// `cause` the run gets the context that its route has, and both keys are equal until the route goes over to another one.
-/// The same `run` of the same client asked for again is given the same.
+/// The route key is where answers are delivered and never changes; the context key is what everything else is stored
+/// under. Without `cause`, the run gets the current context of its route, and both keys are equal until the route
+/// switches to another context. A repeated request with the same `run` and the same client gets the same keys.
 #[utoipa::path(post, path = "/v1/contexts/resolve", tag = "contexts", operation_id = "resolveContext",
     security(("launcher" = [])),
     request_body = ResolveContext,
@@ -70,7 +70,7 @@ pub(crate) async fn resolve(
 #[utoipa::path(post, path = "/v1/contexts/bootstrap", tag = "contexts", operation_id = "bootstrapContext",
     security(("launcher" = []), ("session" = [])),
     request_body = BootstrapContext,
-    responses((status = 200, description = "How the context stands", body = BootstrappedContext), Problems))]
+    responses((status = 200, description = "The state of the context", body = BootstrappedContext), Problems))]
 pub(crate) async fn bootstrap(
     State(app): State<App>,
     caller: Caller,
@@ -90,7 +90,7 @@ pub(crate) async fn bootstrap(
 #[utoipa::path(post, path = "/v1/contexts/ingest", tag = "contexts", operation_id = "ingestContextMessage",
     security(("launcher" = []), ("session" = [])),
     request_body = IngestMessage,
-    responses((status = 200, description = "It is taken", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "The message is added", body = Acknowledgement), Problems))]
 pub(crate) async fn ingest(
     State(app): State<App>,
     caller: Caller,
@@ -123,13 +123,13 @@ fn advanced(app: &App, committed: &Committed) -> Json<ContextCommit> {
 
 /// Commit a finished turn once: a repeat is a duplicate, other content under its key a conflict
 ///
-/// Where turns before it are missing in the host's own order nothing but the gap is stored, and the outcome is `behind`: the
-/// missing ones are handed over by `backfill`, or the gap is accepted, and then it is committed.
+/// If earlier turns are missing in the host's order, only the gap is stored, and the outcome is `behind`: fill the gap
+/// with `backfill` or accept it, then commit the turn again.
 #[utoipa::path(post, path = "/v1/contexts/commit", tag = "contexts", operation_id = "commitContextTurn",
     security(("launcher" = []), ("session" = [])),
     params(InTrace),
     request_body = CommitContextTurn,
-    responses((status = 200, description = "What became of it", body = ContextCommit), Problems))]
+    responses((status = 200, description = "The outcome", body = ContextCommit), Problems))]
 pub(crate) async fn commit(
     State(app): State<App>,
     caller: Caller,
@@ -148,7 +148,7 @@ pub(crate) async fn commit(
 #[utoipa::path(post, path = "/v1/contexts/backfill", tag = "contexts", operation_id = "backfillContext",
     security(("launcher" = []), ("session" = [])),
     request_body = CommitContextTurn,
-    responses((status = 200, description = "What became of it", body = ContextCommit), Problems))]
+    responses((status = 200, description = "The outcome", body = ContextCommit), Problems))]
 pub(crate) async fn backfill(
     State(app): State<App>,
     caller: Caller,
@@ -165,7 +165,7 @@ pub(crate) async fn backfill(
 #[utoipa::path(post, path = "/v1/contexts/after-turn", tag = "contexts", operation_id = "recordAfterTurn",
     security(("launcher" = []), ("session" = [])),
     request_body = AfterTurn,
-    responses((status = 200, description = "It is noted", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "It is recorded", body = Acknowledgement), Problems))]
 pub(crate) async fn after_turn(
     State(app): State<App>,
     caller: Caller,
@@ -183,7 +183,7 @@ pub(crate) async fn after_turn(
 #[utoipa::path(post, path = "/v1/contexts/compact", tag = "contexts", operation_id = "compactContext",
     security(("launcher" = []), ("session" = [])),
     request_body = CompactContext,
-    responses((status = 200, description = "What became of it", body = ContextCommit), Problems))]
+    responses((status = 200, description = "The outcome", body = ContextCommit), Problems))]
 pub(crate) async fn compact(
     State(app): State<App>,
     caller: Caller,
@@ -206,7 +206,7 @@ pub(crate) async fn compact(
 #[utoipa::path(post, path = "/v1/contexts/maintain", tag = "contexts", operation_id = "maintainContext",
     security(("launcher" = []), ("session" = [])),
     request_body = MaintainContext,
-    responses((status = 200, description = "It is done", body = MaintenanceReport), Problems))]
+    responses((status = 200, description = "The result of the maintenance", body = MaintenanceReport), Problems))]
 pub(crate) async fn maintain(
     State(app): State<App>,
     caller: Caller,
@@ -221,7 +221,8 @@ pub(crate) async fn maintain(
 
 /// Reserve the keys of a sub-agent before it starts
 ///
-/// Its session comes to be with its first call: of one that never starts nothing stays, once that is said.
+/// Its session is created by its first call. A sub-agent that never starts leaves nothing behind, once that is
+/// reported.
 #[utoipa::path(post, path = "/v1/contexts/prepare-subagent", tag = "contexts", operation_id = "prepareSubagent",
     security(("launcher" = [])),
     request_body = PrepareSubagent,
@@ -243,7 +244,7 @@ pub(crate) async fn prepare_subagent(
 #[utoipa::path(post, path = "/v1/contexts/subagent-ended", tag = "contexts", operation_id = "endSubagent",
     security(("launcher" = []), ("session" = [])),
     request_body = EndSubagent,
-    responses((status = 200, description = "It is noted", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "It is recorded", body = Acknowledgement), Problems))]
 pub(crate) async fn subagent_ended(
     State(app): State<App>,
     caller: Caller,
@@ -261,7 +262,7 @@ pub(crate) async fn subagent_ended(
 #[utoipa::path(post, path = "/v1/contexts/accept-gap", tag = "contexts", operation_id = "acceptContextGap",
     security(("launcher" = []), ("session" = [])),
     request_body = AcceptGap,
-    responses((status = 200, description = "How many gaps those are", body = AcceptedGaps), Problems))]
+    responses((status = 200, description = "The number of accepted gaps", body = AcceptedGaps), Problems))]
 pub(crate) async fn accept_gap(
     State(app): State<App>,
     caller: Caller,

@@ -19,7 +19,7 @@ pub(super) fn may(
     match context.is_some_and(|context| context.session == own) {
         true => Ok(()),
         false => Err(Problem::forbidden(
-            "a session's token acts for the context of that session alone",
+            "a session token acts for the context of its session only",
         )),
     }
 }

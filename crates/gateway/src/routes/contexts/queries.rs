@@ -41,22 +41,23 @@ async fn read<T: Send + 'static>(
 
 fn route_key(query: &mut Query) -> Result<RouteKey, Problem> {
     let key = query.named("route_key", |text| RouteKey::new(text).ok(), KEY_RULE)?;
-    key.ok_or_else(|| Problem::invalid("route_key", "is missing"))
+    key.ok_or_else(|| Problem::invalid("route_key", "is required"))
 }
 
 /// Both keys, as parameters.
 fn keys(mut query: Query) -> Result<Keys, Problem> {
     let route = route_key(&mut query)?;
     let context = query.named("context_key", |text| ContextKey::new(text).ok(), KEY_RULE)?;
-    let context = context.ok_or_else(|| Problem::invalid("context_key", "is missing"))?;
+    let context = context.ok_or_else(|| Problem::invalid("context_key", "is required"))?;
     query.end()?;
     Ok(Keys { route, context })
 }
 
 /// Assemble the messages that a run reads: the newest ones that fit its budget
 ///
-/// Refused with the code `gap` where turns are known to be missing, unless the caller accepts that. `coverage` says whether the
-/// current turn is among the messages. The conversation's past is read by whoever asks, so it is written into the audit.
+/// Refused with the code `gap` if turns are known to be missing, unless the caller accepts that. `coverage` says
+/// whether the current turn is among the messages. Each call is recorded in the audit log, because it reads the
+/// conversation's history.
 #[utoipa::path(post, path = "/v1/contexts/assemble", tag = "contexts", operation_id = "assembleContext",
     security(("launcher" = []), ("session" = [])),
     request_body = AssembleContext,
@@ -105,7 +106,7 @@ pub(crate) async fn gaps(
         ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
         ("context_key" = String, Query, description = "Context key: what the conversation is stored under", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
     ),
-    responses((status = 200, description = "Its lineage", body = ContextLineage), Problems))]
+    responses((status = 200, description = "The lineage", body = ContextLineage), Problems))]
 pub(crate) async fn lineage(
     State(app): State<App>,
     caller: Caller,
@@ -124,7 +125,7 @@ pub(crate) async fn lineage(
         ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
         ("context_key" = String, Query, description = "Context key: what the conversation is stored under", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
     ),
-    responses((status = 200, description = "What is seen, and why", body = ContextExplanation), Problems))]
+    responses((status = 200, description = "The visible messages, with the reasons", body = ContextExplanation), Problems))]
 pub(crate) async fn explain(
     State(app): State<App>,
     caller: Caller,

@@ -57,7 +57,7 @@ impl Acp {
         let (connected, connection) = oneshot::channel();
         let tail = process.stderr_tail();
         tokio::spawn(connect(stdin, stdout, tail, tell, connected, leave));
-        let gone = || AgentError::new("agent-not-started", "the agent could not be reached");
+        let gone = || AgentError::new("agent-not-started", "cannot connect to the agent");
         let mut agent = Self {
             process,
             connection: connection.await.map_err(|_| gone())?,
@@ -180,7 +180,7 @@ impl Acp {
         let told = opened.get("sessionId").and_then(Value::as_str);
         let id = told.and_then(|id| NativeId::new(id).ok());
         let Some(id) = id else {
-            let text = "the agent gave its session no id that can be used";
+            let text = "the agent returned no valid session id";
             return Err(AgentError::new("agent-not-ready", text));
         };
         self.native = Some(Native { id, opened });
@@ -195,7 +195,7 @@ impl Acp {
         } else if able["loadSession"] == json!(true) {
             "session/load"
         } else {
-            let text = "this agent cannot go on with a session of before";
+            let text = "this agent cannot resume a previous session";
             return Err(AgentError::new("cannot-resume", text));
         };
         let params = json!({ "sessionId": id.as_str(), "cwd": cwd, "mcpServers": [] });
@@ -288,7 +288,7 @@ impl Acp {
                 json!({ "sessionId": id, "modelId": model }),
             ),
             Choosing::Never => {
-                let text = "the model of this agent cannot be chosen";
+                let text = "this agent does not support choosing a model";
                 return Err(AgentError::new("invalid-model", text));
             }
         };

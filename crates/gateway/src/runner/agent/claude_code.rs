@@ -191,7 +191,7 @@ impl Records {
             return Err(Refused {
                 code: Some("agent-died"),
                 answer: self.answer("", self.used()),
-                ..Refused::new("the agent ended before it was done")
+                ..Refused::new("the agent exited before it finished")
             });
         };
         match &results.error {

@@ -31,7 +31,7 @@ impl AgentError {
             io::ErrorKind::NotFound => "agent-not-installed",
             _ => "agent-not-started",
         };
-        let text = format!("{} could not be started: {error}", program.display());
+        let text = format!("cannot start {}: {error}", program.display());
         Self::new(code, text)
     }
 }

@@ -72,7 +72,7 @@ impl Headless {
             Some(_) => "cannot-resume",
             None => "agent-not-ready",
         };
-        let gone = || AgentError::new("agent-not-ready", "it has its prompt already");
+        let gone = || AgentError::new("agent-not-ready", "the agent already has its prompt");
         let (stdin, listener) = self.pipes.take().ok_or_else(gone)?;
         let (begin, begun) = oneshot::channel();
         tokio::spawn(tell(stdin, opening.blocks.join("\n\n")));
@@ -89,7 +89,8 @@ impl Headless {
                     Some(outcome) => outcome.await.ok().and_then(Result::err),
                     None => None,
                 };
-                let refused = outcome.unwrap_or_else(|| Refused::new("it ended at once"));
+                let refused =
+                    outcome.unwrap_or_else(|| Refused::new("the agent exited immediately"));
                 let text = self.refused(code, &refused).await.text;
                 Err(AgentError::new(code, text))
             }
@@ -118,10 +119,10 @@ impl Headless {
 
     /// What comes of the prompt that it was told.
     pub(super) fn answer(&mut self) -> Result<Answer, AgentError> {
-        let gone = || AgentError::new("agent-died", "it was told one prompt, and no other");
+        let gone = || AgentError::new("agent-died", "the agent accepts only one prompt");
         let outcome = self.outcome.take().ok_or_else(gone)?;
         Ok(Box::pin(async move {
-            let lost = |_| Err(Refused::new("nobody listens to it any more"));
+            let lost = |_| Err(Refused::new("the run no longer listens to the agent"));
             outcome.await.unwrap_or_else(lost)
         }))
     }

@@ -80,7 +80,7 @@ impl Agent {
         match self {
             Self::Acp(agent) => agent.again(opening).await,
             Self::Headless(_) => {
-                let text = "this agent is run anew for each prompt";
+                let text = "this agent is started anew for each prompt";
                 Err(AgentError::new("agent-not-ready", text))
             }
         }

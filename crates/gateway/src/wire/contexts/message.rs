@@ -10,23 +10,23 @@ use utoipa::ToSchema;
 use crate::problem::Problem;
 use crate::wire::{ToolOutcome, Usage};
 
-/// One message. Texts are redacted before they are stored.
+/// A message. Text is redacted before it is stored.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum ContextMessage {
-    /// Somebody asks.
+    /// A prompt.
     User {
         text: String,
         #[schema(format = DateTime)]
         at: Option<String>,
     },
-    /// The host says something in nobody's name.
+    /// A message of the host itself.
     System {
         text: String,
         #[schema(format = DateTime)]
         at: Option<String>,
     },
-    /// The agent answers.
+    /// A message of the agent.
     Assistant {
         text: String,
         #[schema(min_length = 1, max_length = 256)]
@@ -35,7 +35,7 @@ pub(crate) enum ContextMessage {
         #[schema(format = DateTime)]
         at: Option<String>,
     },
-    /// A tool is called.
+    /// A tool call.
     ToolCall {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         call: String,
@@ -45,7 +45,7 @@ pub(crate) enum ContextMessage {
         #[schema(format = DateTime)]
         at: Option<String>,
     },
-    /// A tool returned.
+    /// A tool result.
     ToolResult {
         #[schema(pattern = r"^[!-~]{1,128}$")]
         call: String,
@@ -140,7 +140,7 @@ pub(crate) fn messages(said: &[ContextMessage]) -> Result<Vec<Message>, Problem>
     said.iter().enumerate().map(one).collect()
 }
 
-/// Where a message that is read stands.
+/// Where a visible message comes from.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MessageOrigin {
@@ -154,7 +154,7 @@ pub(crate) enum MessageOrigin {
     Open,
 }
 
-/// Who says a message.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MessageKind {
@@ -165,12 +165,12 @@ pub(crate) enum MessageKind {
     ToolResult,
 }
 
-/// One message as it is read.
+/// A message as a run reads it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct VisibleMessage {
     #[serde(rename = "type")]
     kind: MessageKind,
-    /// What it says: of a call its input, of a result its output.
+    /// Text; for a tool call its input, for a tool result its output.
     text: String,
     /// The tool call.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,18 +184,18 @@ pub(crate) struct VisibleMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     origin: MessageOrigin,
-    /// The context that it is inherited from, or sums up.
+    /// The context that it is inherited from or summarises.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
-    /// The session in whose log it stands.
+    /// The session whose log contains it.
     session: String,
-    /// Its place there; 0 in a turn that is open.
+    /// Its sequence in that log; 0 in an open turn.
     sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<String>,
     #[schema(format = DateTime)]
     at: String,
-    /// Whether a heartbeat said it.
+    /// Whether it comes from a heartbeat.
     heartbeat: bool,
 }
 

@@ -16,14 +16,14 @@ use crate::problem::Problem;
 use crate::wire::numbers::{count, count_if_any};
 use crate::wire::{LinkInput, conversation};
 
-/// Both keys of a run. Every call but the first has both.
+/// The route key and the context key of a run.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MaintainContext {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
 }
@@ -55,7 +55,7 @@ with_keys!(
     AcceptGap,
 );
 
-/// Why a run gets another context than the one that its route has.
+/// Why a run gets a context other than its route's current one.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ContextCause {
@@ -77,18 +77,18 @@ pub(crate) enum ContextCause {
     Fork,
 }
 
-/// A place in a context: exactly one of these.
+/// A position in a context: exactly one of these fields.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContextAnchor {
-    /// The end of the turn that was handed over under this key.
+    /// The end of the turn with this key.
     #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
     turn: Option<TurnKey>,
-    /// A position in the host's own order.
+    /// A position in the host's order.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     position: Option<u64>,
-    /// The message of this number, from 1, as it is seen from the context.
+    /// Number of a message as seen from the context, from 1.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     message: Option<u64>,
@@ -102,49 +102,49 @@ impl ContextAnchor {
             (None, None, Some(message)) => Ok(Anchor::Message(message)),
             _ => Err(Problem::invalid(
                 "anchor",
-                "exactly one of turn, position and message",
+                "must have exactly one of turn, position and message",
             )),
         }
     }
 }
 
-/// A run that wants its keys.
+/// Requests the keys of a run.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResolveContext {
-    /// Where its answers go. Never shortened, never taken apart, its case is kept.
+    /// Route key: where answers are delivered. Never truncated or parsed; case is preserved.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// The product that does the work.
+    /// The agent, such as `claude-code`.
     #[schema(value_type = String, pattern = r"^[a-z0-9-]{1,64}$")]
     agent: AgentName,
-    /// What the caller calls the run: asked for again, it is given the same.
+    /// Name of the run, chosen by the caller; a repeated request gets the same keys.
     #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
     run: TurnKey,
-    /// What the caller calls itself, where that outlives its token: runs are counted by it.
+    /// Name of the caller that outlives its token; a run is identified by it and `run`.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
     client: Option<String>,
-    /// Why it gets another context than the one that its route has; without it, it gets that one.
+    /// Why the run gets a context other than its route's current one; default: it gets the current one.
     cause: Option<ContextCause>,
-    /// Where a rewind goes back to, or a fork goes on from.
+    /// Where a rewind goes back to, or a fork starts.
     anchor: Option<ContextAnchor>,
-    /// What a fork goes on from.
+    /// What a fork starts from.
     from: Option<MaintainContext>,
-    /// What the outside world calls the conversation. Blank is absent.
+    /// Conversation id; blank counts as absent.
     #[schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$")]
     conversation_id: Option<String>,
-    /// What the agent itself calls it.
+    /// Native id: the agent's own id for it.
     #[schema(value_type = Option<String>, pattern = r"^(?!.*\.\.)[^\s/\\\x00-\x1f\x7f-\x9f]{1,256}$")]
     native_id: Option<NativeId>,
-    /// What else the host calls it, such as a generation: kept as it is, and never looked at.
+    /// Other names that the host uses for it, such as a generation; stored unchanged and never interpreted.
     aliases: Option<BTreeMap<String, String>>,
-    /// The next position in the host's own order, where it counts: what is missing is known from there on.
+    /// Next position in the host's order, if it has one; gaps are detected from there on.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     next_position: Option<u64>,
-    /// What it works for.
+    /// Links to attach.
     links: Option<LinkInput>,
-    /// The directory it works in.
+    /// Working directory.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$")]
     cwd: Option<String>,
 }
@@ -197,7 +197,7 @@ impl ResolveContext {
         let only = |field: &str, cause: &str| {
             Err(Problem::invalid(
                 field,
-                format!("goes with the cause {cause}"),
+                format!("requires the cause {cause}"),
             ))
         };
         let another = |cause| Ok(Want::Another { cause });
@@ -220,40 +220,37 @@ impl ResolveContext {
             Some(ContextCause::Import) => another(Cause::Import),
             Some(ContextCause::Rewind) => match anchor {
                 Some(to) => Ok(Want::Rewound { to }),
-                None => Err(Problem::invalid(
-                    "anchor",
-                    "says where a rewind goes back to",
-                )),
+                None => Err(Problem::invalid("anchor", "is required for a rewind")),
             },
             Some(ContextCause::Fork) => match &self.from {
                 Some(from) => Ok(Want::Forked {
                     from: from.keys(),
                     at: anchor,
                 }),
-                None => Err(Problem::invalid("from", "says what a fork goes on from")),
+                None => Err(Problem::invalid("from", "is required for a fork")),
             },
         }
     }
 }
 
-/// A run begins.
+/// Starts a run.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BootstrapContext {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
-    /// The last position in the host's own order before the turn that is about to begin: what was not handed over up to
-    /// there is a gap.
+    /// Last position in the host's order before the turn that is about to start; positions up to it that were not
+    /// handed over are a gap.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) last_position: Option<u64>,
 }
 
-/// When the call is made.
+/// The phase in which the call is made.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AssemblyPhase {
@@ -266,31 +263,31 @@ pub(crate) enum AssemblyPhase {
     ToolResult,
 }
 
-/// A run wants to know what to read.
+/// Requests the messages that a run reads.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AssembleContext {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
-    /// How many tokens the messages may have, with the prompt or the result that is told of.
+    /// Token budget for the messages, including the prompt or the tool result.
     #[serde(deserialize_with = "count")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     budget: u64,
-    /// The prompt of the turn: it takes its part of the budget and is not among the messages.
+    /// Prompt of the turn; it counts towards the budget and is not among the returned messages.
     prompt: Option<String>,
     during: Option<AssemblyPhase>,
-    /// The tokens of the result, for `tool-result`.
+    /// Tokens of the tool result, for the phase `tool-result`.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     result_tokens: Option<u64>,
-    /// Leaves out what heartbeats said.
+    /// Omit messages of heartbeats.
     #[serde(default)]
     without_heartbeats: bool,
-    /// Goes on though turns are known to be missing.
+    /// Continue although turns are known to be missing.
     #[serde(default)]
     accept_gaps: bool,
 }
@@ -302,7 +299,7 @@ impl AssembleContext {
             (AssemblyPhase::ToolLoop, None) => During::ToolLoop,
             (AssemblyPhase::ToolResult, Some(tokens)) => During::ToolResult { tokens },
             _ => {
-                let rule = "is said for tool-result, and for nothing else";
+                let rule = "is required for tool-result, and allowed only there";
                 return Err(Problem::invalid("result_tokens", rule));
             }
         };
@@ -322,26 +319,26 @@ impl AssembleContext {
     }
 }
 
-/// One message of a turn that is not over.
+/// A message of an open turn.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IngestMessage {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
     /// The key under which the turn will be committed.
     #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
     pub(crate) advancement_key: TurnKey,
-    /// The place of the message in the turn, from 0.
+    /// Index of the message in the turn, from 0.
     #[schema(minimum = 0, maximum = 9_999)]
     pub(crate) place: u16,
     pub(crate) message: ContextMessage,
 }
 
-/// A part of the host's own order.
+/// A range of the host's order.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PositionRange {
@@ -355,31 +352,31 @@ pub(crate) struct PositionRange {
     last: u64,
 }
 
-/// A turn that is over.
+/// Commits a finished turn.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommitContextTurn {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
-    /// The same on each try, and never used again.
+    /// Idempotency key: the same on each retry, never reused.
     #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
     advancement_key: TurnKey,
-    /// Where it stands in the host's own order, if the host counts.
+    /// Its positions in the host's order, if the host has one.
     positions: Option<PositionRange>,
-    /// All of its messages, also those that were handed over one by one.
+    /// All messages of the turn, including those that were ingested one by one.
     #[schema(min_items = 1, max_items = 9_000)]
     messages: Vec<ContextMessage>,
-    /// Whether it is a heartbeat's.
+    /// Whether the turn is a heartbeat's.
     #[serde(default)]
     heartbeat: bool,
-    /// The host's own digest of what it hands over: another one under the same key is a conflict.
+    /// The host's digest of the turn; a different digest under the same key is a conflict.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
     digest: Option<String>,
-    /// The key of the turn that was broken off and that this one does again.
+    /// Key of the interrupted turn that this one repeats.
     #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
     recovers: Option<TurnKey>,
 }
@@ -407,23 +404,23 @@ const fn kind(heartbeat: bool) -> ContextTurnKind {
     }
 }
 
-/// A run is over.
+/// Reports that a run ended.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AfterTurn {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
-    /// The key of its turn, if it was committed.
+    /// Key of its turn, if the turn was committed.
     #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
     advancement_key: Option<TurnKey>,
-    /// How it ended, in a word of the host.
+    /// Outcome, in a word chosen by the host.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$")]
     outcome: String,
-    /// Whether it was a heartbeat's.
+    /// Whether the run was a heartbeat's.
     #[serde(default)]
     heartbeat: bool,
 }
@@ -438,25 +435,25 @@ impl AfterTurn {
     }
 }
 
-/// What was said so far is summed up.
+/// Replaces the messages so far by a summary.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CompactContext {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
-    /// The same on each try, and never used again.
+    /// Idempotency key: the same on each retry, never reused.
     #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
     pub(crate) advancement_key: TurnKey,
-    /// What is left of what was said.
+    /// The summary.
     pub(crate) summary: String,
-    /// Why, in a word of the host; `host` where nothing is said.
+    /// What triggered the compaction, in a word chosen by the host; default: `host`.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$")]
     pub(crate) trigger: Option<String>,
-    /// How many of the last messages stay beside the summary.
+    /// Number of newest messages to keep in addition to the summary.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 10_000)]
     pub(crate) keep: u16,
@@ -468,22 +465,22 @@ impl CompactContext {
     }
 }
 
-/// A sub-agent is about to be started.
+/// Reserves the keys of a sub-agent before it starts.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PrepareSubagent {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
-    /// The run that the sub-agent will be; `cause`, `anchor` and `from` are not said of it.
+    /// The run of the sub-agent, without `cause`, `anchor` and `from`.
     child: ResolveContext,
-    /// What it has of the context that starts it: `none` where nothing is said, `summary`, `tail:<n>` or `all`.
+    /// What it inherits from the context that starts it: `none` (default), `summary`, `tail:<n>` or `all`.
     #[schema(pattern = r"^(none|summary|all|tail:[1-9][0-9]{0,4})$")]
     inherit: Option<String>,
-    /// Up to where; without this, up to the end.
+    /// Where the inherited part ends; default: at the end.
     anchor: Option<ContextAnchor>,
 }
 
@@ -494,7 +491,7 @@ impl PrepareSubagent {
         if child.want != Want::Shared {
             return Err(Problem::invalid(
                 "child.cause",
-                "is not said of a sub-agent",
+                "is not allowed for a sub-agent",
             ));
         }
         Ok(context::PrepareSubagent {
@@ -519,14 +516,14 @@ pub(crate) enum SubagentOutcome {
     NeverStarted,
 }
 
-/// A sub-agent ended. The keys are its own.
+/// Reports that a sub-agent ended. The keys are the sub-agent's own.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndSubagent {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
     outcome: SubagentOutcome,
@@ -542,17 +539,17 @@ impl EndSubagent {
     }
 }
 
-/// Somebody goes on without what is missing.
+/// Accepts gaps of a context, to continue without the missing turns.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AcceptGap {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
-    /// What is kept under it: as `resolve` gave it, and never made by the caller.
+    /// Context key, as `resolve` returned it; never constructed by the caller.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     context_key: ContextKey,
-    /// The gaps that begin at or before this position; all where nothing is said.
+    /// Accept the gaps that start at or before this position; default: all gaps.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     pub(crate) until: Option<u64>,

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::message::{MessageOrigin, VisibleMessage, origin};
 use crate::wire::Receipt;
 
-/// Whether a context was there.
+/// Whether a context existed.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ContextResolution {
@@ -26,19 +26,19 @@ pub(crate) enum ContextResolution {
 /// The keys of a run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ResolvedContext {
-    /// Where answers go.
+    /// Route key: where answers are delivered.
     route_key: String,
-    /// What is kept under it: to be given with every other call.
+    /// Context key, to pass with every further call.
     context_key: String,
-    /// The session that the context is kept in.
+    /// Session that stores the context.
     session: String,
-    /// What the outside world calls the conversation.
+    /// Conversation id.
     conversation_id: String,
-    /// Why the context came to be.
+    /// Why the context was created.
     cause: &'static str,
-    /// What it has of the one that it came from: `none`, `summary`, `tail:<n>`, `all`.
+    /// What it inherits from its parent: `none`, `summary`, `tail:<n>`, `all`.
     inherit: String,
-    /// The one that it came from.
+    /// The parent context.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
     was: ContextResolution,
@@ -63,7 +63,7 @@ impl From<&Resolved> for ResolvedContext {
     }
 }
 
-/// A part of a host's order that nobody handed over.
+/// A range of the host's order that was not handed over.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Gap {
     /// The first position.
@@ -111,20 +111,20 @@ impl From<&[ContextGap]> for GapList {
     }
 }
 
-/// How a context stands when a run begins.
+/// The state of a context when a run starts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct BootstrappedContext {
     session: String,
-    /// Why the context came to be.
+    /// Why the context was created.
     cause: &'static str,
-    /// What it has of the one that it came from.
+    /// What it inherits from its parent.
     inherit: String,
-    /// The last committed sequence of its session.
+    /// Last committed sequence of its session.
     committed: u64,
-    /// The next position in the host's own order, where one is known.
+    /// Next position in the host's order, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_position: Option<u64>,
-    /// The gaps that nobody filled or accepted.
+    /// Gaps that are neither filled nor accepted.
     gaps: Vec<Gap>,
 }
 
@@ -151,15 +151,15 @@ pub(crate) enum TurnCoverage {
     BeforeCurrentTurn,
 }
 
-/// What a run reads.
+/// The messages that a run reads.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AssembledContext {
     messages: Vec<VisibleMessage>,
-    /// Their tokens, estimated: one for four bytes.
+    /// Estimated tokens of the messages: one per four bytes.
     tokens: u64,
-    /// The tokens that are left of the budget.
+    /// Tokens left in the budget.
     room: u64,
-    /// Whether older messages were left out for the budget.
+    /// Whether older messages were omitted to fit the budget.
     cut: bool,
     coverage: TurnCoverage,
 }
@@ -183,7 +183,7 @@ impl From<&Assembled> for AssembledContext {
     }
 }
 
-/// What became of a turn that was handed over.
+/// The outcome of committing a turn.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CommitOutcome {
@@ -195,14 +195,14 @@ pub(crate) enum CommitOutcome {
     Behind,
 }
 
-/// What became of a turn that was handed over.
+/// The outcome of committing a turn.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ContextCommit {
     outcome: CommitOutcome,
-    /// The receipt of the turn, unless turns before it are missing.
+    /// The receipt of the turn, unless earlier turns are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     receipt: Option<Receipt>,
-    /// The position that was expected, where turns before it are missing.
+    /// The expected position, if earlier turns are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<u64>,
 }
@@ -222,12 +222,12 @@ impl From<&Committed> for ContextCommit {
     }
 }
 
-/// What looking after a context gave.
+/// The result of maintaining a context.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct MaintenanceReport {
-    /// How many notes of old runs were let go, of any context.
+    /// Number of records of old runs that were deleted, in all contexts.
     runs: u64,
-    /// How many gaps wait to be filled or accepted.
+    /// Number of gaps that are neither filled nor accepted.
     gaps: u64,
 }
 
@@ -240,7 +240,7 @@ impl From<Maintained> for MaintenanceReport {
     }
 }
 
-/// How many gaps were accepted.
+/// The number of accepted gaps.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AcceptedGaps {
     pub(crate) accepted: u64,
@@ -252,17 +252,17 @@ pub(crate) struct Context {
     context_key: String,
     route_key: String,
     session: String,
-    /// Why it came to be.
+    /// Why it was created.
     cause: &'static str,
-    /// What it has of the one that it came from.
+    /// What it inherits from its parent.
     inherit: String,
-    /// The one that it came from.
+    /// The parent context.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
-    /// The last sequence of that one's log that it may see.
+    /// Last sequence of the parent's log that it may see.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_at: Option<u64>,
-    /// Who asked for it.
+    /// Who requested it.
     by: String,
     #[schema(format = DateTime)]
     created_at: String,
@@ -271,7 +271,7 @@ pub(crate) struct Context {
     #[schema(format = DateTime)]
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
-    /// What else the host calls it.
+    /// Other names that the host uses for it.
     #[schema(value_type = Object)]
     aliases: serde_json::Value,
 }
@@ -296,16 +296,16 @@ impl From<&ContextRecord> for Context {
     }
 }
 
-/// A route went over to another context.
+/// A route switched to another context.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ContextSwitch {
     #[schema(format = DateTime)]
     at: String,
     by: String,
-    /// The context before.
+    /// The previous context.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
-    /// The context since.
+    /// The new context.
     to: String,
     cause: &'static str,
 }
@@ -322,14 +322,14 @@ impl From<&RouteMove> for ContextSwitch {
     }
 }
 
-/// Where a context came from, and what came from it.
+/// The ancestors and descendants of a context.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ContextLineage {
-    /// The context and those that it came from, newest first.
+    /// The context and its ancestors, newest first.
     ancestors: Vec<Context>,
-    /// Those that came from it, oldest first; the first hundred.
+    /// Its children, oldest first; the first 100.
     children: Vec<Context>,
-    /// When its route went over to another context, newest first; the last hundred.
+    /// Switches of its route to another context, newest first; the last 100.
     moves: Vec<ContextSwitch>,
 }
 
@@ -343,7 +343,7 @@ impl From<&Lineage> for ContextLineage {
     }
 }
 
-/// Entries that are seen from a context for one reason.
+/// Entries that are visible from a context for one reason.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct VisiblePart {
     origin: MessageOrigin,
@@ -373,22 +373,22 @@ impl From<&Part> for VisiblePart {
     }
 }
 
-/// A turn that did one again that was broken off.
+/// A turn that repeats an interrupted one.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RecoveredTurn {
     /// Its key.
     advancement_key: String,
-    /// The key of the one that was broken off.
+    /// Key of the interrupted turn.
     recovers: String,
 }
 
-/// Why a run sees what it sees.
+/// Why a run of a context sees these messages.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ContextExplanation {
     context: Context,
-    /// What is seen, in order.
+    /// The visible parts, in order.
     parts: Vec<VisiblePart>,
-    /// The turns that heartbeats had in it.
+    /// Turns of heartbeats in it.
     heartbeats: u64,
     recovered: Vec<RecoveredTurn>,
     gaps: Vec<Gap>,
@@ -415,10 +415,10 @@ impl From<&Explained> for ContextExplanation {
 pub(crate) struct LastRun {
     context_key: String,
     session: String,
-    /// How it ended, in a word of its host; absent while it runs.
+    /// Outcome, in a word chosen by its host; absent while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<String>,
-    /// When it began, or ended.
+    /// When it started or ended.
     #[schema(format = DateTime)]
     at: String,
 }
@@ -427,16 +427,16 @@ pub(crate) struct LastRun {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Route {
     pub(crate) route_key: String,
-    /// The context that its ordinary runs see; absent where all of them were isolated.
+    /// Context that its ordinary runs see; absent if all its runs were isolated.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<String>,
     agent: String,
     #[schema(format = DateTime)]
     created_at: String,
-    /// When anything was last heard of it.
+    /// Time of its last activity.
     #[schema(format = DateTime)]
     seen_at: String,
-    /// How many runs there were.
+    /// Number of runs.
     runs: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<LastRun>,
@@ -461,22 +461,22 @@ impl From<&RouteRecord> for Route {
     }
 }
 
-/// Routes, by key.
+/// Routes, sorted by key.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RoutePage {
     pub(crate) routes: Vec<Route>,
-    /// The last key, where there may be more.
+    /// Pass it as `after` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }
 
-/// A route with the last of its contexts.
+/// A route with its latest contexts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RouteDetail {
     route: Route,
-    /// Newest first; the last hundred.
+    /// Newest first; the last 100.
     contexts: Vec<Context>,
-    /// When it went over to another context, newest first; the last hundred.
+    /// Switches to another context, newest first; the last 100.
     moves: Vec<ContextSwitch>,
 }
 

@@ -141,7 +141,7 @@ impl OpenJson {
         ))?;
         ui.line(format!("  {}", self.text))?;
         for call in &self.calls {
-            let input = call.input.as_deref().unwrap_or("(not kept here)");
+            let input = call.input.as_deref().unwrap_or("(not stored here)");
             let room = ui.width().saturating_sub(6 + call.tool.len()).max(40);
             ui.line(format!("    {}  {}", call.tool, ui::one_line(input, room)))?;
         }
@@ -157,14 +157,17 @@ impl OpenJson {
 
 fn left(tail: &Tail) -> (&'static str, &'static str) {
     match tail {
-        Tail::Empty => ("empty", "Nothing was said in it."),
-        Tail::Asked => ("asked", "Somebody asked, and nothing was answered."),
-        Tail::Complete => ("complete", "It came to its stop and was not committed."),
-        Tail::Interrupted => ("interrupted", "It was broken off with no call open."),
+        Tail::Empty => ("empty", "The turn is empty."),
+        Tail::Asked => ("asked", "The prompt has no response."),
+        Tail::Complete => ("complete", "The turn is complete but not committed."),
+        Tail::Interrupted => (
+            "interrupted",
+            "The turn was interrupted with no open tool call.",
+        ),
         Tail::Unanswered(calls) if calls.len() == 1 => {
-            ("unanswered", "Nobody knows whether this call was done:")
+            ("unanswered", "It is unknown whether this call completed:")
         }
-        Tail::Unanswered(_) => ("unanswered", "Nobody knows whether these calls were done:"),
+        Tail::Unanswered(_) => ("unanswered", "It is unknown whether these calls completed:"),
     }
 }
 
@@ -188,7 +191,7 @@ fn calls(held: &Held) -> Vec<CallJson> {
 fn ways_out(held: &Held) -> Vec<WayOut> {
     if let Some((name, until)) = &held.driver {
         let text = format!(
-            "{name} drives the session until {}; it commits or aborts the turn.",
+            "{name} drives the session until {}, and commits or aborts the turn.",
             ui::when(*until)
         );
         let command = None;
@@ -207,12 +210,12 @@ fn ways_out(held: &Held) -> Vec<WayOut> {
         Tail::Asked => vec![
             WayOut {
                 command: None,
-                text: "The next driver takes it up.".to_owned(),
+                text: "The next driver continues it.".to_owned(),
             },
             way(" --discard", "drops it"),
         ],
         Tail::Unanswered(_) => vec![
-            way(" --mark-done", "keeps it: the calls were done"),
+            way(" --mark-done", "keeps it: the calls completed"),
             way(" --mark-failed", "keeps it: the calls failed"),
             way(" --discard", "drops it"),
         ],
@@ -224,15 +227,15 @@ pub(super) fn sentence(session: SessionId, outcome: &str) -> String {
     let session = session.short();
     match outcome {
         "committed" => {
-            format!("The open turn of session {session} had come to its stop and is committed.")
+            format!("Committed the open turn of session {session}, which was complete.")
         }
         "interrupted" => {
-            format!("The open turn of session {session} was broken off; it is kept and marked.")
+            format!("Kept the open turn of session {session}, marked as interrupted.")
         }
         "asked" => format!("The open turn of session {session} waits for its next driver."),
         "held" => format!("The open turn of session {session} waits for your decision."),
-        "kept" => format!("The open turn of session {session} is kept."),
-        "discarded" => format!("The open turn of session {session} is gone."),
-        _ => format!("No turn of session {session} is open."),
+        "kept" => format!("Kept the open turn of session {session}."),
+        "discarded" => format!("Discarded the open turn of session {session}."),
+        _ => format!("Session {session} has no open turn."),
     }
 }
