@@ -13,7 +13,7 @@ pub(crate) enum CommitOutput {
 
 impl CommitOutput {
     /// What the output of a command is looked at for, if it speaks of committing.
-    pub(crate) fn of(command: &str) -> Option<Self> {
+    pub(crate) fn from_command(command: &str) -> Option<Self> {
         if tells_head(command) {
             Some(Self::CommitThenHead)
         } else {

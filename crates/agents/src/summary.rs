@@ -24,7 +24,7 @@ pub(crate) fn is_kept(command: &str) -> bool {
 
 /// The input as short JSON: long values become their size, and so does all content of an edit, of
 /// which the fields in `plain` are none.
-pub(crate) fn of(class: ToolClass, input: Field<'_>, plain: &[&str]) -> String {
+pub(crate) fn summarize(class: ToolClass, input: Field<'_>, plain: &[&str]) -> String {
     let mut out = Map::new();
     for (key, value) in input.entries().into_iter().take(FIELDS) {
         let raw = value.raw().unwrap_or("null");

@@ -104,7 +104,7 @@ pub(crate) struct Outcome(Vec<(String, Times)>);
 
 impl Outcome {
     /// The times of one arm.
-    pub(crate) fn of(&self, name: &str) -> &Times {
+    pub(crate) fn arm(&self, name: &str) -> &Times {
         let found = self.0.iter().find(|(arm, _)| arm == name);
         &found.expect("because the caller named its arms itself").1
     }

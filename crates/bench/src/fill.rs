@@ -66,7 +66,7 @@ pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fal
         let commit = &repo.history[number % repo.history.len()];
         let days = chance.below(DAYS * 24 * 60) as i64;
         let at = now().plus_millis(-(days + 30) * 60_000);
-        all.push(maker.session(&mut ledger, at, commit, End::of(number))?);
+        all.push(maker.session(&mut ledger, at, commit, End::for_number(number))?);
         if all.len() - settled == BATCH || all.len() == sessions {
             if care == Care::Sealed {
                 maker.settle(&mut ledger, &all[settled..])?;
@@ -102,7 +102,7 @@ enum End {
 
 impl End {
     /// Two in three say so.
-    const fn of(number: usize) -> Self {
+    const fn for_number(number: usize) -> Self {
         match number % 6 {
             1 => Self::Silent,
             4 => Self::Died,

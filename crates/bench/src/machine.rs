@@ -31,8 +31,8 @@ pub(crate) fn measure(run: &Run) -> Fallible<Machine> {
             .next()
             .unwrap_or_default()
             .to_owned(),
-        empty_ms: times.of("empty").median(),
-        sync_ms: times.of("sync").median(),
+        empty_ms: times.arm("empty").median(),
+        sync_ms: times.arm("sync").median(),
     })
 }
 

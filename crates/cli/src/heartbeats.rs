@@ -54,7 +54,7 @@ fn one(name: &str, value: toml::Value) -> Result<Configured, String> {
         .try_into()
         .map_err(|e: toml::de::Error| wrong(&e.message()))?;
     let known = HeartbeatName::new(name).map_err(|e| wrong(&e.rule))?;
-    let definition = Definition::of(known, form).map_err(|e| wrong(&e))?;
+    let definition = Definition::parse(known, form).map_err(|e| wrong(&e))?;
     match (definition.target == Target::Command, command.first()) {
         (true, None) => Err(wrong(
             &"command is required for the target `command`: a program and its arguments",

@@ -261,7 +261,7 @@ pub struct ReachJson {
 
 impl Shown {
     /// The scope of a projection, in a transaction.
-    pub fn of(
+    pub fn new(
         tx: &mut dyn Transaction,
         name: &str,
         scope: Option<&Scope>,
@@ -375,7 +375,7 @@ pub fn as_if_added<T>(
     let mut found = None;
     let undone = write(ledger, Durability::Process, |tx| {
         tx.put_projection(projection)?;
-        let shown = Shown::of(tx, &projection.name, projection.scope.as_ref())?;
+        let shown = Shown::new(tx, &projection.name, projection.scope.as_ref())?;
         found = Some(look(tx, shown)?);
         Err::<(), _>(LedgerError::Storage("only looked".into()))
     });
@@ -407,7 +407,7 @@ mod tests {
         let id = |n| RepositoryId::from_uuid(Uuid::from_u128(n));
         let mut shown = Shown::default();
         assert_eq!(shown.text(), "no scope is set, so nothing is sent");
-        shown.scope = Some(Scope::of([id(1)]));
+        shown.scope = Some(Scope::new([id(1)]));
         shown.repositories = vec![(id(1), Some("/src/team/.git".to_owned()))];
         shown.reach = Reach {
             sessions: 2,
@@ -420,7 +420,7 @@ mod tests {
         shown.scope = Some(Scope {
             no_repository: true,
             kinds: Kinds::Prompts,
-            ..Scope::of((1..=7).map(id))
+            ..Scope::new((1..=7).map(id))
         });
         shown.repositories = (1..=7).map(|n| (id(n), Some(format!("/r{n}")))).collect();
         assert_eq!(

@@ -39,7 +39,7 @@ impl Scope {
 
     /// The scope of what is limited to this session, if to any.
     #[must_use]
-    pub fn of(session: Option<SessionId>) -> Self {
+    pub fn for_session(session: Option<SessionId>) -> Self {
         session.map_or(Self::Launcher, Self::Session)
     }
 
@@ -48,7 +48,7 @@ impl Scope {
     #[must_use]
     pub fn stored(session: Option<SessionId>, limit: Option<&str>) -> Self {
         match limit {
-            None => Self::of(session),
+            None => Self::for_session(session),
             Some(_) => Self::Telemetry,
         }
     }

@@ -51,7 +51,7 @@ impl Outcome {
 
     /// The outcome that has a word, a reason and a field.
     #[must_use]
-    pub fn of(word: &str, reason: Option<String>, field: Option<String>) -> Option<Self> {
+    pub fn parse(word: &str, reason: Option<String>, field: Option<String>) -> Option<Self> {
         match (word, reason) {
             ("done", None) if field.is_none() => Some(Self::Done),
             ("refused", Some(reason)) => Some(Self::Refused { reason, field }),

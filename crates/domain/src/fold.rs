@@ -205,7 +205,7 @@ pub fn session(entries: &[Entry]) -> SessionView {
     sorted.sort_by(|a, b| {
         (a.observation.at, &a.observation.key).cmp(&(b.observation.at, &b.observation.key))
     });
-    let joined = usage::Joined::of(&sorted);
+    let joined = usage::Joined::from_entries(&sorted);
     let mut turns: BTreeMap<Option<TurnId>, Vec<&Entry>> = BTreeMap::new();
     for entry in &sorted {
         let o = &entry.observation;

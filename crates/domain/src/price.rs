@@ -84,7 +84,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    fn of(&self, tokens: Tokens) -> NanoUsd {
+    fn cost(&self, tokens: Tokens) -> NanoUsd {
         let part = |count: u64, rate: u64| u128::from(count) * u128::from(rate);
         NanoUsd(
             part(tokens.input, self.input)
@@ -111,11 +111,11 @@ pub struct Price {
 }
 
 impl Price {
-    fn of(&self, tokens: Tokens) -> NanoUsd {
+    fn cost(&self, tokens: Tokens) -> NanoUsd {
         let prompt = tokens.input.saturating_add(tokens.cache_read);
         let prompt = prompt.saturating_add(tokens.cache_write);
         let longer = self.above.iter().rev().find(|(above, _)| prompt > *above);
-        longer.map_or(&self.rates, |(_, rates)| rates).of(tokens)
+        longer.map_or(&self.rates, |(_, rates)| rates).cost(tokens)
     }
 }
 
@@ -196,7 +196,7 @@ impl Prices {
     pub fn cost(&self, model: Option<&str>, at: Timestamp, tokens: Tokens) -> Cost {
         match model.and_then(|model| self.price(model, at)) {
             Some(price) => Cost {
-                known: price.of(tokens),
+                known: price.cost(tokens),
                 unpriced: Tokens::default(),
             },
             None => Cost {

@@ -30,7 +30,7 @@ fn may_show(output: &str) -> bool {
 /// Whether a shell command is one that opens a pull request.
 #[must_use]
 pub fn is_opened_by_command(command: &str) -> bool {
-    let opens = |runs: Vec<Run>| runs.iter().any(|run| Opening::of(run).is_some());
+    let opens = |runs: Vec<Run>| runs.iter().any(|run| Opening::from_run(run).is_some());
     may_open(command) && shell::runs(command).is_some_and(opens)
 }
 
@@ -63,7 +63,7 @@ pub fn by_command(command: &str, output: &str) -> Vec<Opened> {
     let Some(runs) = shell::runs(command) else {
         return Vec::new();
     };
-    let opening = |at: usize| Opening::of(&runs[at]).map(|how| (at, how));
+    let opening = |at: usize| Opening::from_run(&runs[at]).map(|how| (at, how));
     let openings: Vec<(usize, Opening)> = (0..runs.len()).filter_map(opening).collect();
     let sure = openings.iter().all(|(at, _)| succeeded(&runs, *at));
     let mut shown = address::printed(output);
@@ -101,7 +101,7 @@ enum Opening {
 }
 
 impl Opening {
-    fn of(run: &Run) -> Option<Self> {
+    fn from_run(run: &Run) -> Option<Self> {
         let (program, arguments) = run.program()?;
         let dry = |word: &String| matches!(word.as_str(), "--dry-run" | "--help" | "-h");
         if arguments.iter().any(dry) {
@@ -159,7 +159,7 @@ fn may_print_another(run: &Run) -> bool {
     };
     let quiet = |word: &str| matches!(word, "auth" | "config" | "version" | "--version");
     matches!(program, "gh" | "hub" | "glab" | "curl")
-        && Opening::of(run).is_none()
+        && Opening::from_run(run).is_none()
         && !arguments.first().is_some_and(|word| quiet(word))
 }
 

@@ -133,7 +133,7 @@ impl Scope {
     }
 
     /// All sessions that work in these repositories and in no others.
-    pub fn of(repositories: impl IntoIterator<Item = RepositoryId>) -> Self {
+    pub fn new(repositories: impl IntoIterator<Item = RepositoryId>) -> Self {
         Self {
             repositories: repositories.into_iter().collect(),
             ..Self::default()
@@ -200,7 +200,7 @@ mod tests {
         let at = Timestamp::from_nanos;
         let scope = Scope {
             since: Some(at(10)),
-            ..Scope::of([repository(1), repository(2)])
+            ..Scope::new([repository(1), repository(2)])
         };
         let with_none = Scope {
             no_repository: true,
@@ -229,7 +229,7 @@ mod tests {
             no_repository: true,
             since: Some(Timestamp::from_nanos(1_234_567_890_123)),
             kinds: Kinds::Prompts,
-            ..Scope::of([repository(7)])
+            ..Scope::new([repository(7)])
         };
         let text = serde_json::to_string(&scope).unwrap();
         assert_eq!(

@@ -331,7 +331,7 @@ pub fn revoke_of_in(
 ) -> Result<u64, LedgerError> {
     let count = tx.revoke_tokens_of(session, here.now())?;
     if count > 0 {
-        let entry = Entry::done(by, Action::TokenRevoked).of(session);
+        let entry = Entry::done(by, Action::TokenRevoked).for_session(session);
         audit::record(
             tx,
             here,

@@ -81,7 +81,7 @@ impl Entry {
 
     /// It was done with a session.
     #[must_use]
-    pub fn of(mut self, session: SessionId) -> Self {
+    pub fn for_session(mut self, session: SessionId) -> Self {
         self.session = Some(session);
         self
     }
@@ -195,7 +195,7 @@ pub fn session_created(
         body.extend(more);
     }
     let entry = Entry::done(by, Action::SessionCreated)
-        .of(session)
+        .for_session(session)
         .with(body);
     put(tx, here.ids, here.redactor, here.now(), &entry)
 }

@@ -269,7 +269,7 @@ fn used(
         Vec::new()
     };
     let commits = match query.by {
-        By::Commit => commits::of(tx, id)?,
+        By::Commit => commits::commits_of_session(tx, id)?,
         _ => Vec::new(),
     };
     let turns = standing::turns(usages.iter().map(|u| &u.usage));

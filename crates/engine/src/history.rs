@@ -288,7 +288,7 @@ pub struct Passages<'a> {
 
 impl<'a> Passages<'a> {
     /// The passages of a session of this agent.
-    pub fn of(ledger: &'a mut dyn Ledger, agent: &str) -> Self {
+    pub fn new(ledger: &'a mut dyn Ledger, agent: &str) -> Self {
         Self {
             agent: siglum_agents::find(agent),
             ledger,
@@ -359,7 +359,7 @@ pub fn end(
         )?;
         let (key, reason) = (format!("ended:{number}"), "a person said so".to_owned());
         session::say_ended(tx, ids, &record, key, reason, at)?;
-        let entry = audit::Entry::done(by, Action::SessionEnded).of(id);
+        let entry = audit::Entry::done(by, Action::SessionEnded).for_session(id);
         let entry = entry.with(json!({ "how": "a person said so" }));
         audit::put(tx, ids, Redactor::shared(), at, &entry)?;
         Ok(Some(Ended::Now))

@@ -455,7 +455,7 @@ pub fn end(
             LaunchEnd::Lost => audit::SIGLUM,
             _ => audit::LAUNCHER,
         };
-        let entry = Entry::done(actor, Action::SessionEnded).of(session);
+        let entry = Entry::done(actor, Action::SessionEnded).for_session(session);
         let entry = entry.with(json!({ "how": reason }));
         let ended = Statement::LaunchEnded {
             session,

@@ -89,7 +89,7 @@ pub fn change_in(
             Change::Detach => Action::LinkDetached,
         };
         let body = json!({ "links": audit::links(&changed), "source": source });
-        let mut entry = Entry::done(by, action).of(session).with(body);
+        let mut entry = Entry::done(by, action).for_session(session).with(body);
         // The pipeline that a session is taken out of is the one that it happened in.
         entry.pipeline = audit::pipeline(&changed);
         audit::record(tx, here, &entry)?;
@@ -164,7 +164,13 @@ pub(crate) fn note_left_out(
         let key = format!("{}:{session}:{}", decline.reason, decline.detail);
         tx.decline(&key, at, decline)?;
         let refused = Entry::refused(by, Action::LinkAttached, &decline.detail, None);
-        audit::put(tx, ids, Redactor::shared(), at, &refused.of(session))?;
+        audit::put(
+            tx,
+            ids,
+            Redactor::shared(),
+            at,
+            &refused.for_session(session),
+        )?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use siglum_domain::commit::says_it_was_made;
 use siglum_domain::intake::Place;
 use siglum_domain::observation::{Arrival, Fact, Observation, Side};
 use siglum_domain::{IdSource, Oid, SessionId};
-use siglum_ledger::{HeadMove, LedgerError, Said, Transaction};
+use siglum_ledger::{HeadMove, LedgerError, OutputMention, Transaction};
 
 use crate::landing;
 use crate::session::{SessionIdentity, before_key};
@@ -51,13 +51,13 @@ pub(crate) fn note(
         return Ok(());
     };
     for commit in made_between(&before.fact, &after.fact) {
-        let said = delivery.iter().map(|o| says(o, &commit)).max();
+        let mention = delivery.iter().map(|o| says(o, &commit)).max();
         tx.put_move(&HeadMove {
             repository,
             commit: commit.clone(),
             session: identity.session,
             event: after.event.clone(),
-            said: said.unwrap_or(Said::Nothing),
+            mention: mention.unwrap_or(OutputMention::Nothing),
             at: after.at,
         })?;
         if tx.commit(repository, &commit)?.is_some() {
@@ -124,18 +124,18 @@ fn made_between(before: &Fact, after: &Fact) -> Vec<Oid> {
 }
 
 /// What the end of a call says of a commit.
-fn says(end: &Observation, commit: &Oid) -> Said {
+fn says(end: &Observation, commit: &Oid) -> OutputMention {
     let Fact::ToolEnded {
         output: Some(output),
         ..
     } = &end.fact
     else {
-        return Said::Nothing;
+        return OutputMention::Nothing;
     };
     match output.text() {
-        Some(text) if says_it_was_made(text, commit) => Said::Made,
-        Some(text) if names(text, commit) => Said::Named,
-        _ => Said::Nothing,
+        Some(text) if says_it_was_made(text, commit) => OutputMention::Made,
+        Some(text) if names(text, commit) => OutputMention::Named,
+        _ => OutputMention::Nothing,
     }
 }
 

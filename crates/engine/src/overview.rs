@@ -54,7 +54,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    fn of(files: &[FileAuthors]) -> Self {
+    fn from_files(files: &[FileAuthors]) -> Self {
         let mut lines = Self::default();
         for span in files.iter().flat_map(|f| &f.spans) {
             let count = u64::from(span.lines());
@@ -215,7 +215,7 @@ fn logged(
         origins,
         claim,
         checkpoint: record.checkpoint,
-        lines: lines.map(|files| Lines::of(&files)),
+        lines: lines.map(|files| Lines::from_files(&files)),
     })
 }
 
@@ -447,7 +447,7 @@ mod tests {
                 span(15, 15, Origin::Session(session)),
             ],
         };
-        let lines = Lines::of(&[file]);
+        let lines = Lines::from_files(&[file]);
         assert_eq!((lines.by_sessions(), lines.all()), (4, 5));
     }
 }

@@ -411,7 +411,7 @@ pub fn end(
         end: Some(end.clone()),
     };
     let number = tx.state(at, by, "api", &stated)?;
-    let entry = Entry::done(by, Action::SessionEnded).of(session);
+    let entry = Entry::done(by, Action::SessionEnded).for_session(session);
     let entry = entry.with(json!({ "end": launch::words(end) }));
     if record.home != ledger {
         tx.set_ended(session, Some(at))?;
@@ -542,7 +542,7 @@ pub fn checkpoint(
     }
     tx.put_checkpoint(&wanted)?;
     tx.touch(session, at, None, None)?;
-    let entry = Entry::done(by, Action::CheckpointRecorded).of(session);
+    let entry = Entry::done(by, Action::CheckpointRecorded).for_session(session);
     audit::record(
         tx,
         here,

@@ -7,14 +7,14 @@
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
 use siglum_domain::{Oid, SessionId, Timestamp};
-use siglum_ledger::{CommitRecord, IntentRecord, LedgerError, Said, SeenBy, Transaction};
+use siglum_ledger::{CommitRecord, IntentRecord, LedgerError, OutputMention, SeenBy, Transaction};
 
 use crate::landing::{concerned, pin, withdraw};
 use crate::scene;
 use crate::sweep::SOON_MS;
 
 /// The intents that are open beside this one and could have become the commit, too.
-pub(crate) fn of(
+pub(crate) fn open_rivals(
     tx: &mut dyn Transaction,
     intent: &IntentRecord,
     facts: &CommitFacts,
@@ -57,7 +57,10 @@ pub(crate) fn made_otherwise(
     commit: &Oid,
 ) -> Result<bool, LedgerError> {
     let moves = tx.moves_to(intent.repository, commit)?;
-    let mut makers = moves.iter().filter(|m| m.said == Said::Made).peekable();
+    let mut makers = moves
+        .iter()
+        .filter(|m| m.mention == OutputMention::Made)
+        .peekable();
     if makers.peek().is_none() {
         return Ok(false);
     }

@@ -11,7 +11,7 @@ use siglum_domain::observation::{Fact, Side, Source, event};
 use siglum_domain::process::{Chain, ProgramKind, TerminalOwner};
 use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::is_another_users;
-use siglum_ledger::{Binding, HeadMove, LedgerError, Said, SessionFilter, Transaction};
+use siglum_ledger::{Binding, HeadMove, LedgerError, OutputMention, SessionFilter, Transaction};
 
 use crate::session::before_key;
 use crate::sighting_keys::side_key;
@@ -262,11 +262,11 @@ fn by_another_user(tx: &mut dyn Transaction, unseen: &Unseen<'_>) -> Result<bool
 fn sign_of(tx: &mut dyn Transaction, moved: &HeadMove, subject: &str) -> Result<Sign, LedgerError> {
     let call = tool_name(&moved.event);
     let fit = fit_of(tx, moved.session, &moved.event, subject)?;
-    Ok(match moved.said {
-        Said::Made if fit.with_git_line() => Sign::CallCommitted { call },
+    Ok(match moved.mention {
+        OutputMention::Made if fit.with_git_line() => Sign::CallCommitted { call },
         _ if fit.silently() => Sign::CommandFits { call },
-        Said::Made | Said::Named => Sign::CallPrinted { call },
-        Said::Nothing => Sign::Window { call },
+        OutputMention::Made | OutputMention::Named => Sign::CallPrinted { call },
+        OutputMention::Nothing => Sign::Window { call },
     })
 }
 
@@ -322,7 +322,7 @@ pub(crate) fn tool_output(
     case: &mut Case,
 ) -> Result<(), LedgerError> {
     for moved in tx.moves_to(repository, commit)? {
-        if moved.said > Said::Nothing {
+        if moved.mention > OutputMention::Nothing {
             let sign = sign_of(tx, &moved, subject)?;
             case.signs.push((moved.session, sign));
         }

@@ -43,7 +43,7 @@ impl Words {
     /// The words of some texts, none of them twice; none where there is no word. A word that is a fact (`issue=42`,
     /// `issue_number=42`, or `#42` for an issue or a pull request) is not looked for in texts: it is attached, or not.
     #[must_use]
-    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+    pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut all = Self::default();
         for word in texts.into_iter().flat_map(str::split_whitespace) {
             match facts(word) {
@@ -201,7 +201,7 @@ fn look(
     let mut attached: Vec<Hit> = facts.into_iter().map(Hit::of_link).collect();
     let mut texts = named(listing);
     texts.extend(known.texts);
-    let mut passages = Passages::of(ledger, listing.record.agent.as_str());
+    let mut passages = Passages::new(ledger, listing.record.agent.as_str());
     for (body, at) in &known.prompts {
         let text = passages.text(body)?;
         texts.extend(text.map(|text| (Place::Prompt, text, Some(*at))));
@@ -313,7 +313,7 @@ mod tests {
             .iter()
             .map(|text| (Place::Prompt, (*text).to_owned(), None))
             .collect();
-        let words = Words::of([words]).expect("because there is a word");
+        let words = Words::parse([words]).expect("because there is a word");
         let found = hits(&words, &told);
         let found = found.map(|hits| hits.into_iter().map(|h| h.text).collect::<Vec<_>>());
         let found = found
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_around_the_word() {
         let text = format!("{} needle {}", "a ".repeat(200), "b ".repeat(200));
-        let words = Words::of(["needle"]).expect("because there is a word");
+        let words = Words::parse(["needle"]).expect("because there is a word");
         let hits = hits(&words, &[(Place::Prompt, text, None)]).expect("because it is there");
         assert!(hits[0].text.starts_with('…') && hits[0].text.ends_with('…'));
         assert!(hits[0].text.contains(" needle "));
@@ -351,13 +351,13 @@ mod tests {
 
     #[test]
     fn no_word_is_no_query() {
-        assert_eq!(Words::of([" ", ""]), None);
+        assert_eq!(Words::parse([" ", ""]), None);
         assert_eq!(facts("#42").len(), 2);
         assert_eq!(facts("issue=42"), [Link::IssueNumber(42)]);
         assert_eq!(facts("issue_number=42"), [Link::IssueNumber(42)]);
         for word in ["#", "#a", "42", "issue=x", "a=b", "=", "a"] {
             assert_eq!(facts(word), [], "{word}");
         }
-        assert_eq!(Words::of(["a  B", "b"]), Words::of(["b a"]));
+        assert_eq!(Words::parse(["a  B", "b"]), Words::parse(["b a"]));
     }
 }

@@ -11,7 +11,8 @@ use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
 use siglum_gitstore::{HeadRead, ReflogEntry, discover};
 use siglum_ledger::{
-    Durability, IntentRecord, IntentState, Ledger, RepositoryRecord, Said, SeenBy, read, write,
+    Durability, IntentRecord, IntentState, Ledger, OutputMention, RepositoryRecord, SeenBy, read,
+    write,
 };
 
 use crate::scene::Unseen;
@@ -199,9 +200,9 @@ fn look_up(
             match tx.commit(repository, commit)? {
                 None => {
                     let moves = tx.moves_to(repository, commit)?;
-                    let moved = match moves.iter().map(|m| m.said).max() {
+                    let moved = match moves.iter().map(|m| m.mention).max() {
                         None => Moved::Not,
-                        Some(Said::Made) => Moved::Made,
+                        Some(OutputMention::Made) => Moved::Made,
                         Some(_) => Moved::There,
                     };
                     unknown.push((commit.clone(), moved));
@@ -238,7 +239,7 @@ fn settle_one(
         {
             return Ok(false);
         }
-        let rivals = rivals::of(tx, &intent, facts)?;
+        let rivals = rivals::open_rivals(tx, &intent, facts)?;
         if !rivals.iter().any(lives) {
             landing::close(tx, &intent, &facts.commit, intent.at, SeenBy::Sweep)?;
             if !facts.named.contains(&intent.scene.checkpoint) {

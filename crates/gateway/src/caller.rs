@@ -248,7 +248,7 @@ pub(crate) fn read(app: &App, caller: &Caller, session: SessionId) {
     if caller.own() == Some(session) || app.rates().reading(caller, session).is_err() {
         return;
     }
-    let entry = Entry::done(&caller.by(), Action::TranscriptRead).of(session);
+    let entry = Entry::done(&caller.by(), Action::TranscriptRead).for_session(session);
     noted(
         app,
         caller,

@@ -25,7 +25,7 @@ pub(crate) struct Name {
 
 impl Name {
     /// The name that the body gives in this field, or a header, or the baggage.
-    pub(crate) fn of(
+    pub(crate) fn new(
         headers: &HeaderMap,
         field: &str,
         body: Option<&str>,
@@ -138,7 +138,7 @@ mod tests {
     fn check(baggage: &str, expected: Result<Option<&str>, &str>) {
         let mut headers = HeaderMap::new();
         headers.insert("baggage", baggage.parse().unwrap());
-        let name = Name::of(&headers, "session_id", Some("  "));
+        let name = Name::new(&headers, "session_id", Some("  "));
         let name = name.map(|name| name.named.map(|n| n.to_string()));
         let name = name.map_err(|problem| problem.field().unwrap_or_default().to_owned());
         let expected = expected

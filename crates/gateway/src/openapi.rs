@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::problem::Told;
+use crate::problem::ProblemBody;
 use crate::routes::*;
 use crate::wire::{LabelInput, RunEvent};
 
@@ -79,7 +79,7 @@ fn response(text: &str) -> Response {
         description = "Sessions, turns, checkpoints and audit of coding agents. Identity is resolved once, carried everywhere, and never guessed.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
-    components(schemas(Told, LabelInput, RunEvent)),
+    components(schemas(ProblemBody, LabelInput, RunEvent)),
     modifiers(&Credentials)
 )]
 struct Document;

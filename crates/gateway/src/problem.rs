@@ -20,7 +20,7 @@ const SOON: u64 = 1;
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     status: StatusCode,
-    told: Box<Told>,
+    body: Box<ProblemBody>,
     /// After how many seconds it is worth another try.
     retry_after: Option<u64>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Problem {
 /// A problem (RFC 9457).
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Problem)]
-pub(crate) struct Told {
+pub(crate) struct ProblemBody {
     /// `urn:siglum:problem:` and the code.
     #[serde(rename = "type")]
     kind: String,
@@ -54,7 +54,7 @@ impl Problem {
         debug_assert!(!code.contains('_'), "{code}: codes are in kebab-case");
         Self {
             status,
-            told: Box::new(Told {
+            body: Box::new(ProblemBody {
                 kind: format!("urn:siglum:problem:{code}"),
                 title,
                 status: status.as_u16(),
@@ -73,7 +73,7 @@ impl Problem {
         let title = "a field of the request is invalid";
         let detail = format!("{field}: {rule}");
         let mut problem = Self::new(StatusCode::BAD_REQUEST, "invalid-field", title, detail);
-        problem.told.field = Some(field);
+        problem.body.field = Some(field);
         problem
     }
 
@@ -86,7 +86,7 @@ impl Problem {
             title,
             format!("{document}: {rule}"),
         );
-        problem.told.field = Some(document.to_owned());
+        problem.body.field = Some(document.to_owned());
         problem
     }
 
@@ -168,7 +168,7 @@ impl Problem {
     /// Whoever asks may not say this document.
     pub(crate) fn forbidden_document(document: &str, rule: &str) -> Self {
         let mut problem = Self::forbidden(format!("{document}: {rule}"));
-        problem.told.field = Some(document.to_owned());
+        problem.body.field = Some(document.to_owned());
         problem
     }
 
@@ -248,20 +248,20 @@ impl Problem {
 
     /// What went wrong this time.
     pub(crate) fn detail(&self) -> &str {
-        &self.told.detail
+        &self.body.detail
     }
 
     /// The same, of a write of which nothing is stored.
     pub(crate) const fn not_committed(mut self) -> Self {
-        self.told.fate = Some("not-committed");
+        self.body.fate = Some("not-committed");
         self
     }
 
     /// The same, of a field that lies within another one.
     pub(crate) fn within(mut self, outer: &str) -> Self {
-        if let Some(field) = &mut self.told.field {
+        if let Some(field) = &mut self.body.field {
             *field = format!("{outer}.{field}");
-            self.told.detail = format!("{outer}.{}", self.told.detail);
+            self.body.detail = format!("{outer}.{}", self.body.detail);
         }
         self
     }
@@ -269,7 +269,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = serde_json::to_vec(&*self.told).unwrap_or_default();
+        let body = serde_json::to_vec(&*self.body).unwrap_or_default();
         let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(TYPE));
@@ -294,14 +294,14 @@ impl From<Unavailable> for Problem {
                     "store",
                     "the store refused the write; nothing was written".to_owned(),
                 );
-                problem.told.fate = Some("not-committed");
+                problem.body.fate = Some("not-committed");
                 problem
             }
             Unavailable::Unknown(cause) => {
                 tracing::warn!("it is unknown whether a write was stored: {cause}");
                 let detail = "the connection to the store was lost during the write; retry with the same key";
                 let mut problem = Self::unavailable("unknown", detail.to_owned());
-                problem.told.fate = Some("unknown");
+                problem.body.fate = Some("unknown");
                 problem
             }
             Unavailable::Broken => Self::internal(),
@@ -350,7 +350,7 @@ impl From<TurnError> for Problem {
             TurnError::Invalid { field, rule } => Self::invalid(field, rule),
             _ => Self::conflict(code, detail),
         };
-        problem.told.fate = Some(fate);
+        problem.body.fate = Some(fate);
         problem
     }
 }
@@ -358,11 +358,11 @@ impl From<TurnError> for Problem {
 impl Problem {
     /// The word for programs.
     pub(crate) const fn code(&self) -> &'static str {
-        self.told.code
+        self.body.code
     }
 
     /// The field that is wrong.
     pub(crate) fn field(&self) -> Option<&str> {
-        self.told.field.as_deref()
+        self.body.field.as_deref()
     }
 }

@@ -44,7 +44,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// The form that a request asks for: `format`, else whether it accepts a stream.
-    pub(crate) fn of(query: &mut Query, headers: &HeaderMap) -> Result<Self, Problem> {
+    pub(crate) fn requested(query: &mut Query, headers: &HeaderMap) -> Result<Self, Problem> {
         let said = query.take("format")?;
         match said.as_deref() {
             Some("json") => Ok(Self::Result),

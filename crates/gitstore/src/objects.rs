@@ -52,7 +52,7 @@ pub struct ParseAddressError;
 impl ObjectAddress {
     /// The address of this content.
     #[must_use]
-    pub fn of(content: &[u8]) -> Self {
+    pub fn for_content(content: &[u8]) -> Self {
         Self(*blake3::hash(content).as_bytes())
     }
 }
@@ -121,7 +121,7 @@ impl ObjectStore {
                 limit: SIZE_LIMIT,
             });
         }
-        let address = ObjectAddress::of(content);
+        let address = ObjectAddress::for_content(content);
         if !self.unpacked(&address).is_ok_and(|held| held == content) {
             self.write(&address, content, base)?;
         }
@@ -178,7 +178,7 @@ impl ObjectStore {
     /// There is none, or it is damaged, or it needs one that is gone or damaged.
     pub fn get(&self, address: &ObjectAddress) -> Result<Vec<u8>, GitError> {
         let content = self.unpacked(address)?;
-        if ObjectAddress::of(&content) == *address {
+        if ObjectAddress::for_content(&content) == *address {
             Ok(content)
         } else {
             Err(GitError::Damaged(*address))
@@ -375,7 +375,8 @@ impl ObjectStore {
         };
         let (stored, whole) = self.whole(&root).ok().filter(|_| root != *address)?;
         let packed = form::pack(Form::Delta { base: root }, content, &whole).ok()?;
-        let pays = packed.len() <= stored / DELTA_SHARE && ObjectAddress::of(&whole) == root;
+        let pays =
+            packed.len() <= stored / DELTA_SHARE && ObjectAddress::for_content(&whole) == root;
         pays.then_some(packed)
     }
 

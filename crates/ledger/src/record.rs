@@ -356,10 +356,10 @@ impl EditDetail {
     }
 }
 
-/// What a tool call said of a commit.
+/// What a tool call printed about a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Said {
+pub enum OutputMention {
     /// Its output does not name it.
     Nothing,
     /// Its output names it.
@@ -380,7 +380,7 @@ pub struct HeadMove {
     /// The call.
     pub event: String,
     /// What the call's output says of it.
-    pub said: Said,
+    pub mention: OutputMention,
     /// When it returned.
     pub at: Timestamp,
 }

@@ -88,7 +88,7 @@ pub struct LogRow {
 impl LogRow {
     /// An observation as a row.
     #[must_use]
-    pub fn of(entry: &NewEntry<'_>) -> Self {
+    pub fn from_entry(entry: &NewEntry<'_>) -> Self {
         Self::with_payload(entry, &json(&entry.observation.fact))
     }
 

@@ -104,7 +104,7 @@ pub(crate) fn outcome(
     reason: Option<String>,
     field: Option<String>,
 ) -> Result<Outcome> {
-    Outcome::of(word, reason, field)
+    Outcome::parse(word, reason, field)
         .ok_or_else(|| LedgerError::Damaged(format!("`{word}` is no outcome")))
 }
 
@@ -157,7 +157,7 @@ pub(crate) struct Subjects<'a> {
 }
 
 impl<'a> Subjects<'a> {
-    pub(crate) fn of(statement: &'a Statement) -> Result<Self> {
+    pub(crate) fn from_statement(statement: &'a Statement) -> Result<Self> {
         let (repository, commit) = statement.commit().unzip();
         let body = json(statement);
         let kind = from_json::<serde_json::Value>("statement", &body)?["statement"]

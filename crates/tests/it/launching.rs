@@ -43,11 +43,11 @@ impl Launch {
         variables: &[(&str, &str)],
         flags: &str,
     ) -> (Agent, Self) {
-        Self::of(repo, native, variables, flags, |command| command.to_owned())
+        Self::new(repo, native, variables, flags, |command| command.to_owned())
     }
 
     /// Launches something that starts a played agent with the command that it is given.
-    fn of(
+    fn new(
         repo: &Repo<'_>,
         native: &str,
         variables: &[(&str, &str)],

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Failure, layering, packages, programs, size, summary, tests_lane, truth, workspace};
+use crate::{
+    Failure, layering, names, packages, programs, size, summary, tests_lane, truth, workspace,
+};
 
 /// One group of checks.
 struct Lane {
@@ -26,8 +28,8 @@ const LANES: &[Lane] = &[
         has_tests: HasTests::No,
     },
     Lane {
-        name: "layering",
-        run: layering,
+        name: "house",
+        run: house,
         has_tests: HasTests::No,
     },
     Lane {
@@ -203,19 +205,20 @@ fn docs() -> Result<Ended, Failure> {
     programs::run(cargo.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Ended::default())
 }
 
-/// Checks imports and sizes.
-pub(crate) fn layering() -> Result<Ended, Failure> {
+/// Checks imports, sizes and names.
+pub(crate) fn house() -> Result<Ended, Failure> {
     let root = workspace::root();
     let (crates, mut problems) = layering::check(&root)?;
     let files = size::measure(&root)?;
     let (too_long, warnings) = size::check(&files);
     problems.extend(too_long);
+    problems.extend(names::check(&root)?);
     for warning in warnings {
         eprintln!("warning: {warning}");
     }
     if problems.is_empty() {
         println!(
-            "layering: {crates} crates and {} files are in order",
+            "house: {crates} crates and {} files are in order",
             files.len()
         );
         return Ok(Ended::default());
@@ -248,7 +251,7 @@ mod tests {
             &["--skip", "agents", "--skip", "blackbox"],
             &[
                 "fmt",
-                "layering",
+                "house",
                 "clippy",
                 "docs",
                 "unit",

@@ -17,6 +17,7 @@ mod fuzz;
 mod lab;
 mod lanes;
 mod layering;
+mod names;
 mod packages;
 mod postgres;
 mod programs;
@@ -35,7 +36,7 @@ cargo xtask COMMAND
 
 Commands
   test [--only LANE]... [--skip LANE]...
-                      run every check, or some: fmt, layering, clippy, docs, unit, blackbox, truth,
+                      run every check, or some: fmt, house, clippy, docs, unit, blackbox, truth,
                       sinks, front-end, packages, agents. Missing programs are installed by apt-get (as root), agents
                       and the parts of the page by npm, Schemathesis, Phoenix and MLflow by pip
   bench [ARGS]        build the program as packages have it and run siglum-bench with ARGS
@@ -79,7 +80,7 @@ Commands
   front-end           install what the page of the front-end tests is made of and a browser, and print
                       how to use them: for tests by hand
   sinks               start Phoenix and MLflow for tests by hand, and print how to use them
-  layering            check who imports whom against the table in DESIGN, and file sizes
+  house               check who imports whom against the table in DESIGN, file sizes, and names
   size                list the largest source files
   help                print this
 
@@ -103,7 +104,7 @@ fn main() -> ExitCode {
         Some("compat") => compat::run(rest),
         Some("dist") => dist::run(rest),
         Some("lab") => lab::run(rest),
-        Some("layering") => lanes::run(&["--only".to_owned(), "layering".to_owned()]),
+        Some("house") => lanes::run(&["--only".to_owned(), "house".to_owned()]),
         Some("packages") => packages::run(rest),
         Some("postgres") => postgres::run(rest),
         Some("schemathesis") => {

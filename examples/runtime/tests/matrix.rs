@@ -191,7 +191,7 @@ fn keys(turn: u64) -> Vec<String> {
     kinds.iter().map(|k| format!("{k}:turn-{turn}")).collect()
 }
 
-fn of<'a>(receipt: &Receipt, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
+fn entries_of<'a>(receipt: &Receipt, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
     let sealed = receipt.first..=receipt.last;
     entries.iter().filter(move |e| sealed.contains(&e.sequence))
 }

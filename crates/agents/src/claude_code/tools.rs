@@ -41,7 +41,7 @@ pub(super) fn edited(input: Field<'_>, cwd: Option<&str>) -> Option<PathBuf> {
 
 /// The input as short JSON: long values become their size, and so does all content of an edit.
 pub(super) fn summary(class: ToolClass, input: Field<'_>) -> String {
-    summary::of(class, input, PLAIN)
+    summary::summarize(class, input, PLAIN)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ struct Files<'f> {
 }
 
 impl<'f> Files<'f> {
-    fn of(files: &'f [SettingsFile]) -> Option<Self> {
+    fn find(files: &'f [SettingsFile]) -> Option<Self> {
         let [hooks, config] = files else {
             return None;
         };
@@ -71,7 +71,7 @@ pub(super) fn plan_install(
     shim: &str,
 ) -> Result<SettingsTexts, SettingsError> {
     let texts = HOOKS.install_first(files, shim)?;
-    let Some(files) = Files::of(files) else {
+    let Some(files) = Files::find(files) else {
         return Ok(texts);
     };
     let before = files.placed(files.hooks.text.as_deref(), shim)?;
@@ -90,7 +90,7 @@ pub(super) fn plan_remove(
     shim: &str,
 ) -> Result<SettingsTexts, SettingsError> {
     let texts = HOOKS.remove_first(files, shim)?;
-    let Some(files) = Files::of(files) else {
+    let Some(files) = Files::find(files) else {
         return Ok(texts);
     };
     let before = files.placed(files.hooks.text.as_deref(), shim)?;
@@ -105,7 +105,7 @@ pub(super) fn plan_remove(
 /// What of our hooks the settings hold, and whether Codex runs them.
 pub(super) fn inspect(files: &[SettingsFile], shim: &str) -> Result<InstallState, SettingsError> {
     let state = HOOKS.inspect_first(files, shim)?;
-    let Some(files) = Files::of(files) else {
+    let Some(files) = Files::find(files) else {
         return Ok(state);
     };
     if state != InstallState::Current {

@@ -35,7 +35,7 @@ pub(super) fn edited(input: Field<'_>, cwd: Option<&str>) -> Option<PathBuf> {
 
 /// The input as short JSON: long values become their size, and so does all content of an edit.
 pub(super) fn summary(class: ToolClass, input: Field<'_>) -> String {
-    summary::of(class, input, PLAIN)
+    summary::summarize(class, input, PLAIN)
 }
 
 /// The name of all calls that do the same: of one tool with one command, on one file, or with one
@@ -68,7 +68,7 @@ pub(super) fn likeness(
 mod tests {
     use super::*;
 
-    fn of(tool: &str, input: &str) -> String {
+    fn summary(tool: &str, input: &str) -> String {
         let raw: &serde_json::value::RawValue = serde_json::from_str(input).expect("JSON");
         likeness(tool, class(tool), Field::from(raw), Redactor::shared())
     }
@@ -76,38 +76,41 @@ mod tests {
     #[test]
     fn calls_that_do_the_same_are_alike() {
         let shell = "run_shell_command";
-        let one = of(shell, r#"{"command":"ls","description":"a"}"#);
+        let one = summary(shell, r#"{"command":"ls","description":"a"}"#);
         assert_eq!(one.len(), DIGITS);
-        assert_eq!(of(shell, r#"{"description":"b","command":"l\u0073"}"#), one);
-        assert_ne!(of(shell, r#"{"command":"ls -l"}"#), one);
-        assert_ne!(of("write_file", r#"{"command":"ls"}"#), one);
-        let edit = of(
+        assert_eq!(
+            summary(shell, r#"{"description":"b","command":"l\u0073"}"#),
+            one
+        );
+        assert_ne!(summary(shell, r#"{"command":"ls -l"}"#), one);
+        assert_ne!(summary("write_file", r#"{"command":"ls"}"#), one);
+        let edit = summary(
             "replace",
             r#"{"file_path":"/r/a","old_string":"a","new_string":"b"}"#,
         );
         assert_eq!(
-            of("replace", r#"{"file_path":"/r/a","old_string":"c"}"#),
+            summary("replace", r#"{"file_path":"/r/a","old_string":"c"}"#),
             edit
         );
-        assert_ne!(of("replace", r#"{"file_path":"/r/b"}"#), edit);
-        let other = of("invoke_agent", r#"{"agent_name":"a","prompt":"p"}"#);
+        assert_ne!(summary("replace", r#"{"file_path":"/r/b"}"#), edit);
+        let other = summary("invoke_agent", r#"{"agent_name":"a","prompt":"p"}"#);
         assert_eq!(
-            of("invoke_agent", r#"{"prompt":"p","agent_name":"a"}"#),
+            summary("invoke_agent", r#"{"prompt":"p","agent_name":"a"}"#),
             other
         );
         assert_ne!(
-            of("invoke_agent", r#"{"prompt":"q","agent_name":"a"}"#),
+            summary("invoke_agent", r#"{"prompt":"q","agent_name":"a"}"#),
             other
         );
-        assert_eq!(of("x", "null").len(), DIGITS);
+        assert_eq!(summary("x", "null").len(), DIGITS);
     }
 
     #[test]
     fn a_command_that_is_too_large_is_alike_by_its_size() {
         let long = |c: &str| format!(r#"{{"command":"{}"}}"#, c.repeat(BODY_LIMIT + 1));
         assert_eq!(
-            of("run_shell_command", &long("a")),
-            of("run_shell_command", &long("b"))
+            summary("run_shell_command", &long("a")),
+            summary("run_shell_command", &long("b"))
         );
     }
 }

@@ -29,7 +29,7 @@ pub struct Export {
 
 impl Export {
     /// The address for `traces`, `logs` or `metrics`.
-    fn of(&self, signal: &str) -> String {
+    fn for_signal(&self, signal: &str) -> String {
         format!("{}/v1/{signal}", self.gateway)
     }
 

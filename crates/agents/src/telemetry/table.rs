@@ -11,7 +11,7 @@ const ENDPOINT: &[&str] = &["env", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
 /// The agents whose settings are edited.
 pub static TELEMETRY: &[TelemetrySpec] = &[
-    of(
+    signal(
         &claude_code::SPEC,
         &[Wanted {
             name: "settings.json",
@@ -27,7 +27,7 @@ pub static TELEMETRY: &[TelemetrySpec] = &[
         }],
         None,
     ),
-    of(
+    signal(
         &codex::SPEC,
         &[Wanted {
             name: "config.toml",
@@ -35,7 +35,7 @@ pub static TELEMETRY: &[TelemetrySpec] = &[
         }],
         None,
     ),
-    of(
+    signal(
         &gemini::SPEC,
         &[
             Wanted {
@@ -89,7 +89,7 @@ pub static TELEMETRY: &[TelemetrySpec] = &[
 ];
 
 /// The row of an agent that is recorded.
-const fn of(
+const fn signal(
     agent: &AgentSpec,
     files: &'static [Wanted],
     note: Option<&'static str>,

@@ -23,7 +23,7 @@ fn name(table: &str) -> String {
 }
 
 fn block(table: &str, signal: &str, export: &Export) -> String {
-    let (endpoint, token) = (export.of(signal), &export.token);
+    let (endpoint, token) = (export.for_signal(signal), &export.token);
     format!(
         "[otel.{table}.otlp-http]\nendpoint = \"{endpoint}\"\nprotocol = \"binary\"\nheaders = {{ Authorization = \"Bearer {token}\" }}\n"
     )
@@ -35,7 +35,8 @@ fn is_ours(item: &Item, signal: &str, export: &Export) -> bool {
     let text = |item: Option<&Item>| item.and_then(Item::as_str).map(str::to_owned);
     let endpoint = text(http.and_then(|http| http.get("endpoint")));
     let header = text(http.and_then(|http| http.get("headers")?.get("Authorization")));
-    endpoint == Some(export.of(signal)) && header == Some(format!("Bearer {}", export.token))
+    endpoint == Some(export.for_signal(signal))
+        && header == Some(format!("Bearer {}", export.token))
 }
 
 pub(super) fn set(text: Option<&str>, export: &Export) -> Result<Set, InstallError> {

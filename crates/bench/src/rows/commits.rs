@@ -46,19 +46,19 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     check(&small)?;
     check(&large)?;
     let mut lines = Vec::new();
-    let plain = times.of(&small[0].name).median();
+    let plain = times.arm(&small[0].name).median();
     for scene in &small[1..] {
-        let median = times.of(&scene.name).median();
+        let median = times.arm(&scene.name).median();
         lines.push(line(scene, &times, plain).bound("≤ + 15 ms", median - plain <= MORE_MS));
     }
     lines.extend(flat(&small, &times));
-    let plain = times.of(&large[0].name).median();
+    let plain = times.arm(&large[0].name).median();
     for scene in &large[1..] {
-        let median = times.of(&scene.name).median();
+        let median = times.arm(&scene.name).median();
         lines.push(line(scene, &times, plain).bound("≤ 1.5 ×", median <= TIMES_MOST * plain));
     }
     lines.extend(flat(&large, &times));
-    let sync = times.of("sync");
+    let sync = times.arm("sync");
     lines.push(
         Line::new("one sync in the same rounds", sync.median(), "ms", sync.n()).p95(sync.p95()),
     );
@@ -67,7 +67,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
 }
 
 fn line(scene: &Scene, times: &Outcome, plain: f64) -> Line {
-    let times = times.of(&scene.name);
+    let times = times.arm(&scene.name);
     Line::new(
         format!("commit, {}", scene.name),
         times.median(),
@@ -83,11 +83,11 @@ fn flat(scenes: &[Scene], times: &Outcome) -> Option<Line> {
         return None;
     };
     let (none, many) = (
-        times.of(&first.name).median(),
-        times.of(&last.name).median(),
+        times.arm(&first.name).median(),
+        times.arm(&last.name).median(),
     );
     let kept = many <= (none * FLAT_SHARE).max(none + FLAT_MS);
-    let n = times.of(&last.name).n();
+    let n = times.arm(&last.name).n();
     let line = Line::new(format!("commit, {} against none", last.name), many, "ms", n);
     Some(
         line.against("no sessions", none)

@@ -54,7 +54,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     drop(home.ledger()?);
     #[expect(clippy::cast_precision_loss, reason = "a size of some megabytes")]
     let taken = (on_disk(&home.siglum)? - before) as f64 / 1e6;
-    let empty = times.of("empty").median();
+    let empty = times.arm("empty").median();
     let pre = Times::from(pre);
     Ok(vec![
         Line::new(format!("{edits} edits of a 309 KB file"), taken, "MB", 1)
@@ -63,13 +63,13 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
         Line::new("hook before such an edit", pre.median(), "ms", pre.n()).against("empty", empty),
         Line::new(
             "hook after such an edit",
-            times.of("after").median(),
+            times.arm("after").median(),
             "ms",
             edits - 2,
         )
-        .p95(times.of("after").p95())
+        .p95(times.arm("after").p95())
         .against("empty", empty)
-        .bound("p95 ≤ 20 ms", times.of("after").p95() <= 20.0),
+        .bound("p95 ≤ 20 ms", times.arm("after").p95() <= 20.0),
     ])
 }
 

@@ -166,7 +166,7 @@ fn replicas(run: &Run, place: &Place) -> Fallible<Vec<Line>> {
     std::thread::sleep(std::time::Duration::from_secs_f64(third));
     first.kill()?;
     let told = client.done()?;
-    let part = Part::of(&told, 0.0)?;
+    let part = Part::from_answer(&told, 0.0)?;
     let checked = client.does("check")?;
     let again = told["again"].as_f64().unwrap_or_default();
     let line = |what: &str, value, unit| Line::new(what, value, unit, part.n);
@@ -199,7 +199,7 @@ struct Part {
 }
 
 impl Part {
-    fn of(told: &Value, server_ms: f64) -> Fallible<Self> {
+    fn from_answer(told: &Value, server_ms: f64) -> Fallible<Self> {
         let number = |name: &str| told[name].as_f64().ok_or(format!("no {name}: {told}"));
         Ok(Self {
             n: usize::try_from(told["n"].as_u64().unwrap_or(0))?,
@@ -258,6 +258,6 @@ impl<'a> Watch<'a> {
     fn sees(&mut self, told: &Value) -> Fallible<Part> {
         let now = self.served.cpu_ms()?;
         let before = std::mem::replace(&mut self.cpu_ms, now);
-        Part::of(told, now - before)
+        Part::from_answer(told, now - before)
     }
 }

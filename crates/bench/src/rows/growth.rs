@@ -196,7 +196,7 @@ fn once(kind: &Kind, scene: &Scene, chance: &Chance) -> Fallible<f64> {
 }
 
 fn lines(kind: &Kind, scenes: &[Scene], times: &Outcome) -> Vec<Line> {
-    let of = |scene: &Scene| times.of(&arm(kind, scene));
+    let of = |scene: &Scene| times.arm(&arm(kind, scene));
     let none = scenes.first().map_or(f64::NAN, |scene| of(scene).median());
     let line = |scene: &Scene| {
         let median = of(scene).median();

@@ -119,10 +119,10 @@ fn contest(run: &Run, scenes: &[Scene], repo: &Repo, sync: &Path) -> Fallible<Ou
 }
 
 fn lines(scenes: &[Scene], times: &Outcome) -> Vec<Line> {
-    let (empty, sync) = (times.of("empty").median(), times.of("sync").median());
+    let (empty, sync) = (times.arm("empty").median(), times.arm("sync").median());
     let mut lines = Vec::new();
     for kind in KINDS {
-        let of = |scene: &Scene| times.of(&format!("{kind}: {}", scene.name));
+        let of = |scene: &Scene| times.arm(&format!("{kind}: {}", scene.name));
         for scene in scenes {
             let (median, p95) = (of(scene).median(), of(scene).p95());
             let line = Line::new(

@@ -48,7 +48,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
         .collect();
     let times = contest(run, &home, &repo, &there)?;
     for (name, _) in &there {
-        let of = times.of(name);
+        let of = times.arm(name);
         lines.push(
             Line::new(
                 format!("{name}, {many} sessions"),
@@ -57,7 +57,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
                 of.n(),
             )
             .p95(of.p95())
-            .against("empty", times.of("empty").median())
+            .against("empty", times.arm("empty").median())
             .bound("≤ 30 ms", of.median() <= MOST),
         );
     }

@@ -76,7 +76,7 @@ pub enum Reason {
 const LENIENT: [Reason; 2] = [Reason::Ambiguous, Reason::Before];
 
 impl Reason {
-    const fn of(finding: &Finding) -> Self {
+    const fn for_finding(finding: &Finding) -> Self {
         match finding {
             Finding::Unrecorded => Self::Unrecorded,
             Finding::Unknown => Self::Unknown,
@@ -127,7 +127,7 @@ struct Outcome {
 impl Outcome {
     /// What a commit fails for.
     fn failing<'a>(&'a self, commit: &'a Checked) -> impl Iterator<Item = &'a Finding> {
-        let counts = |f: &&Finding| !self.allowed.contains(&Reason::of(f));
+        let counts = |f: &&Finding| !self.allowed.contains(&Reason::for_finding(f));
         commit.findings.iter().filter(counts)
     }
 
@@ -163,7 +163,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             .warning(format!("{what}, so only trailers were checked"));
     }
     let shown = match cx.ui.json {
-        true => cx.ui.json(SCHEMA, Json::of(&outcome)),
+        true => cx.ui.json(SCHEMA, Json::from_outcome(&outcome)),
         false => show::answer(cx, &outcome),
     };
     shown.or_else(CommandError::unless_closed)?;

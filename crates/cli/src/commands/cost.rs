@@ -119,7 +119,7 @@ impl CostReport {
             prices: &self.prices,
             repositories: &self.repositories,
         };
-        Json::of(&answer, args.explain)
+        Json::from_answer(&answer, args.explain)
     }
 }
 

@@ -98,7 +98,7 @@ pub struct FoundJson {
 }
 
 impl FoundJson {
-    pub fn of(found: &forget::NeedleMatch) -> Self {
+    pub fn from_match(found: &forget::NeedleMatch) -> Self {
         Self {
             session: found.session.map(|s| s.to_string()),
             place: place(&found.place),

@@ -222,7 +222,7 @@ fn json(
     let record = read(ledger, |tx| tx.session(session))?;
     let conversation = record.map(|r| r.conversation.to_string());
     cx.ui
-        .json(schema, Json::of(session, conversation, links, changed))
+        .json(schema, Json::new(session, conversation, links, changed))
 }
 
 /// Attaches facts to a session by a program that somebody started; the JSON answer of `link add`.
@@ -239,11 +239,11 @@ pub fn attach(
         links::change(&world, ledger, session, links, Change::Attach, (by, source))?;
     let record = read(ledger, |tx| tx.session(session))?;
     let conversation = record.map(|r| r.conversation.to_string());
-    Ok(Json::of(session, conversation, &standing, changed.len()))
+    Ok(Json::new(session, conversation, &standing, changed.len()))
 }
 
 impl Json {
-    fn of(
+    fn new(
         session: SessionId,
         conversation_id: Option<String>,
         links: &[Link],

@@ -57,7 +57,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     };
     let log = look(cx, &filter)?;
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, Json::of(&log));
+        return cx.ui.json(SCHEMA, Json::from_log(&log));
     }
     if log.commits.is_empty() {
         let plain = args.range.is_none() && args.agent.is_none();
@@ -96,7 +96,7 @@ pub fn recent(cx: &Cx, n: usize) -> Result<(), CommandError> {
         },
     )?;
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, Json::of(&log));
+        return cx.ui.json(SCHEMA, Json::from_log(&log));
     }
     if log.commits.is_empty() {
         return Ok(());
@@ -138,7 +138,7 @@ fn table(log: &CommitLog) -> Table {
             (true, Some(style)) => cell.with(style),
             (false, _) => cell.with(Style::Dim),
         };
-        let judged = Style::of(commit.verdict);
+        let judged = Style::for_verdict(commit.verdict);
         table.row(vec![
             dim(Cell::plain(commit.git.commit.short()), Some(Style::Id)),
             dim(
@@ -312,10 +312,12 @@ struct SessionLines {
 }
 
 impl Json {
-    fn of(log: &CommitLog) -> Self {
+    fn from_log(log: &CommitLog) -> Self {
         let commits = log.commits.iter();
         Self {
-            commits: commits.map(|c| Commit::of(c, &log.sessions)).collect(),
+            commits: commits
+                .map(|c| Commit::from_commit(c, &log.sessions))
+                .collect(),
             more: log.more,
             importing: log.importing,
         }
@@ -323,7 +325,7 @@ impl Json {
 }
 
 impl Commit {
-    fn of(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRecord>) -> Self {
+    fn from_commit(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRecord>) -> Self {
         let (kind, session) = match commit.committer {
             Committer::Session { session } => ("session", Some(session)),
             Committer::Human => ("human", None),

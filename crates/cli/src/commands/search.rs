@@ -79,7 +79,9 @@ struct HitJson {
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (findings, repositories) = find(args, cx)?;
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, Json::of(&findings, &repositories));
+        return cx
+            .ui
+            .json(SCHEMA, Json::from_findings(&findings, &repositories));
     }
     if findings.found.is_empty() {
         cx.ui.status(format!(
@@ -101,11 +103,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 #[cfg(feature = "gateway")]
 pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
     let (findings, repositories) = find(args, cx)?;
-    Ok(Json::of(&findings, &repositories))
+    Ok(Json::from_findings(&findings, &repositories))
 }
 
 fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), CommandError> {
-    let words = Words::of(args.words.iter().map(String::as_str))
+    let words = Words::parse(args.words.iter().map(String::as_str))
         .ok_or_else(|| CommandError::usage("no search terms given"))?;
     let (mut ledger, here) = cx.settled()?;
     let repositories = args.place.listed(cx, &mut ledger, here)?;
@@ -130,10 +132,10 @@ fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), Comma
 }
 
 impl Json {
-    fn of(findings: &Findings, repositories: &[RepositoryRecord]) -> Self {
+    fn from_findings(findings: &Findings, repositories: &[RepositoryRecord]) -> Self {
         let found = findings.found.iter().map(|found| FoundJson {
-            session: Session::of(&found.session, repositories),
-            hits: found.hits.iter().map(HitJson::of).collect(),
+            session: Session::from_listed(&found.session, repositories),
+            hits: found.hits.iter().map(HitJson::from_hit).collect(),
         });
         Self {
             found: found.collect(),
@@ -144,7 +146,7 @@ impl Json {
 }
 
 impl HitJson {
-    fn of(hit: &search::Hit) -> Self {
+    fn from_hit(hit: &search::Hit) -> Self {
         Self {
             place: hit.place.word().to_owned(),
             text: hit.text.clone(),

@@ -88,7 +88,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             agents: args.run.clone(),
             workdirs: args.workdir.clone(),
             programs: env::programs(),
-            handing: handing::of(cx),
+            handing: handing::from_cx(cx),
             ..RunSettings::default()
         },
         policy: Policy::new(cx.config.contexts.clone()),

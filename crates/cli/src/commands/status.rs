@@ -68,7 +68,7 @@ impl Worker {
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     let status = look(cx)?;
     if cx.ui.json {
-        cx.ui.json(SCHEMA, Json::of(status))
+        cx.ui.json(SCHEMA, Json::from_status(status))
     } else {
         print(cx, &status)
     }

@@ -296,7 +296,9 @@ fn send_all(
         }
     }
     let remains = replica::due(ledger, &name)?;
-    let shown = read(ledger, |tx| Shown::of(tx, &name, projection.scope.as_ref()))?;
+    let shown = read(ledger, |tx| {
+        Shown::new(tx, &name, projection.scope.as_ref())
+    })?;
     Ok(Outcome {
         shown,
         projection,

@@ -110,7 +110,7 @@ pub struct TokenJson {
 }
 
 impl TokenJson {
-    fn of(token: &TokenRecord, now: Timestamp) -> Self {
+    fn from_record(token: &TokenRecord, now: Timestamp) -> Self {
         let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
         Self {
             id: token.id.to_string(),

@@ -38,7 +38,7 @@ impl Style {
     ];
 
     /// How a verdict looks.
-    pub const fn of(verdict: Verdict) -> Self {
+    pub const fn for_verdict(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Certain => Self::Added,
             Verdict::Likely => Self::Time,

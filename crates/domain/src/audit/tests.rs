@@ -208,7 +208,7 @@ fn lines_have_all_that_verifying_takes() {
         if entry.number == 2 {
             entry.body = None;
         }
-        let json = serde_json::to_string(&Line::of(ledger(1), &entry)).unwrap();
+        let json = serde_json::to_string(&Line::from_entry(ledger(1), &entry)).unwrap();
         let line: Line = serde_json::from_str(&json).unwrap();
         assert_eq!(line.ledger, ledger(1));
         assert_eq!(line.entry(), Ok(entry));

@@ -43,7 +43,7 @@ pub struct Line {
 impl Line {
     /// The line of an entry.
     #[must_use]
-    pub fn of(ledger: LedgerId, entry: &Entry) -> Self {
+    pub fn from_entry(ledger: LedgerId, entry: &Entry) -> Self {
         let header = &entry.header;
         let (reason, field) = header.outcome.refusal();
         let salt = |body: &Body| body.salt.iter().map(|b| format!("{b:02x}")).collect();
@@ -71,7 +71,7 @@ impl Line {
     /// # Errors
     /// What cannot be read, in words.
     pub fn entry(self) -> Result<Entry, String> {
-        let outcome = Outcome::of(&self.outcome, self.reason, self.field);
+        let outcome = Outcome::parse(&self.outcome, self.reason, self.field);
         let body = match (self.body, self.salt) {
             (Some(text), Some(salt)) => Some(Body {
                 salt: bytes(&salt).ok_or("its salt is not 32 bytes in hex")?,

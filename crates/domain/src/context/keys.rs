@@ -6,7 +6,7 @@ use crate::{GrammarError, SessionId};
 impl ContextKey {
     /// The key of a context that is not isolated: that of its route.
     #[must_use]
-    pub fn of(route: &RouteKey) -> Self {
+    pub fn from_route(route: &RouteKey) -> Self {
         Self::new(route.as_str()).expect("because both keys have one grammar")
     }
 
@@ -45,7 +45,7 @@ impl Keys {
     /// The keys of a run that is not isolated: both are equal.
     #[must_use]
     pub fn shared(route: RouteKey) -> Self {
-        let context = ContextKey::of(&route);
+        let context = ContextKey::from_route(&route);
         Self { route, context }
     }
 

@@ -16,7 +16,7 @@
 //! use siglum_domain::context::{ContextKey, RouteKey};
 //! fn assemble(_: &ContextKey) {}
 //! let route = RouteKey::new("agent:main:main").unwrap();
-//! assemble(&ContextKey::of(&route));
+//! assemble(&ContextKey::from_route(&route));
 //! ```
 
 mod cause;

@@ -101,14 +101,14 @@ impl Policy {
         Self { rules }
     }
 
-    fn of<'a>(&'a self, route: &'a RouteKey) -> impl Iterator<Item = &'a Rule> {
+    fn rules_for<'a>(&'a self, route: &'a RouteKey) -> impl Iterator<Item = &'a Rule> {
         self.rules.iter().filter(|rule| rule.routes.matches(route))
     }
 
     /// What a context of this route and cause has of the one before it.
     #[must_use]
     pub fn inherit(&self, route: &RouteKey, cause: Cause) -> Inherit {
-        let mut said = self.of(route).flat_map(|rule| &rule.inherit);
+        let mut said = self.rules_for(route).flat_map(|rule| &rule.inherit);
         said.find(|(of, _)| *of == cause)
             .map_or_else(|| cause.inherits(), |(_, inherit)| *inherit)
     }
@@ -116,12 +116,12 @@ impl Policy {
     /// After how long a silence another context replaces the current one of this route; none: never.
     #[must_use]
     pub fn idle(&self, route: &RouteKey) -> Option<Duration> {
-        self.of(route).find_map(|rule| rule.idle)
+        self.rules_for(route).find_map(|rule| rule.idle)
     }
 
     /// How long contexts of single runs of this route are kept; none: as long as anything.
     #[must_use]
     pub fn retention(&self, route: &RouteKey) -> Option<Duration> {
-        self.of(route).find_map(|rule| rule.retention)
+        self.rules_for(route).find_map(|rule| rule.retention)
     }
 }

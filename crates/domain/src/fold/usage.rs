@@ -79,7 +79,7 @@ impl Usage {
 pub fn usage(entries: &[Entry]) -> Vec<Usage> {
     let entries: Vec<&Entry> = entries.iter().collect();
     let branches = branches(&entries);
-    let mut usage = Joined::of(&entries).into_usage();
+    let mut usage = Joined::from_entries(&entries).into_usage();
     for message in &mut usage {
         let until = (message.subagent.as_deref(), message.at);
         let last = branches.range(..=until).next_back();
@@ -126,7 +126,7 @@ pub(super) struct Place {
 }
 
 impl Joined {
-    pub(super) fn of(entries: &[&Entry]) -> Self {
+    pub(super) fn from_entries(entries: &[&Entry]) -> Self {
         let groups = groups(entries);
         let mut of_event = BTreeMap::new();
         let mut messages = Vec::new();

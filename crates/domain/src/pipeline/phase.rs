@@ -32,7 +32,7 @@ struct Course {
 }
 
 impl Course {
-    fn of(events: &[&Event]) -> Self {
+    fn from_events(events: &[&Event]) -> Self {
         let mut course = Self::default();
         for event in events {
             course.take(event);
@@ -95,7 +95,7 @@ impl Course {
 impl Parts<'_> {
     /// The phase. Nothing goes on in it any more if the pipeline is `over`.
     pub(super) fn phase(&self, name: Option<String>, over: bool, now: Timestamp) -> Phase {
-        let course = Course::of(&self.events);
+        let course = Course::from_events(&self.events);
         let own = self.members.iter().copied().filter(|m| !m.detached);
         let own: Vec<&Member> = own.collect();
         let is_live = own.iter().any(|m| m.activity.is_live());

@@ -114,7 +114,7 @@ pub fn export<E: From<LedgerError>>(
                 LedgerError::Damaged(format!("entry {number} of the audit: {what}"))
             })?;
             if count > 0 || since.is_none_or(|since| entry.header.at >= since) {
-                take(Line::of(id, &entry))?;
+                take(Line::from_entry(id, &entry))?;
                 count += 1;
             }
         }

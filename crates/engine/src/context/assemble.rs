@@ -134,15 +134,17 @@ fn said_now(
     let mut seen = Vec::new();
     for row in tx.pending(context.session)? {
         let entry = row.entry(0, turn.id)?;
-        seen.extend(Spoken::of(&entry.observation).map(|spoken| Seen {
-            spoken,
-            origin: Origin::Open,
-            session: context.session,
-            sequence: 0,
-            turn: Some(turn.id),
-            at: entry.observation.at,
-            kind: siglum_ledger::ContextTurnKind::Asked,
-        }));
+        seen.extend(
+            Spoken::from_observation(&entry.observation).map(|spoken| Seen {
+                spoken,
+                origin: Origin::Open,
+                session: context.session,
+                sequence: 0,
+                turn: Some(turn.id),
+                at: entry.observation.at,
+                kind: siglum_ledger::ContextTurnKind::Asked,
+            }),
+        );
     }
     Ok(seen)
 }

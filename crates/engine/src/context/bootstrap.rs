@@ -58,7 +58,7 @@ pub fn bootstrap(
     by: &str,
     ask: &Bootstrap,
 ) -> Outcome<Bootstrapped> {
-    let hand = Hand::of(here, ledger, by);
+    let hand = Hand::new(here, ledger, by);
     attempt(ledger, Durability::Disk, |tx| {
         let context = hand.open(tx, keys)?;
         hand.settle(tx, keys, &context)?;
@@ -189,7 +189,7 @@ pub fn maintain(
     keys: &Keys,
     by: &str,
 ) -> Outcome<Maintained> {
-    let hand = Hand::of(here, ledger, by);
+    let hand = Hand::new(here, ledger, by);
     attempt(ledger, Durability::Process, |tx| {
         let context = belongs(tx, keys)?;
         if context.ended_at.is_none() && context.prepared.is_none() {

@@ -124,7 +124,7 @@ pub(super) struct Hand<'a> {
 }
 
 impl<'a> Hand<'a> {
-    pub(super) fn of(here: &'a Here<'a>, ledger: &dyn Ledger, by: &'a str) -> Self {
+    pub(super) fn new(here: &'a Here<'a>, ledger: &dyn Ledger, by: &'a str) -> Self {
         Self {
             here,
             home: ledger.id(),
@@ -247,7 +247,7 @@ pub fn ingest(
     by: &str,
     ask: &Ingest,
 ) -> Outcome<()> {
-    let hand = Hand::of(here, ledger, by);
+    let hand = Hand::new(here, ledger, by);
     let said = events(
         here.redactor,
         &ask.key,
@@ -363,7 +363,7 @@ fn write(
     said: &[Observation],
     into: Into,
 ) -> Outcome<Committed> {
-    let hand = Hand::of(here, ledger, by);
+    let hand = Hand::new(here, ledger, by);
     let mut tries = 0;
     loop {
         let done = attempt(ledger, Durability::Disk, |tx| {

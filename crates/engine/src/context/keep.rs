@@ -41,7 +41,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn of(ask: &Resolve) -> Self {
+    pub(super) fn new(ask: &Resolve) -> Self {
         Self {
             agent: ask.agent.clone(),
             conversation: ask.conversation.clone(),
@@ -117,7 +117,7 @@ pub(super) fn unmade(
     let key = match (new.key, new.cause) {
         (Some(key), _) => key,
         (None, Cause::Tick | Cause::CronRun) => ContextKey::isolated(&ask.route, session)?,
-        (None, _) if new.is_first => ContextKey::of(&ask.route),
+        (None, _) if new.is_first => ContextKey::from_route(&ask.route),
         (None, cause) => ContextKey::replacing(&ask.route, cause, session)?,
     };
     let at = here.now();

@@ -78,7 +78,7 @@ impl Spoken {
     }
 
     /// What an event of a driven turn says; nothing where it is no message.
-    pub(super) fn of(observation: &Observation) -> Option<Self> {
+    pub(super) fn from_observation(observation: &Observation) -> Option<Self> {
         let body_text = |body: &Body| body.text().unwrap_or_default().to_owned();
         let call = || event::call_of(&observation.event).unwrap_or_default();
         if observation.source != Source::Api || observation.subagent.is_some() {

@@ -86,7 +86,7 @@ pub fn prepare_subagent(
             is_first: true,
         };
         let context = ContextRecord {
-            prepared: Some(Prepared::of(child).stored()),
+            prepared: Some(Prepared::new(child).stored()),
             ..unmade(here, child, new, SessionId::mint(here.ids))?
         };
         if tx.context(&context.key)?.is_some() {

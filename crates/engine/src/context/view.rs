@@ -362,7 +362,7 @@ fn read(
             return None;
         }
         Some(Seen {
-            spoken: Spoken::of(&entry.observation)?,
+            spoken: Spoken::from_observation(&entry.observation)?,
             origin: Origin::Own,
             session: context.session,
             sequence: entry.sequence,

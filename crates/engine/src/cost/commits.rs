@@ -21,7 +21,10 @@ pub(super) struct Made {
 }
 
 /// The commits that a session made for certain, or likely. One that was rewritten counts as what became of it.
-pub(super) fn of(tx: &mut dyn Transaction, session: SessionId) -> Result<Vec<Made>, LedgerError> {
+pub(super) fn commits_of_session(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<Vec<Made>, LedgerError> {
     let mut records = tx.commits_of_session(session, MOST)?;
     records.retain(|r| is_made_by(r, session));
     let mut became: BTreeMap<(RepositoryId, Oid), Oid> = BTreeMap::new();

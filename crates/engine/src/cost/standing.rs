@@ -111,7 +111,7 @@ pub(super) fn turns<'u>(usages: impl Iterator<Item = &'u Usage>) -> super::Turns
 }
 
 /// The links that stood when a message was written: of its turn, or, outside any, at its own moment.
-pub(super) fn of<'s>(
+pub(super) fn standing<'s>(
     standing: &'s [Standing],
     turns: &super::Turns,
     usage: &Usage,

@@ -59,7 +59,7 @@ impl<'a> Table<'a> {
         let stood: BTreeSet<&Link> = if q.links.is_empty() {
             BTreeSet::new()
         } else {
-            standing::of(&used.spans, &used.turns, usage).collect()
+            standing::standing(&used.spans, &used.turns, usage).collect()
         };
         q.since.is_none_or(|since| usage.at >= since)
             && q.until.is_none_or(|until| usage.at < until)
@@ -168,7 +168,7 @@ fn links(
     field: &str,
     key: &dyn Fn(Option<String>) -> CostKey,
 ) -> Vec<(CostKey, Option<String>)> {
-    let stood = standing::of(&used.spans, &used.turns, usage);
+    let stood = standing::standing(&used.spans, &used.turns, usage);
     let values: BTreeSet<String> = stood
         .filter(|link| link.field() == field)
         .map(Link::value)

@@ -79,7 +79,7 @@ pub fn forget_session(
         if costs == Costs::Erased {
             tx.drop_usages(session)?;
         }
-        let entry = Entry::done(by, Action::SessionForgotten).of(session);
+        let entry = Entry::done(by, Action::SessionForgotten).for_session(session);
         audit::record(tx, world, &entry)
     })?;
     let natives = read(ledger, |tx| tx.aliases(session))?;

@@ -25,7 +25,7 @@ impl Takes {
     ///
     /// # Errors
     /// The rule that it breaks.
-    pub fn of(schema: &Value, target: &Target) -> Result<Self, FormError> {
+    pub fn new(schema: &Value, target: &Target) -> Result<Self, FormError> {
         let refused = |rule: &str| Err(FormError::new("schema", rule));
         if !matches!(target, Target::Webhook(_) | Target::Command) {
             return refused("only with `target` `webhook` or `command`");

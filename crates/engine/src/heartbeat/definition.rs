@@ -149,11 +149,11 @@ impl Definition {
     ///
     /// # Errors
     /// The first field that breaks a rule, and the rule.
-    pub fn of(name: HeartbeatName, form: Form) -> Result<Self, FormError> {
+    pub fn parse(name: HeartbeatName, form: Form) -> Result<Self, FormError> {
         let given = form.agent.as_deref().unwrap_or_default();
         let agent = AgentName::new(given).map_err(|e| FormError::new("agent", e.rule))?;
         let target = target(&form)?;
-        let takes = form.schema.as_ref().map(|s| Takes::of(s, &target));
+        let takes = form.schema.as_ref().map(|s| Takes::new(s, &target));
         Ok(Self {
             schedule: schedule(&form)?,
             route: route(&name, &form)?,

@@ -48,7 +48,7 @@ pub enum Pause {
 pub fn definition(record: &HeartbeatRecord) -> Result<Definition, LedgerError> {
     let form: Form = serde_json::from_str(&record.definition)
         .map_err(|e| LedgerError::Damaged(format!("heartbeat {}: {e}", record.name)))?;
-    Definition::of(record.name.clone(), form)
+    Definition::parse(record.name.clone(), form)
         .map_err(|e| LedgerError::Damaged(format!("heartbeat {}: {e}", record.name)))
 }
 
@@ -115,7 +115,7 @@ fn put_in(
     };
     tx.put_heartbeat(&record)?;
     let target = |form: &Form| {
-        Definition::of(record.name.clone(), form.clone())
+        Definition::parse(record.name.clone(), form.clone())
             .ok()
             .map(|d| d.target.place())
     };

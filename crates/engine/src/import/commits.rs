@@ -10,7 +10,7 @@ use siglum_domain::evidence::judge;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::Git;
 use siglum_ledger::{
-    Durability, Ledger, LedgerError, RepositoryRecord, Said, SeenBy, Transaction, read,
+    Durability, Ledger, LedgerError, OutputMention, RepositoryRecord, SeenBy, Transaction, read,
     stored_name, write,
 };
 
@@ -159,7 +159,7 @@ fn was_named(
     facts: &CommitFacts,
 ) -> Result<bool, LedgerError> {
     let moves = tx.moves_to(repository, &facts.commit)?;
-    Ok(moves.iter().any(|m| m.said > Said::Nothing))
+    Ok(moves.iter().any(|m| m.mention > OutputMention::Nothing))
 }
 
 /// Gives the commit a record, or judges again what an earlier import judged. What a hook saw stays.

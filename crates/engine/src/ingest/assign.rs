@@ -39,7 +39,7 @@ pub fn assign(
             Some(record) if record.home != home => return Ok(Assignment::Elsewhere),
             Some(_) => settle::note_trace(tx, trace, session, at)?,
         }
-        let entry = Entry::done(by, Action::TraceAssigned).of(session);
+        let entry = Entry::done(by, Action::TraceAssigned).for_session(session);
         let more = json!({ "trace_id": trace.to_string() });
         audit::record(tx, here, &entry.with(more))?;
         Ok(Assignment::Noted)

@@ -38,7 +38,7 @@ impl Collector {
 pub(super) fn collectors(tx: &mut dyn Transaction) -> Result<Vec<Collector>, LedgerError> {
     let mut collectors = Vec::new();
     for projection in tx.projections()? {
-        let Some(Ok(destination)) = Destination::of(&projection) else {
+        let Some(Ok(destination)) = Destination::from_projection(&projection) else {
             continue;
         };
         if destination.sends == Sends::Native {
@@ -69,7 +69,7 @@ pub(super) fn put(
     }
     let mut stamped = batch.clone();
     stamped.stamp(|_| Some(stamp.clone()));
-    let parcel = Parcel::of(&stamped);
+    let parcel = Parcel::from_batch(&stamped);
     let session = Some(stamp.session);
     for collector in wanted {
         // Nobody knows which texts are in what agents send.

@@ -26,15 +26,15 @@ impl Parcel {
         let records = batch.records();
         match records {
             0 => Vec::new(),
-            1..=PIECE => vec![Self::of(batch)],
+            1..=PIECE => vec![Self::from_batch(batch)],
             _ => (0..records.div_ceil(PIECE))
-                .map(|piece| Self::of(&batch.select(|record| record.0 / PIECE == piece)))
+                .map(|piece| Self::from_batch(&batch.select(|record| record.0 / PIECE == piece)))
                 .collect(),
         }
     }
 
     /// Packs a batch as one.
-    pub(super) fn of(batch: &Batch) -> Self {
+    pub(super) fn from_batch(batch: &Batch) -> Self {
         Self {
             signal: batch.signal(),
             records: batch.records() as u64,

@@ -320,7 +320,7 @@ impl Settling<'_> {
                 continue;
             };
             let of: BTreeSet<_> = records.iter().map(|at| self.heard[*at].record).collect();
-            let parcel = Parcel::of(&self.batch.select(|record| of.contains(&record)));
+            let parcel = Parcel::from_batch(&self.batch.select(|record| of.contains(&record)));
             tx.put_unassigned(&UnassignedRecord {
                 sequence: 0,
                 at: self.row.at,

@@ -242,7 +242,7 @@ impl Destination {
 
     /// The settings of a projection; nothing where it is of another kind.
     #[must_use]
-    pub fn of(projection: &Projection) -> Option<Result<Self, DestinationError>> {
+    pub fn from_projection(projection: &Projection) -> Option<Result<Self, DestinationError>> {
         (projection.kind == KIND).then(|| Self::parse(&projection.target))
     }
 

@@ -171,7 +171,7 @@ fn links(
 ) -> Result<Vec<Linked>, LedgerError> {
     let before = index.checked_sub(1).and_then(|before| turns.get(before));
     if let Some(before) = before {
-        let origin = Origin::of(record.id, before.id, parents.get(&before.id).copied());
+        let origin = Origin::new(record.id, before.id, parents.get(&before.id).copied());
         let why = Why::Previous;
         return Ok(vec![Linked { origin, why }]);
     }
@@ -187,7 +187,7 @@ fn links(
         return Ok(Vec::new());
     };
     let asked = self::parents(tx, parent, u64::MAX >> 1)?;
-    let origin = Origin::of(parent, source, asked.get(&source).copied());
+    let origin = Origin::new(parent, source, asked.get(&source).copied());
     Ok(vec![Linked { origin, why }])
 }
 
@@ -213,9 +213,9 @@ fn source(
 fn moments(session: SessionId, parts: &[TurnPart], new: &[Entry]) -> Vec<SessionMoment> {
     let origin = |turn: TurnId| {
         let part = parts.iter().find(|part| part.id == turn)?;
-        Some(Origin::of(session, turn, part.parent))
+        Some(Origin::new(session, turn, part.parent))
     };
-    let moment = |e: &Entry| SessionMoment::of(e, e.turn.and_then(origin));
+    let moment = |e: &Entry| SessionMoment::from_entry(e, e.turn.and_then(origin));
     new.iter().filter_map(moment).collect()
 }
 

@@ -209,7 +209,7 @@ impl BundleContent {
     fn take(&mut self, event: Event) {
         let text = event.text.as_ref().map(|t| t.as_str().to_owned());
         let kind = event.what.kind().to_owned();
-        let recorded = Mark::of(&event);
+        let recorded = Mark::from_event(&event);
         let plain = |phases, outcome: Option<Outcome>, recorded| EventJson {
             recorded,
             kind,
@@ -270,7 +270,7 @@ impl BundleContent {
 }
 
 impl Mark {
-    fn of(event: &Event) -> Self {
+    fn from_event(event: &Event) -> Self {
         Self {
             number: event.number,
             at: sent(event.at),

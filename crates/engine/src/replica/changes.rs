@@ -62,11 +62,11 @@ impl Changes {
         let from = from.to_string();
         for (session, payloads) in &self.erased {
             let body = json!({ "ledger": from, "payloads": payloads });
-            let entry = Entry::done(&by, Action::SessionForgotten).of(*session);
+            let entry = Entry::done(&by, Action::SessionForgotten).for_session(*session);
             audit::record(tx, here, &entry.with(body))?;
         }
         for session in &self.restored {
-            let entry = Entry::done(&by, Action::SessionRestored).of(*session);
+            let entry = Entry::done(&by, Action::SessionRestored).for_session(*session);
             audit::record(tx, here, &entry.with(json!({ "ledger": from })))?;
         }
         let own = caller.scope.session();

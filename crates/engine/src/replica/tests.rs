@@ -46,7 +46,7 @@ pub(super) fn sender() -> Stage {
 }
 
 pub(super) fn receiver() -> Stage {
-    Stage::of(2)
+    Stage::from_number(2)
 }
 
 /// The token of the ledger that sends.

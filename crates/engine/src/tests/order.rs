@@ -1,7 +1,7 @@
 //! Deliveries that overtake each other: the later half of a call may come first.
 
 use siglum_domain::observation::{Side, ToolClass};
-use siglum_ledger::Said;
+use siglum_ledger::OutputMention;
 
 use super::stage::*;
 
@@ -30,8 +30,8 @@ fn a_move_of_head_is_noted_when_head_before_comes_late() {
     stage.hear(says("one", vec![head("t", "p", 3, Side::Before, 1)]));
     let repository = stage.repository().id;
     let moves = stage.read(|tx| tx.moves_to(repository, &oid(2)));
-    let found: Vec<_> = moves.iter().map(|m| (m.session, m.said, m.at)).collect();
-    assert_eq!(found, [(one, Said::Made, at(4))]);
+    let found: Vec<_> = moves.iter().map(|m| (m.session, m.mention, m.at)).collect();
+    assert_eq!(found, [(one, OutputMention::Made, at(4))]);
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn ledger_contents(stage: &mut Stage) -> BTreeMap<String, String> {
         told.insert("edits".to_owned(), format!("{edits:?}"));
         for n in 30..34 {
             let moves = stage.read(|tx| tx.moves_to(repository.id, &oid(n)));
-            let moves: Vec<_> = moves.iter().map(|m| (&m.event, m.said, m.at)).collect();
+            let moves: Vec<_> = moves.iter().map(|m| (&m.event, m.mention, m.at)).collect();
             told.insert(format!("moves {n}"), format!("{moves:?}"));
         }
         let commits = stage.read(|tx| tx.commits(Some(repository.id), 99));

@@ -2,7 +2,7 @@
 
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Side, StartKind, ToolClass};
-use siglum_ledger::{CheckpointKind, Relation, Said, SessionOrigin};
+use siglum_ledger::{CheckpointKind, OutputMention, Relation, SessionOrigin};
 
 use super::stage::*;
 
@@ -156,8 +156,8 @@ fn head_that_stands_as_before_is_not_recorded() {
     assert_eq!(stage.session(one).head, count + 4);
     let repository = stage.repository().id;
     let moves = stage.read(|tx| tx.moves_to(repository, &oid(2)));
-    let found: Vec<_> = moves.iter().map(|m| (m.session, m.said)).collect();
-    assert_eq!(found, [(one, Said::Made)]);
+    let found: Vec<_> = moves.iter().map(|m| (m.session, m.mention)).collect();
+    assert_eq!(found, [(one, OutputMention::Made)]);
     assert!(stage.read(|tx| tx.moves_to(repository, &oid(1))).is_empty());
 }
 

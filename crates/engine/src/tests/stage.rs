@@ -52,11 +52,11 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self::of(1)
+        Self::from_number(1)
     }
 
     /// A stage whose ledger has a number of its own.
-    pub(crate) fn of(number: u128) -> Self {
+    pub(crate) fn from_number(number: u128) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let how = Open::Command {
             id: LedgerId::from_uuid(Uuid::from_u128(number)),

@@ -9,7 +9,8 @@ use siglum_domain::observation::{DiskState, Fact, FileVersion, Observation, Side
 use siglum_domain::{AgentName, SessionId, Timestamp};
 use siglum_gitstore::{ObjectFormat, blob_id, discover};
 use siglum_ledger::{
-    Durability, HeadMove, Ledger, LedgerError, RepositoryRecord, Said, Transaction, read, write,
+    Durability, HeadMove, Ledger, LedgerError, OutputMention, RepositoryRecord, Transaction, read,
+    write,
 };
 
 use crate::session::file_key;
@@ -127,9 +128,9 @@ pub fn link_mentioned(
             session,
             event: mention.event.clone(),
             // All digits are printed by `rev-parse`, an abbreviation by git when it has made it.
-            said: match mention.abbreviated.len() {
-                40 | 64 => Said::Named,
-                _ => Said::Made,
+            mention: match mention.abbreviated.len() {
+                40 | 64 => OutputMention::Named,
+                _ => OutputMention::Made,
             },
             at: mention.ended,
         };

@@ -149,7 +149,7 @@ pub fn archive(
         tx.archive(session, at)?;
         tx.state(at, by, "api", &Statement::Archived { session })?;
         access::revoke_of_in(tx, here, session, by)?;
-        let entry = Entry::done(by, Action::SessionArchived).of(session);
+        let entry = Entry::done(by, Action::SessionArchived).for_session(session);
         audit::record(tx, here, &entry)?;
         Ok(())
     })

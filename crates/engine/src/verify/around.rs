@@ -148,7 +148,7 @@ pub(super) fn heal(
             if version(world, &name, sound).is_some()
                 && let Ok(address) = name.parse()
                 && let Some(content) = of_git(world, ledger, &name)?
-                && ObjectAddress::of(&content) == address
+                && ObjectAddress::for_content(&content) == address
             {
                 world.objects.put(&content, None)?;
                 healed += 1;

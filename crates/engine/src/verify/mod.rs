@@ -100,7 +100,7 @@ fn one(
         .and_then(|r| r.quarantined.as_ref());
     if was.is_some() {
         report.counts.quarantined += 1;
-        if !report.of(id) {
+        if !report.covers(id) {
             report.recovered.push(id);
         }
     }

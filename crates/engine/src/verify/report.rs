@@ -146,7 +146,7 @@ impl Report {
     }
 
     /// Whether rows of a session are missing or damaged.
-    pub(super) fn of(&self, session: SessionId) -> bool {
+    pub(super) fn covers(&self, session: SessionId) -> bool {
         self.unsound.contains_key(&session)
     }
 }

@@ -36,7 +36,7 @@ enum Part {
 
 impl Talk {
     /// The messages of these entries, which are in order. What several sources saw is told once.
-    pub(crate) fn of(entries: &[Entry]) -> Vec<Self> {
+    pub(crate) fn from_entries(entries: &[Entry]) -> Vec<Self> {
         let mut talk: Vec<Self> = Vec::new();
         let mut seen = BTreeSet::new();
         for entry in entries {
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn turns_become_prompts_and_answers() {
-        let talk = Talk::of(&entries(vec![
+        let talk = Talk::from_entries(&entries(vec![
             (1, Event::prompt("p1", "do it")),
             (1, Event::message("m1", "first")),
             (1, Event::tool_call("c1", "read", r#"{"path":"a"}"#)),
@@ -288,6 +288,6 @@ mod tests {
         assert_eq!(ui[4]["role"], "system");
         let mut own = entries(vec![(1, Event::prompt("p1", "to itself").synthetic())]);
         own[0].observation.source = Source::Transcript;
-        assert_eq!(Talk::of(&own), []);
+        assert_eq!(Talk::from_entries(&own), []);
     }
 }

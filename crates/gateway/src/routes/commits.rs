@@ -65,7 +65,7 @@ fn known(
             continue;
         }
         if let Some(why) = why::recorded(tx, id, commit)? {
-            told.push(Commit::of(&why, name));
+            told.push(Commit::from_why(&why, name));
         }
     }
     Ok(told)

@@ -62,7 +62,7 @@ pub(crate) async fn sum_up(
         let mut costs = cost::cost(ledger, &asked, prices, &day)?;
         let more = costs.rows.len() > limit;
         costs.rows.truncate(limit);
-        Ok(CostReport::of(asked.by, &costs, more, &repositories))
+        Ok(CostReport::new(asked.by, &costs, more, &repositories))
     });
     let told: Result<_, siglum_ledger::LedgerError> = told.await?;
     Ok(Json(told?))

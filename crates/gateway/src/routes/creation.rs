@@ -72,7 +72,7 @@ async fn created(
     new: Result<Body<CreateSession>, Problem>,
 ) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
     let Body(new) = new?;
-    let wanted = Wanted::of(caller, headers, &new)?;
+    let wanted = Wanted::new(caller, headers, &new)?;
     let secret = Secret::mint(&caller.tenant, &clock::secret());
     let digest = secret.digest();
     let (named_by, ignored) = (wanted.named_by, wanted.ignored.clone());
@@ -115,8 +115,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn of(caller: &Caller, headers: &HeaderMap, new: &CreateSession) -> Result<Self, Problem> {
-        let name = Name::of(headers, "conversation_id", new.conversation_id.as_deref())?;
+    fn new(caller: &Caller, headers: &HeaderMap, new: &CreateSession) -> Result<Self, Problem> {
+        let name = Name::new(headers, "conversation_id", new.conversation_id.as_deref())?;
         let named_by = match (&name.named, &new.native_id) {
             (None, Some(_)) => NameSource::Agent,
             _ => name.by,

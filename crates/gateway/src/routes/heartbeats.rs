@@ -104,7 +104,7 @@ pub(crate) async fn put(
     Body(new): Body<CreateHeartbeat>,
 ) -> Result<Json<HeartbeatJson>, Problem> {
     let name = HeartbeatName::new(new.name).map_err(|e| Problem::invalid("name", e.rule))?;
-    let definition = Definition::of(name.clone(), new.definition);
+    let definition = Definition::parse(name.clone(), new.definition);
     let definition = definition.map_err(|e| Problem::from(e).within("definition"))?;
     if let Target::Webhook(address) = &definition.target
         && app.heartbeats().reach(address).excludes(address)

@@ -7,7 +7,7 @@ use siglum_ledger::{InteractionRecord, read};
 use utoipa::IntoParams;
 
 use super::path::{OfConversation, Path};
-use super::running::of;
+use super::running::running_turn;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::{self, Caller};
@@ -51,7 +51,7 @@ pub(crate) async fn list(
         Some(_) => return Err(Problem::invalid("state", "`open` or `all`")),
     };
     let limit = query.limit(MOST, MOST)?;
-    let session = of(&app, &caller, &path, &mut query).await?.id;
+    let session = running_turn(&app, &caller, &path, &mut query).await?.id;
     query.end()?;
     caller::read(&app, &caller, session);
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
@@ -82,7 +82,7 @@ pub(crate) async fn answer(
     Body(new): Body<AnswerInteraction>,
 ) -> Result<Json<Interaction>, Problem> {
     let id = path.interaction()?;
-    let session = of(&app, &caller, &path, &mut query).await?.id;
+    let session = running_turn(&app, &caller, &path, &mut query).await?.id;
     query.end()?;
     let read_interaction = async || {
         let found = app.ledgers().read(&caller.tenant, move |_, ledger| {

@@ -30,7 +30,9 @@ pub(crate) async fn list(
     caller.for_session(&app, session)?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| match tx.session(session)? {
-            Some(_) => Ok(Some(LinkList::of(&tx.statements_of_session(session)?))),
+            Some(_) => Ok(Some(LinkList::from_records(
+                &tx.statements_of_session(session)?,
+            ))),
             None => Ok(None),
         })
     });
@@ -83,7 +85,7 @@ async fn change(
     let changed = app.ledgers().write(&caller.tenant, move |here, ledger| {
         refusable(ledger, |tx| {
             remote::change_links(here, tx, session, &links, change, &by)?;
-            Ok(LinkList::of(&tx.statements_of_session(session)?))
+            Ok(LinkList::from_records(&tx.statements_of_session(session)?))
         })
     });
     Ok(Json(changed.await??))

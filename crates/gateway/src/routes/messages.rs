@@ -110,10 +110,10 @@ async fn sent(
     headers: &HeaderMap,
     new: Result<Body<SendMessages>, Problem>,
 ) -> Result<Response, Problem> {
-    let form = Form::of(&mut query, headers)?;
+    let form = Form::requested(&mut query, headers)?;
     query.end()?;
     let Body(new) = new?;
-    let asked = UnresolvedRequest::of(caller, headers, address, traced, &new)?;
+    let asked = UnresolvedRequest::new(caller, headers, address, traced, &new)?;
     let (ask, ignored) = asked.resolved(app, caller).await?;
     let running = runner::start(app, ask).await?;
     Ok(answer(app, &running, ignored, form, 0).await)
@@ -129,7 +129,7 @@ struct UnresolvedRequest {
 }
 
 impl UnresolvedRequest {
-    fn of(
+    fn new(
         caller: &Caller,
         headers: &HeaderMap,
         address: Option<Address>,

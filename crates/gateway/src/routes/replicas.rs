@@ -54,7 +54,7 @@ impl From<ReplicaError> for Problem {
     request_body(content = Object, content_type = "application/json", description = "A batch, uncompressed or as a zstd frame with `content-encoding: zstd`; `siglum sync` creates it"),
     responses(
         (status = 200, description = "The batch is accepted", body = AcceptedBatch),
-        (status = 422, description = "A document of the batch is invalid; `field` names it", body = crate::problem::Told, content_type = "application/problem+json"),
+        (status = 422, description = "A document of the batch is invalid; `field` names it", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
         Problems))]
 pub(crate) async fn take(
     State(app): State<App>,

@@ -59,7 +59,7 @@ pub(super) fn sessions(
         for id in remote::works_in(&listing.record, &statements) {
             repositories.extend(repository_name(tx, id)?);
         }
-        told.push(Session::of(listing, &statements, repositories));
+        told.push(Session::new(listing, &statements, repositories));
     }
     Ok(told)
 }
@@ -84,7 +84,7 @@ pub(super) fn checkpoints(
                 links: links.iter().map(Link::from).collect(),
             });
         }
-        told.push(Checkpoint::of(record, pins, repository));
+        told.push(Checkpoint::new(record, pins, repository));
     }
     Ok(told)
 }

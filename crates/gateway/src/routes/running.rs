@@ -26,7 +26,7 @@ const PAGE: usize = 1_000;
 const PAGE_MOST: usize = 10_000;
 
 /// The session of a path, if it is there and the caller may act for it.
-pub(super) async fn of(
+pub(super) async fn running_turn(
     app: &App,
     caller: &Caller,
     path: &Path,
@@ -118,7 +118,7 @@ pub(crate) async fn cancel(
     path: Path,
     mut query: Query,
 ) -> Result<Json<CancelledRun>, Problem> {
-    let session = of(&app, &caller, &path, &mut query).await?;
+    let session = running_turn(&app, &caller, &path, &mut query).await?;
     query.end()?;
     let cancelled = app
         .runs()
@@ -169,7 +169,7 @@ pub(crate) async fn history(
     });
     let entries = entries.await??;
     let (entries, next) = whole_turns(&entries);
-    let talk = Talk::of(entries);
+    let talk = Talk::from_entries(entries);
     let messages = match ui {
         true => ui_messages(&talk),
         false => plain(&talk)

@@ -100,7 +100,7 @@ async fn export(
         let told = "send OTLP, with `content-type: application/x-protobuf` or `application/json`";
         return Problem::media_type_is(told).into_response();
     };
-    let Some(packing) = Packing::of(headers) else {
+    let Some(packing) = Packing::from_headers(headers) else {
         let told = "send the body uncompressed or with `content-encoding: gzip`";
         return Problem::media_type_is(told).into_response();
     };

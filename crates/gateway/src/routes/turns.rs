@@ -43,7 +43,7 @@ fn text(field: &str, text: &str) -> Result<String, Problem> {
 }
 
 /// The session of a path, if the caller may act for it.
-fn of(app: &App, caller: &Caller, path: &Path) -> Result<SessionId, Problem> {
+fn session_id(app: &App, caller: &Caller, path: &Path) -> Result<SessionId, Problem> {
     let session = path.session()?;
     caller.for_session(app, session)?;
     Ok(session)
@@ -61,7 +61,7 @@ pub(crate) async fn lease(
     path: Path,
     Body(new): Body<AcquireLease>,
 ) -> Result<Json<Lease>, Problem> {
-    let session = of(&app, &caller, &path)?;
+    let session = session_id(&app, &caller, &path)?;
     let holder = Holder {
         name: text("holder", &new.holder)?,
         nonce: text("nonce", &new.nonce)?,
@@ -88,7 +88,7 @@ pub(crate) async fn renew(
     path: Path,
     Body(renewal): Body<RenewLease>,
 ) -> Result<Json<LeaseEpoch>, Problem> {
-    let (session, term) = (of(&app, &caller, &path)?, term(renewal.term_ms)?);
+    let (session, term) = (session_id(&app, &caller, &path)?, term(renewal.term_ms)?);
     let epoch = renewal.epoch;
     let hold = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::renew(here, ledger, Hold { session, epoch }, term)
@@ -123,7 +123,7 @@ pub(crate) async fn release(
     path: Path,
     Body(held): Body<HeldLease>,
 ) -> Result<Json<Acknowledgement>, Problem> {
-    let (session, epoch) = (of(&app, &caller, &path)?, held.epoch);
+    let (session, epoch) = (session_id(&app, &caller, &path)?, held.epoch);
     let released = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::release(here, ledger, Hold { session, epoch })
     });
@@ -140,14 +140,14 @@ struct Write {
 }
 
 impl Write {
-    fn of(
+    fn new(
         app: &App,
         caller: &Caller,
         path: &Path,
         traced: Traced,
         said: &TurnEvents,
     ) -> Result<Self, Problem> {
-        let session = of(app, caller, path)?;
+        let session = session_id(app, caller, path)?;
         let (key, now) = (turn_key(path.text("key")?)?, clock::now());
         let mut events = observed(&said.events, now)?;
         let traced = traced.0.map(|parent| Event::traced(&key, parent));
@@ -183,7 +183,7 @@ pub(crate) async fn commit(
     traced: Traced,
     Body(said): Body<TurnEvents>,
 ) -> Result<Json<CommittedTurn>, Problem> {
-    let write = Write::of(&app, &caller, &path, traced, &said)?;
+    let write = Write::new(&app, &caller, &path, traced, &said)?;
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::commit(
             here,
@@ -218,7 +218,10 @@ pub(crate) async fn receipt(
     caller: Caller,
     path: Path,
 ) -> Result<Json<Receipt>, Problem> {
-    let (session, key) = (of(&app, &caller, &path)?, turn_key(path.text("key")?)?);
+    let (session, key) = (
+        session_id(&app, &caller, &path)?,
+        turn_key(path.text("key")?)?,
+    );
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         turn::receipt(ledger, session, &key)
     });
@@ -244,7 +247,7 @@ pub(crate) async fn open(
     traced: Traced,
     Body(said): Body<TurnEvents>,
 ) -> Result<Json<OpenedTurn>, Problem> {
-    let write = Write::of(&app, &caller, &path, traced, &said)?;
+    let write = Write::new(&app, &caller, &path, traced, &said)?;
     let opened = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::open(
             here,
@@ -284,7 +287,7 @@ pub(crate) async fn append(
     traced: Traced,
     Body(said): Body<TurnEvents>,
 ) -> Result<Json<Acknowledgement>, Problem> {
-    let write = Write::of(&app, &caller, &path, traced, &said)?;
+    let write = Write::new(&app, &caller, &path, traced, &said)?;
     let added = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::append(here, ledger, write.hold, &write.key, &write.said)
     });
@@ -307,7 +310,10 @@ pub(crate) async fn abort(
     path: Path,
     Body(held): Body<HeldLease>,
 ) -> Result<Json<Acknowledgement>, Problem> {
-    let (session, key) = (of(&app, &caller, &path)?, turn_key(path.text("key")?)?);
+    let (session, key) = (
+        session_id(&app, &caller, &path)?,
+        turn_key(path.text("key")?)?,
+    );
     let epoch = held.epoch;
     let dropped = app.ledgers().write(&caller.tenant, move |_, ledger| {
         turn::abort(ledger, Hold { session, epoch }, &key)

@@ -20,7 +20,7 @@ use crate::problem::Problem;
 use crate::wire::NameSource;
 
 /// The run of a turn that is committed, with what is stored of it.
-pub(super) async fn of(
+pub(super) async fn committed_run(
     app: &App,
     ask: &Ask,
     session: SessionId,

@@ -66,7 +66,7 @@ struct Ending {
 }
 
 impl Ending {
-    fn of(status: Status, code: &'static str, text: impl Into<String>) -> Self {
+    fn new(status: Status, code: &'static str, text: impl Into<String>) -> Self {
         let text = Redactor::shared().redact(&text.into()).into_string();
         Self {
             status,
@@ -164,7 +164,7 @@ impl Drive {
                         return ending;
                     }
                     let text = format!("the run took longer than {} s", watch.wall_told.as_secs());
-                    self.stop(&mut watch, Ending::of(Status::Limit, "limit-wall", text)).await;
+                    self.stop(&mut watch, Ending::new(Status::Limit, "limit-wall", text)).await;
                 }
                 _ = store.tick() => {
                     self.scribe.look();
@@ -174,7 +174,7 @@ impl Drive {
                 _ = renew.tick() => self.renew().await,
                 () = stops(&mut stopping), if watch.ending.is_none() => {
                     let text = "the gateway is shutting down";
-                    self.stop(&mut watch, Ending::of(Status::Cancelled, "gateway-stopped", text)).await;
+                    self.stop(&mut watch, Ending::new(Status::Cancelled, "gateway-stopped", text)).await;
                 }
             }
         }
@@ -196,7 +196,7 @@ impl Drive {
             (false, since) => since.or_else(|| Some(Instant::now())),
         };
         let ending = if let Some(broken) = &self.broken {
-            let mut ending = Ending::of(Status::Failed, broken.code, broken.text.clone());
+            let mut ending = Ending::new(Status::Failed, broken.code, broken.text.clone());
             ending.sound = false;
             Some(ending)
         } else if watch.heard.elapsed() > watch.silent {
@@ -204,10 +204,10 @@ impl Drive {
                 "the agent produced no output for {} s",
                 watch.silent.as_secs()
             );
-            Some(Ending::of(Status::Limit, "limit-silent", text))
+            Some(Ending::new(Status::Limit, "limit-silent", text))
         } else if watch.alone.is_some_and(|since| since.elapsed() > ALONE) {
             let text = "the client disconnected";
-            Some(Ending::of(Status::Cancelled, "client-left", text))
+            Some(Ending::new(Status::Cancelled, "client-left", text))
         } else {
             self.spent()
         };
@@ -224,12 +224,12 @@ impl Drive {
         let limits = self.ask.limits;
         if limits.tokens.is_some_and(|most| tokens > most) {
             let text = format!("the run used {tokens} tokens");
-            return Some(Ending::of(Status::Limit, "limit-tokens", text));
+            return Some(Ending::new(Status::Limit, "limit-tokens", text));
         }
         let cost = usage.nano_usd.unwrap_or(0);
         if limits.nano_usd.is_some_and(|most| cost > most) {
             let text = format!("the run cost {cost} billionths of a US dollar");
-            return Some(Ending::of(Status::Limit, "limit-cost", text));
+            return Some(Ending::new(Status::Limit, "limit-cost", text));
         }
         None
     }
@@ -248,7 +248,7 @@ impl Drive {
         match control {
             Control::Cancel(by) => {
                 let text = format!("cancelled by {by}");
-                self.stop(watch, Ending::of(Status::Cancelled, "cancelled", text))
+                self.stop(watch, Ending::new(Status::Cancelled, "cancelled", text))
                     .await;
             }
             Control::Answer {
@@ -401,16 +401,16 @@ impl Drive {
         let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
         match (reason, told) {
             ("cancelled", Some(ending)) => ending,
-            ("cancelled", None) => Ending::of(
+            ("cancelled", None) => Ending::new(
                 Status::Cancelled,
                 "agent-cancelled",
                 "the agent cancelled the run",
             ),
             ("max_tokens" | "max_turn_requests", _) => {
                 let text = format!("the agent stopped at its own limit: {reason}");
-                Ending::of(Status::Limit, "limit-agent", text)
+                Ending::new(Status::Limit, "limit-agent", text)
             }
-            ("refusal", _) => Ending::of(
+            ("refusal", _) => Ending::new(
                 Status::Failed,
                 "agent-refused",
                 "the agent refused to continue",
@@ -421,7 +421,7 @@ impl Drive {
     }
 
     fn failed(&self, error: &AgentError) -> Ending {
-        let mut ending = Ending::of(Status::Failed, error.code, error.text.clone());
+        let mut ending = Ending::new(Status::Failed, error.code, error.text.clone());
         ending.sound = false;
         ending
     }
@@ -486,7 +486,7 @@ impl Drive {
         let usage = self.scribe.usage(now);
         let committed = self.commit(&ending, now).await;
         if let Err(error) = &committed {
-            ending = Ending::of(Status::Failed, NOT_COMMITTED, error.detail());
+            ending = Ending::new(Status::Failed, NOT_COMMITTED, error.detail());
             ending.sound = false;
         }
         let is_whole = committed.is_ok() && self.broken.is_none();

@@ -39,7 +39,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Checks what is asked against what the operator allows.
-    pub(super) fn of(settings: &RunSettings, ask: &Ask) -> Result<Self, Problem> {
+    pub(super) fn new(settings: &RunSettings, ask: &Ask) -> Result<Self, Problem> {
         let agent = settings.agents.iter().find(|agent| agent.name == ask.agent);
         let Some((agent, spec)) = agent.zip(run_spec(ask.agent.as_str())) else {
             let rule = format!(

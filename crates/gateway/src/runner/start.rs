@@ -38,7 +38,7 @@ const CONTROLS: usize = 16;
 /// Where the agent may not be run here or cannot be started, where another run of the session goes on, and those of the
 /// store. Nothing was told to the agent then.
 pub(crate) async fn start(app: &App, ask: Ask) -> Result<Running, Problem> {
-    let plan = Plan::of(app.runs().settings(), &ask)?;
+    let plan = Plan::new(app.runs().settings(), &ask)?;
     if *app.stopping().borrow() {
         return Err(Problem::stopping());
     }
@@ -170,7 +170,8 @@ impl Beginning {
         });
         let (head, before) = settled.await??;
         if let Some(receipt) = before {
-            let past = committed_run::of(&self.app, &self.ask, session, &receipt).await?;
+            let past =
+                committed_run::committed_run(&self.app, &self.ask, session, &receipt).await?;
             release(&self.app, &self.ask.tenant, hold).await;
             return Ok(past);
         }
@@ -337,7 +338,8 @@ impl Beginning {
         let turn = match opened {
             Opened::Turn(turn) => turn,
             Opened::Committed(receipt) => {
-                let past = committed_run::of(&self.app, &self.ask, session, &receipt).await?;
+                let past =
+                    committed_run::committed_run(&self.app, &self.ask, session, &receipt).await?;
                 release(&self.app, &self.ask.tenant, hold).await;
                 return Ok(past);
             }

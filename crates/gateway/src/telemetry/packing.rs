@@ -25,7 +25,7 @@ pub(super) enum Unpackable {
 
 impl Packing {
     /// How a body is compressed by its headers; nothing for a way that is not known here.
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
         let packing = match values
             .next()
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn other_ways_are_not_known() {
         let mut headers = HeaderMap::new();
-        assert_eq!(Packing::of(&headers), Some(Packing::Plain));
+        assert_eq!(Packing::from_headers(&headers), Some(Packing::Plain));
         for (word, known) in [
             ("gzip", Some(Packing::Gzip)),
             ("GZIP", Some(Packing::Gzip)),
@@ -122,9 +122,9 @@ mod tests {
             ("", None),
         ] {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(word));
-            assert_eq!(Packing::of(&headers), known, "{word}");
+            assert_eq!(Packing::from_headers(&headers), known, "{word}");
         }
         headers.append(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        assert_eq!(Packing::of(&headers), None);
+        assert_eq!(Packing::from_headers(&headers), None);
     }
 }

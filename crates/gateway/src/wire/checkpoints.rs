@@ -59,7 +59,7 @@ pub(crate) struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub(crate) fn of(
+    pub(crate) fn new(
         record: &CheckpointRecord,
         pins: Vec<Pin>,
         repository: Option<String>,

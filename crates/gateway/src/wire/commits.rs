@@ -188,7 +188,7 @@ const fn word(verdict: Verdict) -> &'static str {
 }
 
 impl Commit {
-    pub(crate) fn of(why: &Why, repository: String) -> Self {
+    pub(crate) fn from_why(why: &Why, repository: String) -> Self {
         let (committer, session) = kind_of(why.judgement.committer);
         let subject = Some(why.facts.subject.clone()).filter(|s| !s.is_empty());
         Self {

@@ -68,7 +68,12 @@ struct Money {
 }
 
 impl CostReport {
-    pub(crate) fn of(by: By, costs: &Costs, more: bool, repositories: &[RepositoryRecord]) -> Self {
+    pub(crate) fn new(
+        by: By,
+        costs: &Costs,
+        more: bool,
+        repositories: &[RepositoryRecord],
+    ) -> Self {
         let row = |row: &cost::CostRow| {
             let of_row = |r: &&RepositoryRecord| Some(r.id) == row.key.repository;
             CostRow {
@@ -96,7 +101,7 @@ impl CostReport {
 
     /// Of what nobody knows.
     pub(crate) fn nothing(by: By) -> Self {
-        Self::of(by, &Costs::default(), false, &[])
+        Self::new(by, &Costs::default(), false, &[])
     }
 }
 

@@ -219,7 +219,7 @@ pub(crate) struct LinkList {
 }
 
 impl LinkList {
-    pub(crate) fn of(statements: &[StatementRecord]) -> Self {
+    pub(crate) fn from_records(statements: &[StatementRecord]) -> Self {
         let event = |s: &StatementRecord| {
             let (link, change) = match &s.statement {
                 Statement::LinkAttached { link, .. } => (link, "attached"),

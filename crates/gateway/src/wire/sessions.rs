@@ -314,7 +314,7 @@ impl Session {
         &self.id
     }
 
-    pub(crate) fn of(
+    pub(crate) fn new(
         listing: &SessionListing,
         statements: &[StatementRecord],
         repositories: Vec<String>,

@@ -106,9 +106,12 @@ fn kept_damaged_gone() {
         .put(format!("{content}\nx").as_bytes(), Some(&base))
         .unwrap();
     assert_eq!(store.put(content.as_bytes(), Some(&delta)).unwrap(), base);
-    assert_eq!(store.put(b"", None).unwrap(), ObjectAddress::of(b""));
-    assert_eq!(store.get(&ObjectAddress::of(b"")).unwrap(), b"");
-    let unknown = ObjectAddress::of(b"unknown");
+    assert_eq!(
+        store.put(b"", None).unwrap(),
+        ObjectAddress::for_content(b"")
+    );
+    assert_eq!(store.get(&ObjectAddress::for_content(b"")).unwrap(), b"");
+    let unknown = ObjectAddress::for_content(b"unknown");
     assert!(matches!(store.get(&unknown), Err(GitError::NotFound(a)) if a == unknown));
     store
         .put(b"with a base that is gone", Some(&unknown))

@@ -89,7 +89,7 @@ fn listed(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     let of = |n: u128, session| TokenRecord {
-        scope: Scope::of(session),
+        scope: Scope::for_session(session),
         ..token(n)
     };
     let (first, second) = (Some(session_id(1)), Some(session_id(2)));

@@ -91,25 +91,25 @@ fn calls_end(shelf: &dyn Shelf) -> Outcome {
 fn moves(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
-    let moved = |n: u128, event: &str, said: Said| HeadMove {
+    let moved = |n: u128, event: &str, mention: OutputMention| HeadMove {
         repository: repository_id(1),
         commit: oid(7),
         session: session_id(n),
         event: event.to_owned(),
-        said,
+        mention,
         at: at(6),
     };
     desk.write(|tx| {
-        tx.put_move(&moved(2, "t", Said::Nothing))?;
-        tx.put_move(&moved(1, "u", Said::Named))?;
-        tx.put_move(&moved(1, "t", Said::Nothing))?;
-        tx.put_move(&moved(1, "t", Said::Made))
+        tx.put_move(&moved(2, "t", OutputMention::Nothing))?;
+        tx.put_move(&moved(1, "u", OutputMention::Named))?;
+        tx.put_move(&moved(1, "t", OutputMention::Nothing))?;
+        tx.put_move(&moved(1, "t", OutputMention::Made))
     })?;
     let found = desk.read(|tx| tx.moves_to(repository_id(1), &oid(7)))?;
     let wanted = [
-        moved(1, "t", Said::Made),
-        moved(1, "u", Said::Named),
-        moved(2, "t", Said::Nothing),
+        moved(1, "t", OutputMention::Made),
+        moved(1, "u", OutputMention::Named),
+        moved(2, "t", OutputMention::Nothing),
     ];
     same!(found, wanted, "moves to the commit");
     let (commit, repository) = desk.read(|tx| {

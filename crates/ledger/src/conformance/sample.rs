@@ -200,7 +200,7 @@ pub(super) fn append(
 
 /// A prompt on its way into a log, under an id made of `n`.
 pub(super) fn row(n: u128, key: &str, said: &str) -> LogRow {
-    LogRow::of(&NewEntry {
+    LogRow::from_entry(&NewEntry {
         id: entry_id(n),
         session: session_id(1),
         turn: None,

@@ -64,8 +64,8 @@ fn sessions(shelf: &dyn Shelf) -> Outcome {
         ..Scope::default()
     };
     desk.write(|tx| tx.put_projection(&scoped("other", Some(none.clone()))))?;
-    let one = Scope::of([repository_id(1)]);
-    let both = Scope::of([repository_id(1), repository_id(2)]);
+    let one = Scope::new([repository_id(1)]);
+    let both = Scope::new([repository_id(1), repository_id(2)]);
     let late = Scope {
         since: Some(at(20)),
         ..both.clone()
@@ -119,7 +119,7 @@ fn sessions(shelf: &dyn Shelf) -> Outcome {
     let mut elsewhere = commit(5);
     elsewhere.repository = repository_id(2);
     desk.write(|tx| {
-        tx.put_projection(&scoped("a", Some(Scope::of([repository_id(1)]))))?;
+        tx.put_projection(&scoped("a", Some(Scope::new([repository_id(1)]))))?;
         tx.put_commit(&elsewhere)
     })?;
     same!(
@@ -144,7 +144,7 @@ fn claimed(tx: &mut dyn Transaction) -> Result<Vec<u128>, LedgerError> {
 fn grown(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     stocked(&mut desk)?;
-    let one = Scope::of([repository_id(1)]);
+    let one = Scope::new([repository_id(1)]);
     desk.write(|tx| tx.put_projection(&scoped("a", Some(one.clone()))))?;
     same!(desk.write(claimed)?, [1], "what may be claimed");
     desk.write(|tx| {
@@ -156,7 +156,7 @@ fn grown(shelf: &dyn Shelf) -> Outcome {
         [],
         "what fails outside"
     );
-    let both = Scope::of([repository_id(1), repository_id(2)]);
+    let both = Scope::new([repository_id(1), repository_id(2)]);
     desk.write(|tx| tx.put_projection(&scoped("a", Some(both.clone()))))?;
     same!(desk.write(claimed)?, [2], "what may be claimed then");
     // A session that begins to work somewhere else.
@@ -191,7 +191,7 @@ fn documents(shelf: &dyn Shelf) -> Outcome {
         let mut other = commit(6);
         other.judgement = judgement(by_session(2), Verdict::Certain);
         tx.put_commit(&other)?;
-        tx.put_projection(&destination(Some(Scope::of([repository_id(1)]))))
+        tx.put_projection(&destination(Some(Scope::new([repository_id(1)]))))
     })?;
     let hex = |id: uuid::Uuid| id.simple().to_string();
     let repository = |n| format!("repository {}", hex(repository_id(n).uuid()));
@@ -204,7 +204,7 @@ fn documents(shelf: &dyn Shelf) -> Outcome {
         for document in tx.due_documents("team", 99)? {
             tx.document_sent("team", &document)?;
         }
-        let both = Scope::of([repository_id(1), repository_id(2)]);
+        let both = Scope::new([repository_id(1), repository_id(2)]);
         tx.put_projection(&destination(Some(both)))
     })?;
     let wanted = [of(6), repository(2), session(2)];
@@ -227,7 +227,7 @@ fn documents(shelf: &dyn Shelf) -> Outcome {
 fn stated(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
-    let one = Scope::of([repository_id(1)]);
+    let one = Scope::new([repository_id(1)]);
     let known = Destination {
         stated: 7,
         ..Destination::default()
@@ -254,7 +254,7 @@ fn stated(shelf: &dyn Shelf) -> Outcome {
     same!(place(&mut desk)?, Some(7), "where it worked before");
     desk.write(|tx| tx.state(at(2), "Ann", "api", &works_in(3, 1)))?;
     same!(place(&mut desk)?, Some(1), "where it works now");
-    let both = Scope::of([repository_id(1), repository_id(2)]);
+    let both = Scope::new([repository_id(1), repository_id(2)]);
     desk.write(|tx| {
         tx.put_destination("team", &known)?;
         tx.put_projection(&destination(Some(both.clone())))

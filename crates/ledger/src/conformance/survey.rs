@@ -99,7 +99,7 @@ fn log(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
         commit: oid(1),
         session: one,
         event: "t".to_owned(),
-        said: Said::Named,
+        mention: OutputMention::Named,
         at: at(3),
     })
 }

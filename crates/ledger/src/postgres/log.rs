@@ -95,7 +95,7 @@ fn move_row(row: &Row) -> Result<HeadMove> {
         commit: get(row, 1)?,
         session: get(row, 2)?,
         event: raw(row, 3)?,
-        said: from_word("said", raw(row, 4)?)?,
+        mention: from_word("said", raw(row, 4)?)?,
         at: get(row, 5)?,
     })
 }
@@ -133,7 +133,7 @@ const APPEND: &str = "WITH log AS (SELECT head, forgotten_at FROM sessions WHERE
 
 impl Log for Tx<'_> {
     fn append(&mut self, new: &NewEntry<'_>) -> Result<Appended> {
-        let row = LogRow::of(new);
+        let row = LogRow::from_entry(new);
         let of: [Value<'_>; 13] = [
             &Col(row.id),
             &Col(new.session),
@@ -259,7 +259,7 @@ impl Log for Tx<'_> {
     fn put_move(&mut self, m: &HeadMove) -> Result<()> {
         let sql = "INSERT INTO head_moves (tenant, repository, \"commit\", session, event, said, at) VALUES ($1, $2, $3, $4, $5, $6, $7) \
              ON CONFLICT (tenant, repository, \"commit\", session, event) DO UPDATE SET said = excluded.said, at = excluded.at";
-        let said = word(&m.said);
+        let mention = word(&m.mention);
         self.run(
             sql,
             &[
@@ -267,7 +267,7 @@ impl Log for Tx<'_> {
                 &m.commit.as_str(),
                 &Col(m.session),
                 &m.event,
-                &said,
+                &mention,
                 &Col(m.at),
             ],
         )?;

@@ -45,7 +45,7 @@ impl Tx<'_> {
         let next = "INSERT INTO counters (tenant, name, value) VALUES ($1, 'statement', 1) \
              ON CONFLICT (tenant, name) DO UPDATE SET value = counters.value + 1 RETURNING value";
         let sequence = self.one(next, &[], |row| count(row, 0))?;
-        let of = Subjects::of(statement)?;
+        let of = Subjects::from_statement(statement)?;
         let sql = "INSERT INTO statements (tenant, ledger, sequence, at, by, source, kind, body, session, repository, \"commit\") \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
         self.run(

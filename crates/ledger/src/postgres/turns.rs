@@ -73,7 +73,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(rows: &[LogRow]) -> Self {
+    fn from_rows(rows: &[LogRow]) -> Self {
         let mut columns = Self::default();
         for row in rows {
             columns.ids.push(row.id.uuid());
@@ -249,7 +249,7 @@ impl Turns for Tx<'_> {
         turn: TurnId,
         rows: &[LogRow],
     ) -> Result<Option<String>> {
-        let c = Columns::of(rows);
+        let c = Columns::from_rows(rows);
         let of: [Value<'_>; 14] = [
             &Col(session),
             &Col(turn),

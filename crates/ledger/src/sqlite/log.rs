@@ -142,7 +142,7 @@ impl Log for Tx<'_> {
             .prepare_cached(next)?
             .query_row([&session], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let is_forgotten = forgotten.is_some_and(|at| o.at.nanos() <= at);
-        let row = LogRow::of(new);
+        let row = LogRow::from_entry(new);
         insert(self.db, new.session, sequence, new.turn, &row, is_forgotten)?;
         Ok(Appended::New(u64::try_from(sequence).unwrap_or(0)))
     }
@@ -281,7 +281,7 @@ impl Log for Tx<'_> {
             m.commit.as_str(),
             Col(m.session),
             &m.event,
-            word(&m.said),
+            word(&m.mention),
             Col(m.at),
         ))?;
         Ok(())
@@ -296,7 +296,7 @@ impl Log for Tx<'_> {
                 commit: get(row, 1)?,
                 session: get(row, 2)?,
                 event: row.get(3)?,
-                said: Said::Nothing,
+                mention: OutputMention::Nothing,
                 at: get(row, 5)?,
             };
             Ok((moved, row.get::<_, String>(4)?))
@@ -304,9 +304,9 @@ impl Log for Tx<'_> {
         let rows: Vec<_> = query
             .query_map((Col(repository), commit.as_str()), moved)?
             .collect::<rusqlite::Result<_>>()?;
-        let whole = |(moved, said): (HeadMove, String)| {
-            let said = from_word("said", &said)?;
-            Ok(HeadMove { said, ..moved })
+        let whole = |(moved, mention): (HeadMove, String)| {
+            let mention = from_word("said", &mention)?;
+            Ok(HeadMove { mention, ..moved })
         };
         rows.into_iter().map(whole).collect()
     }

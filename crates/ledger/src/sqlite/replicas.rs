@@ -378,7 +378,7 @@ impl Replicas for Tx<'_> {
     }
 
     fn put_statement(&mut self, s: &StatementRecord) -> Result<bool> {
-        let of = Subjects::of(&s.statement)?;
+        let of = Subjects::from_statement(&s.statement)?;
         let sql = "INSERT OR IGNORE INTO statements (ledger, sequence, at, by, source, kind, body, session, repository, \"commit\") \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let added = self.db.prepare_cached(sql)?.execute(params![

@@ -505,7 +505,7 @@ impl Sessions for Tx<'_> {
         let sequence: i64 = self
             .db
             .query_row(next, [Col(self.ledger)], |row| row.get(0))?;
-        let of = Subjects::of(statement)?;
+        let of = Subjects::from_statement(statement)?;
         let sql = "INSERT INTO statements (ledger, sequence, at, by, source, kind, body, session, repository, \"commit\") \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         self.db.execute(

@@ -71,7 +71,7 @@ pub struct Claims {
 
 impl Claims {
     /// Reads the claims of a record that is from this agent, if any of the table.
-    pub(super) fn of(record: &Record<'_>, agent: Option<&AgentSpec>) -> Self {
+    pub(super) fn from_record(record: &Record<'_>, agent: Option<&AgentSpec>) -> Self {
         let origin = match agent {
             Some(_) => Origin::Agent,
             None if foreign::is_about_models(record) => Origin::Model,

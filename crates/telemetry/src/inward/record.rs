@@ -21,7 +21,7 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn of(view: View<'a>) -> Self {
+    pub(super) fn from_view(view: View<'a>) -> Self {
         let name = match view.item {
             Item::Span(span) => &span.name,
             Item::Point(metric, _) => &metric.name,

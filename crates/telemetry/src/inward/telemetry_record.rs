@@ -64,7 +64,7 @@ impl TelemetryRecord {
 #[must_use]
 pub fn hear(batch: &Batch) -> Vec<TelemetryRecord> {
     let mut heard = Vec::with_capacity(batch.records());
-    batch.each(|view| heard.push(one(&Record::of(view), view.index)));
+    batch.each(|view| heard.push(one(&Record::from_view(view), view.index)));
     find_calls(&mut heard);
     heard
 }
@@ -98,8 +98,8 @@ fn find_calls(heard: &mut [TelemetryRecord]) {
 
 fn one(record: &Record<'_>, index: RecordIndex) -> TelemetryRecord {
     let agent = agents::recognise(record);
-    let claims = Claims::of(record, agent);
-    let mut teller = Teller::of(record);
+    let claims = Claims::from_record(record, agent);
+    let mut teller = Teller::from_record(record);
     teller.subagent.clone_from(&claims.subagent);
     match agent {
         Some(agent) => (agent.listen)(record, &mut teller),

@@ -32,7 +32,7 @@ pub(super) struct Teller<'a> {
 }
 
 impl<'a> Teller<'a> {
-    pub(super) const fn of(record: &'a Record<'a>) -> Self {
+    pub(super) const fn from_record(record: &'a Record<'a>) -> Self {
         Self {
             record,
             turn: None,

@@ -29,7 +29,7 @@ pub struct SessionMoment {
 impl SessionMoment {
     /// What an entry of the log tells, if it is such a moment.
     #[must_use]
-    pub fn of(entry: &Entry, origin: Option<Origin>) -> Option<Self> {
+    pub fn from_entry(entry: &Entry, origin: Option<Origin>) -> Option<Self> {
         let o = &entry.observation;
         let (name, more) = match &o.fact {
             Fact::SessionStarted { how, .. } => ("session.start", vec![("siglum.how", start(how))]),

@@ -61,7 +61,7 @@ pub struct Origin {
 impl Origin {
     /// Of a turn, which whoever asked for it may have been tracing.
     #[must_use]
-    pub fn of(session: SessionId, turn: TurnId, parent: Option<TraceParent>) -> Self {
+    pub fn new(session: SessionId, turn: TurnId, parent: Option<TraceParent>) -> Self {
         Self {
             trace: parent.map_or_else(|| TraceId::of_turn(turn), |parent| parent.trace),
             span: SpanId::of_event(session, turn, "turn"),

@@ -393,7 +393,7 @@ fn who_asked_is_joined_and_who_does_not_record_gets_nothing() {
     let root = spans.last().unwrap();
     assert_eq!(root.parent_span_id, parent.span.bytes());
     assert!(spans.iter().all(|s| s.trace_id == parent.trace.bytes()));
-    let origin = Origin::of(session(), turn_id(), Some(parent));
+    let origin = Origin::new(session(), turn_id(), Some(parent));
     assert_eq!(
         (origin.trace, origin.span.bytes().to_vec()),
         (parent.trace, root.span_id.clone())
@@ -549,7 +549,7 @@ proptest! {
             *ids.entry(&span.span_id).or_default() += 1;
         }
         prop_assert!(ids.values().all(|n| *n == 1), "a span twice: {:?}", spans);
-        let origin = Origin::of(session(), turn_id(), None).span;
+        let origin = Origin::new(session(), turn_id(), None).span;
         prop_assert!(ids.contains_key(origin.bytes().as_slice()), "the turn has no beginning");
         let counted: u64 = fold::session(&log.0).turns.iter().map(|t| t.tokens.output).sum();
         let told = u64::try_from(sum(&spans, "gen_ai.usage.output_tokens")).unwrap();

@@ -68,7 +68,7 @@ pub(super) struct Shape<'a> {
 impl Shape<'_> {
     /// The first span of the turn.
     pub(super) fn origin(&self) -> Origin {
-        Origin::of(self.subject.session, self.part.id, self.part.parent)
+        Origin::new(self.subject.session, self.part.id, self.part.parent)
     }
 
     /// The span of an event.

@@ -42,7 +42,7 @@ impl News {
 pub fn untold(messages: &[Entry], told: u64) -> Vec<Untold> {
     let split = messages.partition_point(|e| e.sequence <= told);
     let (old, _) = messages.split_at(split);
-    let mut before = Before::of(old);
+    let mut before = Before::from_entries(old);
     let mut now = placed(messages);
     now.sort_by(|(_, a), (_, b)| (a.at, &a.event).cmp(&(b.at, &b.event)));
     let known: Vec<_> = now.iter().map(|(_, m)| before.take(m)).collect();
@@ -84,7 +84,7 @@ struct Before {
 }
 
 impl Before {
-    fn of(entries: &[Entry]) -> Self {
+    fn from_entries(entries: &[Entry]) -> Self {
         let names = entries.iter().map(|e| (e.observation.event.clone(), None));
         let (mut events, mut told): (HashMap<_, _>, Vec<_>) = (names.collect(), Vec::new());
         for (number, (_, message)) in placed(entries).into_iter().enumerate() {

@@ -65,7 +65,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    pub(crate) const fn of(content: Content) -> Self {
+    pub(crate) const fn new(content: Content) -> Self {
         Self {
             content,
             rejected: 0,

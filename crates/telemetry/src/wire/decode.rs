@@ -57,7 +57,7 @@ pub fn decode(
     limits: &Limits,
 ) -> Result<Batch, DecodeError> {
     let mut batch = match encoding {
-        Encoding::Protobuf => Batch::of(protobuf(signal, bytes).map_err(DecodeError::Protobuf)?),
+        Encoding::Protobuf => Batch::new(protobuf(signal, bytes).map_err(DecodeError::Protobuf)?),
         Encoding::Json => json::read(signal, bytes)?,
     };
     clean::clean(&mut batch, limits);

@@ -20,7 +20,7 @@ impl Batch {
             next += 1;
             keep(RecordIndex(next - 1))
         };
-        Self::of(match &self.content {
+        Self::new(match &self.content {
             Content::Traces(request) => Content::Traces(spans(request, &mut wanted)),
             Content::Logs(request) => Content::Logs(logs(request, &mut wanted)),
             Content::Metrics(request) => Content::Metrics(metrics(request, &mut wanted)),

@@ -32,7 +32,7 @@ fn sink(repo: &Repo<'_>, protocol: &str) -> OtlpSink {
 fn batches(sink: &OtlpSink) -> Vec<Vec<Span>> {
     let batches = sink.batches().into_iter();
     batches
-        .map(|spans| spans.iter().map(Span::of).collect())
+        .map(|spans| spans.iter().map(Span::from_json).collect())
         .collect()
 }
 

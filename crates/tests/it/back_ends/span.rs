@@ -17,7 +17,7 @@ pub(super) struct Span {
 
 impl Span {
     /// A span in the JSON form of OTLP, with plain attributes.
-    pub(super) fn of(span: &Value) -> Self {
+    pub(super) fn from_json(span: &Value) -> Self {
         let text = |name: &str| span[name].as_str().unwrap_or_default().to_owned();
         Self {
             trace: text("traceId"),

@@ -12,7 +12,7 @@ use crate::launching::{self, COMMIT, Launch};
 struct Chance(u64);
 
 impl Chance {
-    fn of(&mut self, sides: usize) -> usize {
+    fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -20,13 +20,13 @@ impl Chance {
     }
 
     fn one<T: Clone>(&mut self, of: &[T]) -> T {
-        of[self.of(of.len())].clone()
+        of[self.roll(of.len())].clone()
     }
 
     /// A text for a field, more often good than bad.
     fn text(&mut self, most: Option<usize>) -> String {
-        let number = 1 + self.of(99_999);
-        match (most, self.of(10)) {
+        let number = 1 + self.roll(99_999);
+        match (most, self.roll(10)) {
             (None, 0..6) => number.to_string(),
             (None, 6) => "9007199254740991".to_owned(),
             (None, _) => self
@@ -55,7 +55,7 @@ impl Chance {
     }
 
     fn json(&mut self, most: Option<usize>) -> Value {
-        match self.of(8) {
+        match self.roll(8) {
             0 => self.one(&[
                 json!(true),
                 json!(1.0),
@@ -73,13 +73,13 @@ impl Chance {
     }
 
     fn label(&mut self) -> (String, String) {
-        let key = format!("k{}", self.of(5));
-        match self.of(8) {
+        let key = format!("k{}", self.roll(5));
+        match self.roll(8) {
             0 => (" k".to_owned(), "v".to_owned()),
             1 => (key, "v".repeat(257)),
             2 => (key, SECRET.to_owned()),
             3 => (key, String::new()),
-            _ => (key, format!("v{}=x", self.of(9))),
+            _ => (key, format!("v{}=x", self.roll(9))),
         }
     }
 }
@@ -105,10 +105,10 @@ const ENDS: [&str; 5] = [
 
 fn launched(chance: &mut Chance) -> Launched {
     let mut case = Launched::default();
-    let careful = chance.of(4) > 0;
+    let careful = chance.roll(4) > 0;
     for (at, (field, most)) in FIELDS.into_iter().enumerate() {
         let mut found = None;
-        if chance.of(3) == 0 {
+        if chance.roll(3) == 0 {
             let value = chance.text(most);
             let good = is_good(most, &value);
             if good || !careful {
@@ -120,7 +120,7 @@ fn launched(chance: &mut Chance) -> Launched {
             }
         }
         for house in ["SIGLUM", "EGG"] {
-            let value = match chance.of(5) {
+            let value = match chance.roll(5) {
                 0..3 => chance.text(most),
                 3 => chance.one(&["", " ", "\t"]).to_owned(),
                 _ => continue,
@@ -143,7 +143,7 @@ fn launched(chance: &mut Chance) -> Launched {
 
 fn labels(chance: &mut Chance, case: &mut Launched, careful: bool) {
     let mut known = Vec::new();
-    for _ in 0..chance.of(3) {
+    for _ in 0..chance.roll(3) {
         let (key, value) = chance.label();
         let good = is_label(&key, &value);
         if known.contains(&key) || !good && careful {
@@ -157,7 +157,7 @@ fn labels(chance: &mut Chance, case: &mut Launched, careful: bool) {
         known.push(key);
     }
     let mut stated = Vec::new();
-    for _ in 0..chance.of(3) {
+    for _ in 0..chance.roll(3) {
         let (key, value) = chance.label();
         let here = format!("{key}={value}");
         if stated
@@ -302,7 +302,7 @@ fn launch(
         refused(repo, served, &case, &flags, &what);
         return None;
     }
-    let native = format!("agent-{}", chance.of(1 << 40));
+    let native = format!("agent-{}", chance.roll(1 << 40));
     let (mut agent, launch) = Launch::agent(repo, &native, &variables, &flags);
     agent.begin("startup");
     agent.sh(COMMIT).ok();
@@ -358,11 +358,11 @@ fn launch(
 /// Links as a request has them; what they come to, or the fields that are refused.
 fn request(chance: &mut Chance) -> (Value, Result<Links, Vec<&'static str>>) {
     let (mut body, mut links, mut refused) = (Map::new(), Links::new(), Vec::new());
-    let careful = chance.of(3) > 0;
+    let careful = chance.roll(3) > 0;
     for (field, most) in FIELDS {
-        let value = match chance.of(3) {
+        let value = match chance.roll(3) {
             0 => chance.json(most),
-            1 if chance.of(4) == 0 => Value::Null,
+            1 if chance.roll(4) == 0 => Value::Null,
             _ => continue,
         };
         match in_json(most, &value) {
@@ -374,7 +374,7 @@ fn request(chance: &mut Chance) -> (Value, Result<Links, Vec<&'static str>>) {
         body.insert(field.to_owned(), value);
     }
     let mut labels = Map::new();
-    for _ in 0..chance.of(3) {
+    for _ in 0..chance.roll(3) {
         let (key, value) = chance.label();
         let good = is_label(&key, &value);
         if labels.contains_key(&key) || !good && careful {
@@ -424,14 +424,14 @@ fn api(chance: &mut Chance, served: &Served<'_>, what: &str) -> Option<(String, 
     assert_eq!(answer.0, 201, "{what}: {}", answer.1);
     let session = answer.1["session"]["id"].as_str().unwrap().to_owned();
     created(served, &session, &standing, &what);
-    let commit = format!("{:040x}", 1 + chance.of(1 << 50));
+    let commit = format!("{:040x}", 1 + chance.roll(1 << 50));
     let claim = json!({"commit": {"repository": "github.com/o/r", "commit": commit}});
     let path = format!("/v1/sessions/{session}/checkpoints");
     let (status, claimed) = served.ask("POST", &path, Some(&claim));
     assert_eq!(status, 201, "{what}: {claimed}");
-    for _ in 0..chance.of(4) {
+    for _ in 0..chance.roll(4) {
         let (links, come_to) = request(chance);
-        let attach = chance.of(2) == 0;
+        let attach = chance.roll(2) == 0;
         let verb = if attach { "links" } else { "links/detach" };
         let path = format!("/v1/sessions/{session}/{verb}");
         let answer = served.ask("POST", &path, Some(&links));
@@ -473,7 +473,7 @@ fn everybody_agrees(store: Option<(&str, &str)>) {
     let (mut known, mut refusals) = (Vec::new(), 0);
     for round in 0..cases {
         let what = format!("SIGLUM_SEED={seed} round {round}:");
-        let made = match chance.of(4) {
+        let made = match chance.roll(4) {
             0 => launch(&mut chance, &repo, &served, &what),
             _ => api(&mut chance, &served, &what),
         };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::host::{Host, of, turn, with};
+use super::host::{Host, strings, turn, with};
 use crate::gateway::client::Client;
 use crate::gateway::server::{Gateway, each_store, tenant, token};
 
@@ -14,7 +14,7 @@ fn a_sessions_token_acts_for_its_own_context_alone() {
         let [own, other] = ["own", "other"].map(|route| host.resolve(route, json!({})));
         host.commit_turns(&other, &["secret"]);
         let (secret, _) = token(store, tenant(store), own["session"].as_str(), None);
-        let session: Client = gateway.of(&secret);
+        let session: Client = gateway.client(&secret);
         let post = |call: &str, body: &Value| session.post(&format!("/v1/contexts/{call}"), body);
         post("commit", &with(&own, turn("a"))).is(200);
         let more = json!({
@@ -48,7 +48,7 @@ fn a_sessions_token_acts_for_its_own_context_alone() {
             let path = format!("/v1/contexts/{call}?route_key=other&context_key=other");
             session.get(&path).problem(403, "forbidden");
         }
-        assert_eq!(host.seen(&other), of(&["secret"]));
+        assert_eq!(host.seen(&other), strings(&["secret"]));
     });
 }
 

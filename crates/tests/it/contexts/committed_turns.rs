@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::host::{Host, of, texts, turn, with};
+use super::host::{Host, strings, texts, turn, with};
 use crate::gateway::server::{Gateway, audited, each_store, stored};
 use crate::harness::until;
 
@@ -22,7 +22,7 @@ fn s13_a_commit_that_is_delivered_twice_is_stored_once() {
         let again = host.commit(&keys, turn("a"));
         assert_eq!(again["outcome"], "duplicate");
         assert_eq!(again["receipt"], first["receipt"]);
-        assert_eq!(host.seen(&keys), of(&["a"]));
+        assert_eq!(host.seen(&keys), strings(&["a"]));
     });
 }
 
@@ -38,7 +38,7 @@ fn s14_another_content_under_the_same_key_is_a_conflict_and_is_noted() {
         let refused = host.post("commit", &with(&keys, other));
         let told = refused.problem(409, "conflict");
         assert_eq!(told["fate"], "not-committed");
-        assert_eq!(host.seen(&keys), of(&["a"]));
+        assert_eq!(host.seen(&keys), strings(&["a"]));
         let noted = audited(&gateway, "context.conflict");
         assert_eq!(noted.len(), 1);
     });
@@ -75,7 +75,7 @@ fn s15_what_comes_late_or_not_at_all_comes_to_its_place() {
         let filled = host.post("backfill", &with(&keys, numbered(3))).is(200);
         assert_eq!(filled["outcome"], "committed");
         assert_eq!(host.commit(&keys, numbered(4))["outcome"], "committed");
-        assert_eq!(host.seen(&keys), of(&["t0", "t1", "t2", "t3", "t4"]));
+        assert_eq!(host.seen(&keys), strings(&["t0", "t1", "t2", "t3", "t4"]));
         let gaps = host.get("gaps", &keys);
         assert!(gaps["gaps"][0]["filled_at"].is_string(), "{gaps}");
     });
@@ -96,7 +96,7 @@ fn a_gap_that_is_accepted_is_told_of_and_in_nobodys_way() {
         let accepted = host.post("accept-gap", &with(&keys, json!({}))).is(200);
         assert_eq!(accepted["accepted"], 1);
         assert_eq!(host.commit(&keys, numbered(2))["outcome"], "committed");
-        assert_eq!(host.seen(&keys), of(&["t0", "t2"]));
+        assert_eq!(host.seen(&keys), strings(&["t0", "t2"]));
         let gaps = host.get("explain", &keys)["gaps"].clone();
         assert!(gaps[0]["accepted_by"].is_string(), "{gaps}");
     });
@@ -120,7 +120,7 @@ fn s17_a_turn_that_was_broken_off_is_not_committed_and_the_one_after_names_it() 
         let mut again = turn("again");
         again["recovers"] = json!("broken");
         assert_eq!(host.commit(&keys, again)["outcome"], "committed");
-        assert_eq!(host.seen(&keys), of(&["a", "again"]));
+        assert_eq!(host.seen(&keys), strings(&["a", "again"]));
         let recovered = host.get("explain", &keys)["recovered"].clone();
         assert_eq!(
             recovered,
@@ -309,7 +309,7 @@ fn s21_a_restart_changes_nothing() {
         let again = host.resolve("r", json!({}));
         assert_eq!(again["context_key"], keys["context_key"]);
         assert_eq!(again["session"], keys["session"]);
-        assert_eq!(host.seen(&again), of(&["a"]));
+        assert_eq!(host.seen(&again), strings(&["a"]));
     });
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::host::{Host, of, turn, with};
+use super::host::{Host, strings, turn, with};
 use crate::gateway::server::{Gateway, each_store};
 
 #[test]
@@ -31,7 +31,7 @@ fn s16_a_commit_that_met_a_kill_is_stored_once() {
             assert_ne!(done["outcome"], "behind");
             names.push(name);
             let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-            assert_eq!(host.seen(&keys), of(&wanted), "round {round}");
+            assert_eq!(host.seen(&keys), strings(&wanted), "round {round}");
         }
     });
 }

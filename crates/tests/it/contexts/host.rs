@@ -61,7 +61,7 @@ pub(super) fn turn(name: &str) -> Value {
 }
 
 /// The texts of such turns.
-pub(super) fn of(names: &[&str]) -> Vec<String> {
+pub(super) fn strings(names: &[&str]) -> Vec<String> {
     let both = |name: &&str| [format!("ask {name}"), format!("say {name}")];
     names.iter().flat_map(both).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::host::{Host, of, recorded, texts, turn, with};
+use super::host::{Host, recorded, strings, texts, turn, with};
 use crate::gateway::server::{Gateway, each_store};
 
 const HEARTBEAT: &str = "agent:main:main:heartbeat";
@@ -94,11 +94,11 @@ fn s04_a_shared_heartbeat_is_flagged_and_can_be_left_out() {
         beat["heartbeat"] = json!(true);
         host.commit(&keys, beat);
         let all = host.assemble(&keys);
-        assert_eq!(texts(&all), of(&["a", "beat"]));
+        assert_eq!(texts(&all), strings(&["a", "beat"]));
         assert_eq!(all["messages"][2]["heartbeat"], true);
         let ask = json!({ "budget": 1000, "without_heartbeats": true });
         let without = host.post("assemble", &with(&keys, ask)).is(200);
-        assert_eq!(texts(&without), of(&["a"]));
+        assert_eq!(texts(&without), strings(&["a"]));
     });
 }
 
@@ -172,7 +172,7 @@ fn s08_a_reset_that_keeps_a_tail_keeps_exactly_that() {
         let keys = host.resolve("chat:1", json!({ "cause": "reset" }));
         assert_eq!(keys["inherit"], "tail:6");
         let seen = host.assemble(&keys);
-        assert_eq!(texts(&seen), of(&["c", "d", "e"]));
+        assert_eq!(texts(&seen), strings(&["c", "d", "e"]));
         for message in seen["messages"].as_array().unwrap() {
             assert_eq!(
                 (&message["origin"], &message["from"]),
@@ -256,7 +256,7 @@ fn s12_a_sub_agent_has_what_was_declared_or_leaves_nothing() {
             let body = with(&parent, json!({ "child": child, "inherit": inherit }));
             host.post("prepare-subagent", &body).is(200)
         };
-        for (n, inherit, seen) in [(1, "none", none()), (2, "all", of(&["a"]))] {
+        for (n, inherit, seen) in [(1, "none", none()), (2, "all", strings(&["a"]))] {
             let child = spawn(&host, n, inherit);
             assert_eq!(
                 (&child["cause"], &child["parent"]),

@@ -202,7 +202,10 @@ fn f15_s23_a_store_from_the_future_is_refused_and_stays_as_it_is() {
         let before = std::fs::read(store.file()).unwrap();
         let began = store.driver().began.clone();
         assert!(
-            began["text"].as_str().unwrap_or_default().contains("knows"),
+            began["text"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("supports"),
             "{began}"
         );
         assert!(

@@ -57,14 +57,14 @@ fn a_body_that_is_no_json_of_ours_is_refused_with_what_is_wrong() {
         for (body, word) in [
             (&b"{\"agent\":\"\xff\xfe\"}"[..], "UTF-8"),
             (b"{\"agent\":\"a\",\"cwd\":\"\xc3\x28\"}", "UTF-8"),
-            (b"{\"agent\":\"a\",\"agent\":\"b\"}", "twice"),
+            (b"{\"agent\":\"a\",\"agent\":\"b\"}", "duplicate key"),
             (
                 b"{\"agent\":\"a\",\"links\":{\"issue_number\":1,\"issue_number\":2}}",
-                "twice",
+                "duplicate key",
             ),
             (
                 b"{\"agent\":\"a\",\"x\":[{\"y\":1,\"\\u0079\":2}]}",
-                "twice",
+                "duplicate key",
             ),
             (b"{\"agent\":\"a\"", "EOF"),
             (b"{\"agent\":\"a\"} x", "trailing"),
@@ -290,7 +290,7 @@ fn large_bodies_at_once_are_bounded() {
     on_a_file(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("S1"));
-        let (session, own) = (id(&created), gateway.of(&secret(&created)));
+        let (session, own) = (id(&created), gateway.client(&secret(&created)));
         let (epoch, head) = own.lease(&session, "n");
         let mut turn = turn_body(epoch, head, "t1");
         turn["events"][1]["text"] = json!("lorem ipsum ".repeat(300_000));

@@ -19,7 +19,7 @@ fn e29_each_commit_that_is_claimed_is_one_checkpoint() {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("one"));
         let path = format!("/v1/sessions/{}/checkpoints", id(&created));
-        let session = gateway.of(&secret(&created));
+        let session = gateway.client(&secret(&created));
         for letter in ['a', 'b', 'c'] {
             let body = claim("github.com/o/r", &oid(letter));
             let recorded = session.post(&path, &body).is(201);
@@ -56,7 +56,7 @@ fn e30_a_checkpoint_of_a_session_that_said_nothing_keeps_what_is_attached() {
         let created = gateway.launcher().create(&linked("one", &attached));
         let path = format!("/v1/sessions/{}/checkpoints", id(&created));
         let body = claim("github.com/o/r", &oid('a'));
-        let recorded = gateway.of(&secret(&created)).post(&path, &body).is(201);
+        let recorded = gateway.client(&secret(&created)).post(&path, &body).is(201);
         let pin = &recorded["checkpoint"]["pins"][0];
         assert_eq!(pin["sequence"], 0);
         assert_eq!(links(pin), ["issue_number=42", "phase=implement"]);
@@ -187,7 +187,7 @@ fn e36_two_sessions_that_claim_one_commit_are_both_told() {
         let made = ["one", "two"].map(|name| {
             let created = launcher.create(&linked(name, &json!({ "agent_role": name })));
             let path = format!("/v1/sessions/{}/checkpoints", id(&created));
-            let own = gateway.of(&secret(&created));
+            let own = gateway.client(&secret(&created));
             own.post(&path, &claim("github.com/o/r", &oid('d'))).is(201);
             id(&created)
         });
@@ -216,7 +216,7 @@ fn e38_a_pull_request_that_is_made_later_is_told_of_all_checkpoints() {
             .launcher()
             .create(&linked("one", &json!({ "issue_number": 42 })));
         let path = format!("/v1/sessions/{}", id(&created));
-        let session = gateway.of(&secret(&created));
+        let session = gateway.client(&secret(&created));
         let checkpoints = format!("{path}/checkpoints");
         session
             .post(&checkpoints, &claim("github.com/o/r", &oid('a')))

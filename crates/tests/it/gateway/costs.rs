@@ -30,7 +30,7 @@ fn usage_is_summed_up_as_the_command_does() {
         let launcher = gateway.launcher();
         let of = |name: &str, issue: u64| {
             let created = launcher.create(&linked(name, &json!({ "issue_number": issue })));
-            (gateway.of(&secret(&created)), id(&created))
+            (gateway.client(&secret(&created)), id(&created))
         };
         let ((first, one), (second, two)) = (of("one", 1), of("two", 2));
         turn(&first, &one, "a", "claude-haiku-4-5", 100);

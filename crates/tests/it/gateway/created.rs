@@ -56,7 +56,7 @@ fn e02_what_the_launcher_knows_is_stored_listed_and_audited() {
         assert_eq!(links(&created["session"]), ALL);
         let path = format!("/v1/sessions/{}", id(&created));
         assert_eq!(links(&gateway.launcher().get(&path).is(200)), ALL);
-        let own = gateway.of(&secret(&created));
+        let own = gateway.client(&secret(&created));
         let told = own.get(&format!("{path}/links")).is(200);
         assert_eq!(links(&told), ALL);
         for event in told["events"].as_array().unwrap() {
@@ -185,7 +185,7 @@ fn e23_sessions_that_are_created_at_once_are_all_there() {
         assert_eq!(store.sql("SELECT count(*) FROM sessions"), "20");
         for created in &made {
             let path = format!("/v1/sessions/{}", id(created));
-            gateway.of(&secret(created)).get(&path).is(200);
+            gateway.client(&secret(created)).get(&path).is(200);
         }
         assert_eq!(audited(&gateway, "session.created").len(), 20);
         let verified = launcher.get("/v1/audit/verify").is(200);

@@ -18,7 +18,7 @@ fn e25_a_phase_is_changed_for_good_or_refused() {
         let created = gateway.launcher().create(&body);
         let path = format!("/v1/sessions/{}/links", id(&created));
         let phase = |name: &str| json!({ "phase": name });
-        let session = gateway.of(&secret(&created));
+        let session = gateway.client(&secret(&created));
         session
             .post(&format!("{path}/detach"), &phase("implement"))
             .is(200);
@@ -33,7 +33,7 @@ fn e25_a_phase_is_changed_for_good_or_refused() {
             .refuses("issue_number");
         let wrong = format!("siglum_{}_{}", super::server::tenant(store), "0".repeat(64));
         gateway
-            .of(&wrong)
+            .client(&wrong)
             .post(&path, &phase("x"))
             .problem(401, "token-unknown");
         let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/links";
@@ -43,7 +43,7 @@ fn e25_a_phase_is_changed_for_good_or_refused() {
             .problem(404, "not-found");
         assert_eq!(stored(store, &gateway), before);
         gateway.restart(store);
-        let told = gateway.of(&secret(&created)).get(&path).is(200);
+        let told = gateway.client(&secret(&created)).get(&path).is(200);
         assert_eq!(links(&told), ["phase=plan"]);
         let changes: Vec<&Value> = told["events"].as_array().unwrap().iter().collect();
         let change = |n: usize| {
@@ -88,7 +88,7 @@ fn runs_out(store: &Store) {
     ));
     let path = format!("/v1/sessions/{}", id(&created));
     gateway
-        .of(&secret(&created))
+        .client(&secret(&created))
         .get(&path)
         .problem(401, "token-expired");
     let begun = Instant::now();
@@ -133,7 +133,7 @@ fn e27_a_session_ends_once() {
         ] {
             let created = gateway.launcher().create(&base(name));
             let path = format!("/v1/sessions/{}", id(&created));
-            let session = gateway.of(&secret(&created));
+            let session = gateway.client(&secret(&created));
             let first = session.post(&format!("{path}/end"), &how).is(200);
             assert_eq!(first["already"], false);
             let end = first["session"]["end"].as_str().unwrap();
@@ -209,7 +209,7 @@ fn e35_the_101st_heartbeat_within_an_hour_is_too_many() {
         let created = gateway.launcher().create(&base("one"));
         let other = gateway.launcher().create(&base("two"));
         let path = |of| format!("/v1/sessions/{}/heartbeat", id(of));
-        let session = gateway.of(&secret(&created));
+        let session = gateway.client(&secret(&created));
         let first = session.poke(&path(&created)).is(200);
         assert!(first["last_at"].as_str() > created["session"]["last_at"].as_str());
         for _ in 1..100 {
@@ -220,7 +220,7 @@ fn e35_the_101st_heartbeat_within_an_hour_is_too_many() {
         let wait: u64 = many.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=3600).contains(&wait), "{wait}");
         // Nobody else waits for that.
-        gateway.of(&secret(&other)).poke(&path(&other)).is(200);
+        gateway.client(&secret(&other)).poke(&path(&other)).is(200);
         let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/heartbeat";
         gateway.launcher().poke(nobody).problem(404, "not-found");
     });
@@ -235,7 +235,7 @@ fn a_token_that_another_one_took_the_place_of_holds_for_a_minute_more() {
         let other = gateway.launcher().poke(&format!("{path}/token")).is(201);
         let newer = other["secret"].as_str().unwrap();
         for token in [newer, &secret(&created)] {
-            gateway.of(token).get(&path).is(200);
+            gateway.client(token).get(&path).is(200);
         }
         let replaced = "SELECT count(*) FROM tokens WHERE replaced_by IS NOT NULL";
         assert_eq!(store.sql(replaced), "1");
@@ -243,13 +243,13 @@ fn a_token_that_another_one_took_the_place_of_holds_for_a_minute_more() {
         store.sql("UPDATE tokens SET expires_at = expires_at - 61000000000");
         gateway.restart(store);
         gateway
-            .of(&secret(&created))
+            .client(&secret(&created))
             .get(&path)
             .problem(401, "token-expired");
-        gateway.of(newer).get(&path).is(200);
+        gateway.client(newer).get(&path).is(200);
         // A session itself cannot make a new one.
         gateway
-            .of(newer)
+            .client(newer)
             .poke(&format!("{path}/token"))
             .problem(403, "forbidden");
     });

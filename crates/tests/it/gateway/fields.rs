@@ -98,7 +98,7 @@ fn a_field_that_nobody_knows_is_refused_with_its_path_and_the_nearest_name() {
         let created = launcher.create(&base("three"));
         let (path, own) = (
             format!("/v1/sessions/{}", id(&created)),
-            gateway.of(&secret(&created)),
+            gateway.client(&secret(&created)),
         );
         own.post(&format!("{path}/checkpoints"), &json!({ "comit": {} }))
             .refuses("comit");
@@ -154,7 +154,7 @@ fn numbers_are_answered_as_numbers() {
         };
         number(&created["session"]);
         let path = format!("/v1/sessions/{}", id(&created));
-        let own = gateway.of(&secret(&created));
+        let own = gateway.client(&secret(&created));
         let told = own.get(&format!("{path}/links")).is(200);
         number(&told);
         assert_eq!(told["events"][0]["value"], 42, "{told}");
@@ -224,7 +224,7 @@ fn checkpoints_are_listed_by_what_their_sessions_work_for() {
             let created = launcher.create(&linked(name, &wanted));
             let path = format!("/v1/sessions/{}/checkpoints", id(&created));
             let recorded = gateway
-                .of(&secret(&created))
+                .client(&secret(&created))
                 .post(&path, &json!({}))
                 .is(201);
             made.push(recorded["checkpoint"]["id"].clone());

@@ -80,7 +80,7 @@ fn by_api(gateway: &Gateway, planted: &mut Planted) -> String {
     body["links"] = json!({ "phase": planted.by("API, link") });
     answers += &launcher.post("/v1/sessions", &body).text;
     let created = launcher.create(&base("turns"));
-    let (session, own) = (id(&created), gateway.of(&token_of(&created)));
+    let (session, own) = (id(&created), gateway.client(&token_of(&created)));
     let (epoch, mut head) = own.lease(&session, "n");
     for (n, field) in ["text", "model", "name", "input", "output"]
         .iter()

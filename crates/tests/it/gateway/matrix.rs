@@ -65,11 +65,11 @@ struct There {
 }
 
 impl There {
-    fn of(gateway: &Gateway) -> Self {
+    fn new(gateway: &Gateway) -> Self {
         let mut body = base("S1");
         body["links"] = json!({ "issue_number": 42, "pipeline_id": PIPELINE });
         let created = gateway.launcher().create(&body);
-        let (session, own) = (id(&created), gateway.of(&secret(&created)));
+        let (session, own) = (id(&created), gateway.client(&secret(&created)));
         let (epoch, head) = own.lease(&session, "n");
         let turn = own
             .turn(&session, "t1", &turn_body(epoch, head, "t1"))
@@ -292,7 +292,7 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
         all.push(of("a launcher of another tenant", launcher, &[401]));
         return all;
     }
-    let theirs = gateway.of(&launcher).create(&base("S1"));
+    let theirs = gateway.client(&launcher).create(&base("S1"));
     all.push(Intruder {
         elsewhere: true,
         ..of("a launcher of another tenant", launcher, &[404])
@@ -342,7 +342,7 @@ fn bare(reply: &Reply, path: &str) -> String {
 fn nobody_who_may_not_gets_through_any_route() {
     each_store(|store| {
         let gateway = Gateway::start(store);
-        let there = There::of(&gateway);
+        let there = There::new(&gateway);
         let all = routes(&gateway);
         let open: Vec<&str> = all
             .iter()
@@ -410,13 +410,13 @@ const LINKS: [&str; 2] = ["attachLinks", "detachLinks"];
 fn another_launcher_changes_no_session_of_a_ledger_that_it_did_not_register() {
     each_store(|store| {
         let gateway = Gateway::start(store);
-        let mut there = There::of(&gateway);
+        let mut there = There::new(&gateway);
         let mut body = base("elsewhere");
         body["mode"] = json!("observed");
         body["home"] = json!("led_019ad000000070008000000000000e15");
         there.session = id(&gateway.launcher().create(&body));
         let (other, _) = token(store, tenant(store), None, None);
-        let other = gateway.of(&other);
+        let other = gateway.client(&other);
         let before = stored(store, &gateway);
         let shown = other.get(&format!("/v1/sessions/{}", there.session)).text;
         let (mut calls, mut forbidden) = (0, 0);

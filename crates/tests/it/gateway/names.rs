@@ -31,7 +31,7 @@ fn t01_a_name_that_is_given_is_the_name_everywhere() {
         );
         assert_eq!(names(store), ["H1", "S1"]);
         let path = format!("/v1/sessions/{}", id(&created));
-        let session = gateway.of(&secret(&created));
+        let session = gateway.client(&secret(&created));
         assert_eq!(session.get(&path).is(200)["conversation_id"], "S1");
         let entry = &super::server::audited(&gateway, "session.created")[0];
         assert_eq!(entry["body"]["conversation_id"], "S1");
@@ -182,7 +182,7 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
     on_a_server(|store| {
         let gateway = Gateway::start(store);
         let (token, _) = token(store, "others", None, None);
-        let others = gateway.of(&token);
+        let others = gateway.client(&token);
         let ours = gateway.launcher().create(&named(&json!("S1"), "H1"));
         let theirs = others.create(&named(&json!("S1"), "H1"));
         assert_ne!(ours["session"]["id"], theirs["session"]["id"]);

@@ -12,11 +12,11 @@ fn e19_a_restart_keeps_tokens_and_links_up_to_the_last_checkpoint() {
         let mut gateway = Gateway::start(store);
         let created = gateway.launcher().create(&linked("egg-t1", &all()));
         gateway.restart(store);
-        let session = gateway.of(&secret(&created));
+        let session = gateway.client(&secret(&created));
         let path = format!("/v1/sessions/{}", id(&created));
         assert_eq!(links(&session.get(&path).is(200)), ALL);
         gateway.restart(store);
-        let session = gateway.of(&secret(&created));
+        let session = gateway.client(&secret(&created));
         let end = json!({ "outcome": "completed" });
         let ended = session.post(&format!("{path}/end"), &end).is(200);
         assert_eq!(ended["session"]["end"], "completed");
@@ -39,11 +39,11 @@ fn e20_no_token_is_stored_only_its_digest() {
         let created = gateway.launcher().create(&linked("egg-t1", &all()));
         let own = secret(&created);
         gateway
-            .of(&own)
+            .client(&own)
             .get(&format!("/v1/sessions/{}", id(&created)))
             .is(200);
         let wrong = format!("{}0", &own[..own.len() - 1]);
-        gateway.of(&wrong).get("/v1/sessions");
+        gateway.client(&wrong).get("/v1/sessions");
         let launchers = gateway.token.clone();
         gateway.stop();
         let copy = store.backup();
@@ -95,16 +95,19 @@ fn e21_one_session_that_is_damaged_or_expired_is_in_the_way_of_no_other() {
         gateway.stop();
         let over = format!(
             "UPDATE tokens SET expires_at = 1 WHERE {}",
-            of(store, &expired)
+            session_id(store, &expired)
         );
         store.sql(&over);
         store.sql("UPDATE sessions SET quarantined = 'its log has a hole' WHERE conversation_id = 'damaged'");
         gateway.restart(store);
         let path = |of| format!("/v1/sessions/{}", id(of));
-        gateway.of(&secret(&good)).get(&path(&good)).is(200);
-        let told = gateway.of(&secret(&expired)).get(&path(&expired));
+        gateway.client(&secret(&good)).get(&path(&good)).is(200);
+        let told = gateway.client(&secret(&expired)).get(&path(&expired));
         told.problem(401, "token-expired");
-        let told = gateway.of(&secret(&damaged)).get(&path(&damaged)).is(200);
+        let told = gateway
+            .client(&secret(&damaged))
+            .get(&path(&damaged))
+            .is(200);
         assert_eq!(told["quarantined"], "its log has a hole");
         let lease = json!({ "holder": "tests", "nonce": "n", "term_ms": 60_000 });
         let refused = gateway
@@ -117,7 +120,7 @@ fn e21_one_session_that_is_damaged_or_expired_is_in_the_way_of_no_other() {
 }
 
 /// The tokens of a session, in the store's own language.
-fn of(store: &super::server::Store, created: &serde_json::Value) -> String {
+fn session_id(store: &super::server::Store, created: &serde_json::Value) -> String {
     let id = id(created);
     let hex = id.strip_prefix("ses_").unwrap();
     match store.is_file() {

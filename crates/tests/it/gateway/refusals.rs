@@ -183,7 +183,7 @@ fn e24_who_has_no_launchers_token_creates_nothing_and_ends_nobody_elses() {
             .post("/v1/sessions", &base("x"))
             .problem(401, "token-missing");
         stranger.post(&end, &how).problem(401, "token-missing");
-        let session = gateway.of(&secret(&one));
+        let session = gateway.client(&secret(&one));
         session
             .post("/v1/sessions", &base("x"))
             .problem(403, "forbidden");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::client::{Client, id};
 use super::server::{Gateway, base, each_store};
 
-fn of(conversation: &str, repositories: &[&str]) -> Value {
+fn create_body(conversation: &str, repositories: &[&str]) -> Value {
     let mut body = base(conversation);
     body["repositories"] = json!(repositories);
     body
@@ -29,8 +29,8 @@ fn a_session_is_found_by_each_of_its_repositories() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
-        launcher.create(&of("both", &["forge/o/first", "forge/o/second"]));
-        launcher.create(&of("one", &["forge/o/first"]));
+        launcher.create(&create_body("both", &["forge/o/first", "forge/o/second"]));
+        launcher.create(&create_body("one", &["forge/o/first"]));
         assert_eq!(listed(&launcher, "forge/o/first"), ["one", "both"]);
         assert_eq!(listed(&launcher, "forge/o/second"), ["both"]);
         assert_eq!(listed(&launcher, "forge/o/third"), [""; 0]);
@@ -42,8 +42,8 @@ fn a_second_create_adds_the_repositories_that_it_names() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
-        let created = launcher.create(&of("c", &["forge/o/first"]));
-        let again = of("c", &["forge/o/second", "forge/o/first"]);
+        let created = launcher.create(&create_body("c", &["forge/o/first"]));
+        let again = create_body("c", &["forge/o/second", "forge/o/first"]);
         let both = json!(["forge/o/first", "forge/o/second"]);
         for _ in 0..2 {
             let known = launcher.post("/v1/sessions", &again).is(200);
@@ -54,9 +54,9 @@ fn a_second_create_adds_the_repositories_that_it_names() {
         let stated = "SELECT count(*) FROM statements WHERE kind = 'works_in'";
         assert_eq!(store.sql(stated), "2");
         // A session that had none has a first one of its own.
-        launcher.create(&of("d", &[]));
+        launcher.create(&create_body("d", &[]));
         launcher
-            .post("/v1/sessions", &of("d", &["forge/o/second"]))
+            .post("/v1/sessions", &create_body("d", &["forge/o/second"]))
             .is(200);
         assert_eq!(listed(&launcher, "forge/o/second"), ["d", "c"]);
     });
@@ -69,9 +69,9 @@ fn together_they_are_not_more_than_a_session_may_have() {
         let launcher = gateway.launcher();
         let names: Vec<String> = (0..33).map(|n| format!("forge/o/{n}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        launcher.create(&of("c", &names[..32]));
+        launcher.create(&create_body("c", &names[..32]));
         launcher
-            .post("/v1/sessions", &of("c", &names[32..]))
+            .post("/v1/sessions", &create_body("c", &names[32..]))
             .refuses("repositories");
         assert_eq!(listed(&launcher, names[32]), [""; 0]);
     });

@@ -173,11 +173,11 @@ impl Gateway {
 
     /// Whoever has the launcher's token.
     pub(crate) fn launcher(&self) -> Client {
-        self.of(&self.token)
+        self.client(&self.token)
     }
 
     /// Whoever has this token.
-    pub(crate) fn of(&self, token: &str) -> Client {
+    pub(crate) fn client(&self, token: &str) -> Client {
         Client::new(&self.address, Some(token))
     }
 

@@ -35,7 +35,7 @@ const LET_GO: Duration = Duration::from_secs(200);
 fn large_session(gateway: &Gateway) -> (String, String) {
     let created = gateway.launcher().create(&base("S1"));
     let (session, own) = (id(&created), secret(&created));
-    let client = gateway.of(&own);
+    let client = gateway.client(&own);
     let (epoch, mut head) = client.lease(&session, "n");
     for n in 0..TURNS {
         let key = format!("t{n}");
@@ -68,8 +68,8 @@ fn served(gateway: &Gateway, other: &str, session: &str) -> Duration {
         client.get(path).is(200);
         begun.elapsed()
     };
-    let sessions = response_time(gateway.of(other), "/v1/sessions");
-    let one = response_time(gateway.of(other), &format!("/v1/sessions/{session}"));
+    let sessions = response_time(gateway.client(other), "/v1/sessions");
+    let one = response_time(gateway.client(other), &format!("/v1/sessions/{session}"));
     let ready = response_time(gateway.stranger(), "/readyz");
     sessions.max(one).max(ready)
 }
@@ -143,7 +143,7 @@ fn who_reads_slowly_takes_from_nobody_else() {
         // What they held has come back.
         ask_again().answer().expect("there is no answer").is(200);
         let stream = gateway
-            .of(&slow)
+            .client(&slow)
             .lines(&format!("/v1/sessions/{session}/stream"));
         assert!(stream.is_some());
         ask(

@@ -239,7 +239,7 @@ fn no_credential_says_a_row_that_is_not_its_own() {
             ("a token for telemetry", &telemetry),
         ] {
             for (what, batch) in laptop.rows(laptop.one) {
-                let answer = send(&gateway.of(token), &batch);
+                let answer = send(&gateway.client(token), &batch);
                 assert_eq!(answer.status, 403, "{who} says {what}: {}", answer.text);
                 assert_eq!(
                     replica_state(store, &gateway, &laptop),
@@ -251,7 +251,7 @@ fn no_credential_says_a_row_that_is_not_its_own() {
         // By its own row a session's token is refused, and named is what it says of the other one.
         for (what, mut batch) in laptop.rows(laptop.two) {
             batch.sessions.push(laptop.session(laptop.one));
-            let told = send(&gateway.of(&first), &batch).problem(403, "forbidden");
+            let told = send(&gateway.client(&first), &batch).problem(403, "forbidden");
             let field = told["field"].as_str().unwrap();
             let is_named = [
                 "sessions/",
@@ -281,7 +281,7 @@ fn no_credential_says_a_row_that_is_not_its_own() {
         if !store.is_file() {
             // Another tenant has a ledger of its own: what is sent there is there.
             let (theirs, _) = token(store, "others", None, None);
-            send(&gateway.of(&theirs), &laptop.batch).is(200);
+            send(&gateway.client(&theirs), &laptop.batch).is(200);
             assert_eq!(replica_state(store, &gateway, &laptop), before);
         }
     });
@@ -294,7 +294,7 @@ fn what_sessions_share_stays_as_it_is_and_is_named() {
         let gateway = Gateway::start(store);
         send(&gateway.launcher(), &laptop.batch).is(200);
         let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
-        let first = gateway.of(&first);
+        let first = gateway.client(&first);
         let before = replica_state(store, &gateway, &laptop);
         let mut batch = laptop.newer();
         let mut place = laptop.batch.repositories[0].clone();
@@ -361,7 +361,7 @@ fn a_session_says_what_came_from_it_and_reads_nobody_elses_history() {
         let gateway = Gateway::start(store);
         send(&gateway.launcher(), &laptop.batch).is(200);
         let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
-        let first = gateway.of(&first);
+        let first = gateway.client(&first);
         let came_from = |session, relation| Some(ParentDocument { session, relation });
         // As a fork of the other one it would read what that one said.
         let mut fork = laptop.newer();
@@ -412,7 +412,7 @@ fn a_ledger_belongs_to_the_launcher_that_registered_it() {
         let registered = audited(&gateway, "ledger.registered");
         assert_eq!(registered[0]["body"]["ledger"], ledger, "{registered:?}");
         let (other, _) = token(store, ours, None, None);
-        let other = gateway.of(&other);
+        let other = gateway.client(&other);
         let told = send(&other, &laptop.batch).problem(403, "forbidden");
         assert_eq!(told["field"], "batch", "{told}");
         assert!(told["detail"].as_str().unwrap().contains(&ledger), "{told}");
@@ -442,7 +442,7 @@ fn another_launcher_acts_for_no_session_of_that_ledger() {
         let gateway = Gateway::start(store);
         send(&gateway.launcher(), &laptop.batch).is(200);
         let (other, _) = token(store, tenant(store), None, None);
-        let other = gateway.of(&other);
+        let other = gateway.client(&other);
         let of = format!("/v1/sessions/{}", laptop.one);
         let before = replica_state(store, &gateway, &laptop);
         for (what, body) in [
@@ -535,11 +535,11 @@ fn the_operator_hands_a_ledger_over_and_a_rotated_token_keeps_it() {
             .unwrap()
             .to_owned();
         let rotated = secret(&run_json(&["token", "rotate", &id]));
-        send(&gateway.of(&rotated), &laptop.newer()).is(200);
+        send(&gateway.client(&rotated), &laptop.newer()).is(200);
         let ledger = laptop.batch.ledger.to_string();
         let given = secret(&run_json(&["token", "create", "--for-ledger", &ledger]));
-        send(&gateway.of(&given), &laptop.newer()).is(200);
-        send(&gateway.of(&rotated), &laptop.newer()).problem(403, "forbidden");
+        send(&gateway.client(&given), &laptop.newer()).is(200);
+        send(&gateway.client(&rotated), &laptop.newer()).problem(403, "forbidden");
     });
 }
 
@@ -579,7 +579,7 @@ fn what_was_erased_elsewhere_is_sent_again_by_its_home_and_only_by_it() {
             let (_, mut batch) = rows.iter().find(|(name, _)| *name == what).unwrap().clone();
             batch.stamp = siglum_platform::clock::now();
             batch.repositories.clone_from(&laptop.batch.repositories);
-            send(&gateway.of(&first), &batch).is(200);
+            send(&gateway.client(&first), &batch).is(200);
             let less = payloads(store);
             assert_ne!(less, all, "{what}");
             let erased = audited(&gateway, "session.forgotten");
@@ -618,7 +618,7 @@ fn what_a_session_says_in_its_ledgers_name_gives_way() {
         for sequence in last + 1..last + 9 {
             let mut batch = statement.clone();
             batch.statements[0].sequence = sequence;
-            send(&gateway.of(&first), &batch).is(200);
+            send(&gateway.client(&first), &batch).is(200);
         }
         laptop
             .repo()
@@ -654,6 +654,6 @@ fn a_commit_is_not_made_somebody_elses() {
             session: laptop.two,
         };
         forged.commits.push(commit);
-        send(&gateway.of(&first), &forged).problem(403, "forbidden");
+        send(&gateway.client(&first), &forged).problem(403, "forbidden");
     });
 }

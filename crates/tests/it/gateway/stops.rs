@@ -151,7 +151,7 @@ fn what_has_begun_is_finished_when_the_gateway_is_told_to_stop() {
         let mut idle = super::raw::connect(&gateway);
         assert!(idle.say(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"));
         idle.answer().unwrap().is(200);
-        let own = gateway.of(&secret(&created));
+        let own = gateway.client(&secret(&created));
         let path = format!("/v1/sessions/{}/stream", id(&created));
         let stream = own.lines(&path).unwrap();
         gateway.signal(Signal::TERM);
@@ -173,6 +173,6 @@ fn what_has_begun_is_finished_when_the_gateway_is_told_to_stop() {
         assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
         let turned = json!({ "outcome": "completed" });
         let end = format!("/v1/sessions/{}/end", id(&late));
-        gateway.of(&secret(&late)).post(&end, &turned).is(200);
+        gateway.client(&secret(&late)).post(&end, &turned).is(200);
     });
 }

@@ -13,7 +13,7 @@ fn t11_two_turns_of_one_name_are_one_session_and_are_counted_together() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("S1"));
-        let own = gateway.of(&secret(&created));
+        let own = gateway.client(&secret(&created));
         let session = id(&created);
         let (epoch, head) = own.lease(&session, "n");
         let first = own
@@ -84,7 +84,7 @@ fn t12_ten_at_once_never_see_each_other() {
 /// A session whose answers and log speak of it alone.
 fn alone(gateway: &Gateway, name: &str) {
     let created = gateway.launcher().create(&base(name));
-    let (session, own) = (id(&created), gateway.of(&secret(&created)));
+    let (session, own) = (id(&created), gateway.client(&secret(&created)));
     assert_eq!(created["session"]["conversation_id"], name);
     let (epoch, head) = own.lease(&session, name);
     let receipt = own
@@ -105,7 +105,7 @@ fn t13_two_drivers_of_one_session_are_never_both_its_writer() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("S1"));
-        let (session, own) = (id(&created), gateway.of(&secret(&created)));
+        let (session, own) = (id(&created), gateway.client(&secret(&created)));
         let (epoch, head) = own.lease(&session, "one");
         let lease = json!({ "holder": "tests", "nonce": "two", "term_ms": 60_000 });
         let path = format!("/v1/sessions/{session}/lease");
@@ -169,7 +169,7 @@ fn two_events_of_one_key_in_one_turn_are_refused_and_the_whole_turn_with_them() 
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("S1"));
-        let (session, own) = (id(&created), gateway.of(&secret(&created)));
+        let (session, own) = (id(&created), gateway.client(&secret(&created)));
         let (epoch, head) = own.lease(&session, "n");
         let mut twice = turn_body(epoch, head, "t1");
         let first = twice["events"][0].clone();

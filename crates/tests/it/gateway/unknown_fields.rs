@@ -71,7 +71,7 @@ fn every_route_refuses_a_field_and_a_parameter_that_nobody_knows() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("one"));
-        let callers = [gateway.launcher(), gateway.of(&secret(&created))];
+        let callers = [gateway.launcher(), gateway.client(&secret(&created))];
         let before = stored(store, &gateway);
         let operations = operations(&gateway);
         assert!(operations.len() > 60, "{}", operations.len());
@@ -122,7 +122,7 @@ fn a_route_without_a_body_takes_none_or_an_empty_object() {
         let launcher = gateway.launcher();
         let created = launcher.create(&base("one"));
         let path = format!("/v1/sessions/{}", id(&created));
-        let own = gateway.of(&secret(&created));
+        let own = gateway.client(&secret(&created));
         // What egg sent at the wrong level vanished here.
         let links = json!({ "issue_number": 42 });
         launcher

@@ -51,7 +51,7 @@ pub(super) struct Log {
 
 impl Log {
     /// What a receipt seals, as far as it is there.
-    pub(super) fn of(&self, receipt: &Receipt) -> &[Item] {
+    pub(super) fn items(&self, receipt: &Receipt) -> &[Item] {
         let at = |n: u64| usize::try_from(n).unwrap().min(self.entries.len());
         let (from, to) = (at(receipt.first.saturating_sub(1)), at(receipt.last));
         &self.entries[from.min(to)..to]

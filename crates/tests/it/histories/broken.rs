@@ -160,7 +160,7 @@ fn only(story: &mut Story, order: &[usize]) {
     let log = std::mem::take(&mut story.log);
     for &at in order {
         let receipt = &log.receipts[at];
-        story.store(&receipt.key, log.of(receipt));
+        story.store(&receipt.key, log.items(receipt));
     }
 }
 

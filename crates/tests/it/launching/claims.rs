@@ -56,7 +56,7 @@ fn a_later_agent_below_the_same_launcher_has_a_parent_and_no_links() {
     let world = World::new();
     let repo = world.repo();
     let later = world.root.join("later.sh");
-    let (mut first, launch) = Launch::of(&repo, "first", &[], "--issue 42", |command| {
+    let (mut first, launch) = Launch::new(&repo, "first", &[], "--issue 42", |command| {
         let wait = format!("until test -e '{0}'; do sleep 0.02; done", later.display());
         let script = world.root.join("both.sh");
         let text = format!("{command}\n{wait}\n. '{}'\n", later.display());

@@ -8,7 +8,7 @@ use crate::harness::{World, number};
 struct Chance(u64);
 
 impl Chance {
-    fn of(&mut self, sides: usize) -> usize {
+    fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -16,7 +16,7 @@ impl Chance {
     }
 
     fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.of(of.len())]
+        of[self.roll(of.len())]
     }
 }
 
@@ -117,13 +117,13 @@ fn case(chance: &mut Chance) -> Case {
     let mut case = Case::default();
     for field in &FIELDS {
         let mut found = None;
-        match chance.of(8) {
+        match chance.roll(8) {
             0..3 => {
                 let value = chance.one(field.good);
                 case.flags.extend([field.flag.to_owned(), value.to_owned()]);
                 found = Some(value);
             }
-            3 if chance.of(4) == 0 => {
+            3 if chance.roll(4) == 0 => {
                 let value = chance.one(field.bad);
                 case.flags.extend([field.flag.to_owned(), value.to_owned()]);
                 case.refused.get_or_insert(field.name);
@@ -131,7 +131,7 @@ fn case(chance: &mut Chance) -> Case {
             _ => {}
         }
         for variable in field.variables {
-            match chance.of(5) {
+            match chance.roll(5) {
                 0 | 1 => {
                     let value = chance.one(field.good);
                     case.variables.push((variable, value));

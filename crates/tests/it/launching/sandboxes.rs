@@ -22,7 +22,7 @@ fn agent(
     let (root, home) = (repo.world.root.display(), repo.world.siglum_home());
     let home = home.display();
     let script = repo.world.root.join("sandbox.sh");
-    Some(Launch::of(
+    Some(Launch::new(
         repo,
         "one",
         variables,

@@ -233,7 +233,7 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
     on_a_server(|store| {
         let gateway = serve(store, &[]);
         let (token, _) = token(store, "others", None, None);
-        let (ours, theirs) = (gateway.launcher(), gateway.of(&token));
+        let (ours, theirs) = (gateway.launcher(), gateway.client(&token));
         let here = send(&ours, &to(&json!("S1"), "ours alone"));
         let there = send(&theirs, &to(&json!("S1"), "theirs alone"));
         assert_ne!(here["run"]["session"], there["run"]["session"]);

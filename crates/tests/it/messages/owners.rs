@@ -17,7 +17,7 @@ fn a_sessions_token_sends_to_its_own_session_and_to_no_other() {
         let session =
             |name: &str| launcher.create(&json!({ "agent": AGENT, "conversation_id": name }));
         let (own, other) = (session("own"), session("other"));
-        let token = gateway.of(&secret(&own));
+        let token = gateway.client(&secret(&own));
         for path in [
             "/v1/sessions/own/messages".to_owned(),
             format!("/v1/sessions/{}/messages", id(&own)),

@@ -24,7 +24,7 @@ fn followed(repo: &Repo<'_>, sink: &OtlpSink, more: &[&str]) {
 }
 
 /// The spans of a conversation; on all of them, its id is the same under all names.
-fn of<'s>(spans: &'s [Value], conversation: &str) -> Vec<&'s Value> {
+fn spans_of<'s>(spans: &'s [Value], conversation: &str) -> Vec<&'s Value> {
     let own = |s: &&Value| s["attributes"]["session.id"] == conversation;
     let own: Vec<_> = spans.iter().filter(own).collect();
     for span in &own {
@@ -65,7 +65,7 @@ fn sum(spans: &[&Value], key: &str) -> u64 {
 }
 
 fn all_told(talk: &Talk<'_>, spans: &[Value]) -> bool {
-    let own = of(spans, &talk.conversation);
+    let own = spans_of(spans, &talk.conversation);
     let input = talk.used.input + talk.used.cache_read + talk.used.cache_write;
     traces(&own).len() == talk.turns as usize && sum(&own, "gen_ai.usage.input_tokens") == input
 }
@@ -78,7 +78,7 @@ fn name_repository(gateway: &Gateway) {
 /// One turn of a session that a caller named so, in a trace if one is given.
 fn driven(gateway: &Gateway, name: &str, keys: &[&str], traceparent: Option<&str>) {
     let created = gateway.launcher().create(&base(name));
-    let (session, mut own) = (id(&created), gateway.of(&secret(&created)));
+    let (session, mut own) = (id(&created), gateway.client(&secret(&created)));
     let (epoch, mut head) = own.lease(&session, name);
     if let Some(parent) = traceparent {
         own = own.with("traceparent", parent);
@@ -103,10 +103,10 @@ fn s01_s06_s11_a_named_conversation_is_on_every_span_of_its_turns() {
         for name in ["S1", long.as_str()] {
             driven(&gateway, name, &["t1", "t2"], None);
             until("both turns are told", || {
-                traces(&of(&sink.spans(), name)).len() == 2
+                traces(&spans_of(&sink.spans(), name)).len() == 2
             });
             let spans = sink.spans();
-            let own = of(&spans, name);
+            let own = spans_of(&spans, name);
             let traces = traces(&own);
             assert_ne!(traces[0], traces[1], "a trace for each turn");
             let second = roots(&own);
@@ -151,20 +151,20 @@ fn s14_s28_a_valid_trace_is_joined_and_any_other_is_not() {
         driven(&gateway, "last", &["t"], None);
         until("all are told", || {
             let spans = sink.spans();
-            let has_one_trace = |name: &&str| traces(&of(&spans, name)).len() == 1;
+            let has_one_trace = |name: &&str| traces(&spans_of(&spans, name)).len() == 1;
             ["one", "two", "garbage", "zero", "capitals", "last"]
                 .iter()
                 .all(has_one_trace)
         });
         let spans = sink.spans();
         for name in ["one", "two"] {
-            for told in of(&spans, name) {
+            for told in spans_of(&spans, name) {
                 assert_eq!(told["traceId"], trace, "{told}");
             }
-            assert_eq!(roots(&of(&spans, name))[0]["parentSpanId"], span);
+            assert_eq!(roots(&spans_of(&spans, name))[0]["parentSpanId"], span);
         }
         for name in ["garbage", "zero", "capitals", "last"] {
-            let own = of(&spans, name);
+            let own = spans_of(&spans, name);
             assert_ne!(traces(&own)[0], trace);
             let parent = &roots(&own)[0]["parentSpanId"];
             assert!(
@@ -172,7 +172,7 @@ fn s14_s28_a_valid_trace_is_joined_and_any_other_is_not() {
                 "{name}: {parent}"
             );
         }
-        assert_eq!(of(&spans, "unsampled"), [&Value::Null; 0]);
+        assert_eq!(spans_of(&spans, "unsampled"), [&Value::Null; 0]);
         let kept = store.sql("SELECT count(*) FROM receipts");
         assert_eq!(kept, "7", "the ledger has what is not told");
     });
@@ -198,11 +198,11 @@ fn s02_s21_to_s24_an_agent_that_nobody_named_has_its_own_name_for_good() {
     fork.turn("Another way.");
     until("all is told", || {
         let spans = sink.spans();
-        all_told(&talk, &spans) && traces(&of(&spans, "h2")).len() == 1
+        all_told(&talk, &spans) && traces(&spans_of(&spans, "h2")).len() == 1
     });
     let spans = sink.spans();
     once(&spans);
-    let own = of(&spans, "h1");
+    let own = spans_of(&spans, "h1");
     let by_id: BTreeMap<_, _> = own.iter().map(|s| (s["spanId"].to_string(), *s)).collect();
     for id in ["a1", "a2"] {
         let named = |s: &&&Value| {
@@ -220,7 +220,7 @@ fn s02_s21_to_s24_an_agent_that_nobody_named_has_its_own_name_for_good() {
         let wanted = BTreeSet::from(["chat claude-opus-4-5", "execute_tool Bash"]);
         assert_eq!(inside, wanted);
     }
-    let fork = of(&spans, "h2");
+    let fork = spans_of(&spans, "h2");
     let root = roots(&fork)[0];
     assert_eq!(root["attributes"]["session.previous_id"], "h1");
     assert_eq!(root["links"][0]["attributes"]["siglum.link.type"], "fork");
@@ -250,10 +250,10 @@ fn s29_an_agent_that_dies_leaves_a_turn_that_failed() {
     agent.kill();
     until("what is left is told", || {
         repo.siglum(&["worker", "--once"]).ok();
-        traces(&of(&sink.spans(), "h1")).len() == 1
+        traces(&spans_of(&sink.spans(), "h1")).len() == 1
     });
     let spans = sink.spans();
-    let own = of(&spans, "h1");
+    let own = spans_of(&spans, "h1");
     assert_eq!(own.len(), 2, "the turn and its call: {own:?}");
     for span in own {
         assert_eq!(span["status"]["code"], 2, "{span}");
@@ -279,7 +279,9 @@ fn s37_a_session_is_kept_or_left_out_as_a_whole() {
         }
         until("all is told where all is told", || {
             let spans = all.spans();
-            names.iter().all(|n| traces(&of(&spans, n)).len() == 3)
+            names
+                .iter()
+                .all(|n| traces(&spans_of(&spans, n)).len() == 3)
         });
         let lags = || store.world.json(&repo.dir, &["otel", "list"])["destinations"].clone();
         until("nothing is left", || {
@@ -292,11 +294,11 @@ fn s37_a_session_is_kept_or_left_out_as_a_whole() {
         let (spans, whole) = (sink.spans(), all.spans());
         let mut kept = 0;
         for name in &names {
-            match of(&spans, name).len() {
+            match spans_of(&spans, name).len() {
                 0 => {}
                 some => {
                     kept += 1;
-                    assert_eq!(some, of(&whole, name).len(), "{name}");
+                    assert_eq!(some, spans_of(&whole, name).len(), "{name}");
                 }
             }
         }

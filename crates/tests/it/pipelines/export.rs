@@ -8,7 +8,7 @@ use crate::harness::World;
 #[test]
 fn a_bundle_has_events_sessions_links_commits_and_verdicts() {
     let world = World::new();
-    let runner = Runner::of(&world, "issue-42");
+    let runner = Runner::new(&world, "issue-42");
     runner.start("implement");
     let (mut agent, mut launcher) = runner.agent("implement", "coder", "one");
     agent.begin("startup");

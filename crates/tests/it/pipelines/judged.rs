@@ -23,7 +23,7 @@ fn evidence(graph: &Value) -> Vec<(String, String)> {
 #[test]
 fn a_check_ran_in_a_session_only_where_the_session_proves_it_or_its_log_has_a_call() {
     let world = World::new();
-    let runner = Runner::of(&world, "p");
+    let runner = Runner::new(&world, "p");
     let siglum = World::program();
     let siglum = siglum.display();
     // The launch token proves the session.
@@ -86,7 +86,7 @@ fn a_check_ran_in_a_session_only_where_the_session_proves_it_or_its_log_has_a_ca
 #[test]
 fn a_check_that_passed_and_says_it_was_skipped_is_not_counted_as_passed() {
     let world = World::new();
-    let runner = Runner::of(&world, "p");
+    let runner = Runner::new(&world, "p");
     for (name, summary) in [
         ("unit", "SKIPPED: no runner"),
         ("lint", "0 passed, 7 skipped"),
@@ -137,7 +137,7 @@ fn a_check_that_passed_and_says_it_was_skipped_is_not_counted_as_passed() {
 #[test]
 fn a_review_says_which_contract_it_validates_and_whether_another_session_wrote_it() {
     let world = World::new();
-    let runner = Runner::of(&world, "p");
+    let runner = Runner::new(&world, "p");
     let siglum = World::program();
     let siglum = siglum.display();
     let contract = format!(

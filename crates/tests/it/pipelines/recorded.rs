@@ -16,7 +16,7 @@ fn recorded(text: &str) -> Value {
 #[test]
 fn inside_a_launch_the_session_records_and_its_phase_has_it() {
     let world = World::new();
-    let runner = Runner::of(&world, "p");
+    let runner = Runner::new(&world, "p");
     let siglum = World::program();
     let script = format!("'{}' {CHECK}", siglum.display());
     let said = recorded(&runner.runs("build", "tester", &script).ok());
@@ -60,7 +60,7 @@ fn inside_a_launch_the_session_records_and_its_phase_has_it() {
 #[test]
 fn a_key_is_recorded_once_and_stands_for_nothing_else() {
     let world = World::new();
-    let runner = Runner::of(&world, "p");
+    let runner = Runner::new(&world, "p");
     let check =
         |result: &str| runner.says(&["check"], &["unit", result, "--key", "run-1", "--json"]);
     let first = recorded(&check("passed").ok());
@@ -82,7 +82,7 @@ fn a_key_is_recorded_once_and_stands_for_nothing_else() {
 #[test]
 fn texts_come_from_files_and_standard_input_and_can_be_forgotten() {
     let world = World::new();
-    let runner = Runner::of(&world, "p");
+    let runner = Runner::new(&world, "p");
     let file = world.root.join("api.md");
     std::fs::write(&file, "# API\nthe word is Rumpelstilzchen\n").unwrap();
     let path = file.to_str().unwrap();

@@ -146,7 +146,7 @@ fn what_is_not_there_is_not_found() {
 #[test]
 fn secrets_in_texts_are_not_kept() {
     let world = World::new();
-    let runner = Runner::of(&world, "p");
+    let runner = Runner::new(&world, "p");
     let secret = secret();
     let file = world.root.join("contract");
     std::fs::write(&file, format!("push with {secret}\n")).unwrap();

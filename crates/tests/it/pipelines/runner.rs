@@ -27,7 +27,7 @@ impl Launched {
 }
 
 impl<'w> Runner<'w> {
-    pub(super) fn of(world: &'w World, id: &'static str) -> Self {
+    pub(super) fn new(world: &'w World, id: &'static str) -> Self {
         Self {
             repo: world.repo(),
             id,

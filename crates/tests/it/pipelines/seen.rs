@@ -64,7 +64,7 @@ fn is_drawn(runner: &Runner<'_>) {
 #[test]
 fn four_phases_with_two_roles_at_one_time_a_repeated_role_and_a_skipped_check() {
     let world = World::new();
-    let runner = Runner::of(&world, "issue-42");
+    let runner = Runner::new(&world, "issue-42");
     runner
         .says(&["plan"], &["refine", "plan", "implement", "pr"])
         .ok();
@@ -132,7 +132,7 @@ fn four_phases_with_two_roles_at_one_time_a_repeated_role_and_a_skipped_check() 
 #[test]
 fn sessions_alone_are_a_graph_and_one_without_a_phase_is_not_guessed() {
     let world = World::new();
-    let runner = Runner::of(&world, "nightly");
+    let runner = Runner::new(&world, "nightly");
     assert_eq!(runner.runs("build", "coder", "true").code, Some(0));
     let siglum = World::program();
     let bare = format!("'{}' run --pipeline nightly -- true", siglum.display());
@@ -147,7 +147,7 @@ fn sessions_alone_are_a_graph_and_one_without_a_phase_is_not_guessed() {
 #[test]
 fn a_session_that_was_taken_out_is_shown_and_not_counted() {
     let world = World::new();
-    let runner = Runner::of(&world, "nightly");
+    let runner = Runner::new(&world, "nightly");
     assert_eq!(runner.runs("build", "coder", "true").code, Some(0));
     let graph = runner.graph();
     let session = graph["phases"][0]["waves"][0][0]["session"]
@@ -165,7 +165,7 @@ fn a_session_that_was_taken_out_is_shown_and_not_counted() {
 #[test]
 fn a_narrow_terminal_has_what_ran_at_one_time_below_one_another() {
     let world = World::new();
-    let runner = Runner::of(&world, "nightly");
+    let runner = Runner::new(&world, "nightly");
     let (one, two) = (
         runner.launches("build", "coder"),
         runner.launches("build", "tester"),

@@ -10,7 +10,7 @@ use crate::harness::{Terminal, World, until};
 #[test]
 fn a_program_gets_one_answer_for_each_change_until_the_end() {
     let world = World::new();
-    let runner = Runner::of(&world, "p");
+    let runner = Runner::new(&world, "p");
     runner.start("build");
     let mut command = world.command(World::program());
     command.args(["pipeline", "show", "p", "--watch", "--json"]);
@@ -48,7 +48,7 @@ fn a_program_gets_one_answer_for_each_change_until_the_end() {
 #[test]
 fn at_a_terminal_it_stops_with_a_key_and_leaves_the_last_drawing() {
     let world = World::new();
-    let runner = Runner::of(&world, "p");
+    let runner = Runner::new(&world, "p");
     runner.start("build");
     let mut terminal = Terminal::open(&runner.repo);
     let watch = format!(

@@ -28,7 +28,7 @@ fn a_call_without_a_result_waits_for_a_persons_word() {
     let world = World::new();
     let repo = world.repo();
     let dir = directory(&repo, "copies");
-    let mut runtime = Runtime::of(&world);
+    let mut runtime = Runtime::new(&world);
     let ids = ["done", "failed", "dropped"].map(|name| held(&mut runtime, name));
     // A worker does not decide it, however often it looks.
     repo.siglum(&["worker", "--once"]).ok();
@@ -93,7 +93,7 @@ fn a_call_without_a_result_waits_for_a_persons_word() {
 fn what_is_certain_is_settled_and_who_drives_is_left_alone() {
     let world = World::new();
     let repo = world.repo();
-    let mut runtime = Runtime::of(&world);
+    let mut runtime = Runtime::new(&world);
     let ready = runtime.session("ready");
     let mut driver = runtime.driver(ready, DEAD);
     runtime.open(
@@ -135,7 +135,7 @@ fn nothing_that_is_pending_is_shown() {
     let world = World::new();
     let repo = world.repo();
     let dir = directory(&repo, "copies");
-    let mut runtime = Runtime::of(&world);
+    let mut runtime = Runtime::new(&world);
     let session = runtime.session("quiet");
     let mut driver = runtime.driver(session, LIVES);
     runtime.commit(
@@ -171,7 +171,7 @@ fn nothing_that_is_pending_is_shown() {
 fn a_session_is_forked_at_a_turn_and_archived_for_good() {
     let world = World::new();
     let repo = world.repo();
-    let mut runtime = Runtime::of(&world);
+    let mut runtime = Runtime::new(&world);
     let session = runtime.session("trunk");
     let id = session.to_string();
     let mut driver = runtime.driver(session, LIVES);

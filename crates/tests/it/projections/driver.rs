@@ -37,7 +37,7 @@ pub(super) struct Runtime {
 }
 
 impl Runtime {
-    pub(super) fn of(world: &World) -> Self {
+    pub(super) fn new(world: &World) -> Self {
         let home = world.siglum_home();
         let how = Open::Command {
             id: LedgerId::mint(&Ids),

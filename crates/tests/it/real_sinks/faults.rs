@@ -10,7 +10,7 @@ use crate::harness::{Repo, Talk, World, kill, until};
 fn what_was_said_while_they_were_dead_comes_when_they_are_back() {
     let world = World::new();
     let repo = world.repo();
-    let sinks = Sinks::of(&repo, "dead");
+    let sinks = Sinks::new(&repo, "dead");
     let mut talk = Talk::start(&repo, &fresh("dead-for-a-while"));
     talk.turn("Before.");
     sinks.show(&[&talk]);
@@ -36,7 +36,7 @@ fn what_was_said_while_they_were_dead_comes_when_they_are_back() {
 fn a_connection_that_breaks_inside_a_batch_loses_and_doubles_nothing() {
     let world = World::new();
     let repo = world.repo();
-    let sinks = Sinks::of(&repo, "broken");
+    let sinks = Sinks::new(&repo, "broken");
     let mut talk = Talk::start(&repo, &fresh("broken-off"));
     for (n, breaks) in [
         // In the head, in the body, and when all was taken.
@@ -72,7 +72,7 @@ fn a_connection_that_breaks_inside_a_batch_loses_and_doubles_nothing() {
 fn a_worker_that_is_killed_at_any_moment_loses_and_doubles_nothing() {
     let world = World::new();
     let repo = world.repo();
-    let sinks = Sinks::of(&repo, "killed");
+    let sinks = Sinks::new(&repo, "killed");
     let mut talk = Talk::start(&repo, &fresh("killed-worker"));
     let mut killed = 0;
     for n in 0..8_u64 {

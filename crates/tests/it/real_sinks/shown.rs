@@ -15,7 +15,7 @@ fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
 fn three_turns_are_one_session_with_all_tokens() {
     let world = World::new();
     let repo = world.repo();
-    let sinks = Sinks::of(&repo, "turns");
+    let sinks = Sinks::new(&repo, "turns");
     let name = fresh("turns");
     let mut talk = Talk::start(&repo, &name);
     for text in ["First, zanzibar.", "Second.", "Third."] {
@@ -56,7 +56,7 @@ fn three_turns_are_one_session_with_all_tokens() {
 fn what_goes_on_is_the_same_session_also_under_a_new_id() {
     let world = World::new();
     let repo = world.repo();
-    let sinks = Sinks::of(&repo, "resumed");
+    let sinks = Sinks::new(&repo, "resumed");
     let [before, after] = ["before", "after"].map(fresh);
     let mut talk = Talk::start(&repo, &before);
     talk.turn("Begin.");
@@ -86,7 +86,7 @@ fn called_also(repo: &Repo<'_>, native: &str, other: &str) {
 fn a_fork_is_a_session_of_its_own_that_names_its_origin() {
     let world = World::new();
     let repo = world.repo();
-    let sinks = Sinks::of(&repo, "forked");
+    let sinks = Sinks::new(&repo, "forked");
     let [origin, copy] = ["origin", "copy"].map(fresh);
     let mut talk = Talk::start(&repo, &origin);
     talk.turn("One.");
@@ -110,7 +110,7 @@ fn a_fork_is_a_session_of_its_own_that_names_its_origin() {
 fn a_sub_agent_is_in_the_session_of_who_started_it() {
     let world = World::new();
     let repo = world.repo();
-    let sinks = Sinks::of(&repo, "helped");
+    let sinks = Sinks::new(&repo, "helped");
     let mut talk = Talk::start(&repo, &fresh("helped"));
     talk.ask("Let somebody look.");
     talk.answer(tokens(50, 20, 9_000, 400));

@@ -51,7 +51,7 @@ pub(super) struct Sinks {
 impl Sinks {
     /// Takes a project and an experiment of this name, and lets a repository export to them.
     #[track_caller]
-    pub(super) fn of(repo: &Repo<'_>, name: &str) -> Self {
+    pub(super) fn new(repo: &Repo<'_>, name: &str) -> Self {
         let name = fresh(name);
         let sinks = Self::named(&name);
         let project = format!("x-project-name={name}");

@@ -7,7 +7,7 @@ use crate::gateway::client::id;
 use crate::gateway::server::{Gateway, base, on_a_file};
 use crate::harness::{Agent, OtlpSink, Repo, SinkFate, until};
 
-fn of<'s>(told: &'s [Value], name: &str) -> Vec<&'s Value> {
+fn records_of<'s>(told: &'s [Value], name: &str) -> Vec<&'s Value> {
     told.iter().filter(|s| s["name"] == name).collect()
 }
 
@@ -37,9 +37,11 @@ fn it_has_the_right_id_and_is_else_as_it_was_also_after_the_collector_was_away()
         };
         let export = |n: u64| send(&gateway, &gateway.token, &spans(&resource, &[one(n)]));
         export(1);
-        until("it is handed on", || of(&sink.spans(), "span 1").len() == 1);
+        until("it is handed on", || {
+            records_of(&sink.spans(), "span 1").len() == 1
+        });
         let told = sink.spans();
-        let first = of(&told, "span 1")[0];
+        let first = records_of(&told, "span 1")[0];
         let attributes = &first["attributes"];
         for key in [
             "session.id",
@@ -66,7 +68,7 @@ fn it_has_the_right_id_and_is_else_as_it_was_also_after_the_collector_was_away()
         until("they are handed on", || {
             repo.siglum(&["worker", "--once"]).ok();
             let told = sink.spans();
-            of(&told, "span 2").len() == 1 && of(&told, "span 3").len() == 1
+            records_of(&told, "span 2").len() == 1 && records_of(&told, "span 3").len() == 1
         });
         until("nothing is left", || listed()["waiting_records"] == 0);
         let list = listed();
@@ -74,7 +76,7 @@ fn it_has_the_right_id_and_is_else_as_it_was_also_after_the_collector_was_away()
             (&list["lost_records"], &list["standing"]["lag_receipts"]),
             (&json!(0), &json!(0))
         );
-        assert_eq!(of(&sink.spans(), "span 1").len(), 1);
+        assert_eq!(records_of(&sink.spans(), "span 1").len(), 1);
     });
 }
 
@@ -113,7 +115,7 @@ fn what_is_outside_of_the_scope_is_not_handed_on() {
         send(&gateway, &gateway.token, &spans(&stranger, &[strange]));
         until("it is handed on", || {
             inside.siglum(&["worker", "--once"]).ok();
-            of(&sink.spans(), "span 2").len() == 1
+            records_of(&sink.spans(), "span 2").len() == 1
         });
         let listed = store.world.json(&inside.dir, &["otel", "list"]);
         assert_eq!(listed["destinations"][0]["waiting_records"], 0, "{listed}");

@@ -261,7 +261,7 @@ fn a_sessions_token_writes_to_no_other_session() {
         );
         assert_eq!(traced(store, TRACE), 0);
         gateway
-            .of(&own)
+            .client(&own)
             .get("/v1/telemetry/unassigned")
             .problem(403, "forbidden");
     });
@@ -293,7 +293,7 @@ fn s20_the_same_name_in_two_tenants_is_two_sessions() {
             assert_eq!(sessions(&gateway, whose), one("app", "S1"));
         }
         let ids = |token: &str| {
-            let page = gateway.of(token).get("/v1/sessions").is(200);
+            let page = gateway.client(token).get("/v1/sessions").is(200);
             page["sessions"][0]["id"].clone()
         };
         assert_ne!(ids(&gateway.token), ids(&other));

@@ -162,7 +162,10 @@ pub(super) fn joined(store: &Store) {
 
 /// What no session was found for, newest first: reasons and how many records.
 pub(super) fn unassigned(gateway: &Gateway, token: &str) -> Vec<(String, u64)> {
-    let page = gateway.of(token).get("/v1/telemetry/unassigned").is(200);
+    let page = gateway
+        .client(token)
+        .get("/v1/telemetry/unassigned")
+        .is(200);
     let one = |row: &Value| {
         let reason = row["reason"].as_str().unwrap().to_owned();
         (reason, row["records"].as_u64().unwrap())
@@ -177,7 +180,7 @@ pub(super) fn unassigned(gateway: &Gateway, token: &str) -> Vec<(String, u64)> {
 
 /// The sessions of a tenant: agent and name of each.
 pub(super) fn sessions(gateway: &Gateway, token: &str) -> Vec<(String, String)> {
-    let page = gateway.of(token).get("/v1/sessions?limit=500").is(200);
+    let page = gateway.client(token).get("/v1/sessions?limit=500").is(200);
     let one = |s: &Value| {
         let text = |key: &str| s[key].as_str().unwrap().to_owned();
         (text("agent"), text("conversation_id"))

@@ -17,7 +17,7 @@ struct Neighbour<'w> {
 
 impl<'w> Neighbour<'w> {
     /// Nothing where we may not be two users.
-    fn of(repo: &Repo<'w>) -> Option<Self> {
+    fn new(repo: &Repo<'w>) -> Option<Self> {
         let allowed = repo.sh(&format!("setpriv --reuid {OTHER} --clear-groups true"));
         if allowed.code != Some(0) {
             eprintln!("left out: only root can be two users");
@@ -62,7 +62,7 @@ impl<'w> Neighbour<'w> {
 fn each_ledger_knows_its_own_users_sessions_only() {
     let world = World::new();
     let repo = world.repo();
-    let Some(neighbour) = Neighbour::of(&repo) else {
+    let Some(neighbour) = Neighbour::new(&repo) else {
         return;
     };
     let mut agent = Agent::start(&repo, "mine");
@@ -87,7 +87,7 @@ fn each_ledger_knows_its_own_users_sessions_only() {
 fn hooks_of_one_user_are_silent_where_the_spool_is_the_others() {
     let world = World::new();
     let repo = world.repo();
-    let Some(neighbour) = Neighbour::of(&repo) else {
+    let Some(neighbour) = Neighbour::new(&repo) else {
         return;
     };
     let siglum = repo.dir.join(".git/siglum");
@@ -114,7 +114,7 @@ fn hooks_of_one_user_are_silent_where_the_spool_is_the_others() {
 fn what_waits_for_another_user_is_left_to_them() {
     let world = World::new();
     let repo = world.repo();
-    let Some(neighbour) = Neighbour::of(&repo) else {
+    let Some(neighbour) = Neighbour::new(&repo) else {
         return;
     };
     let spool = repo.dir.join(".git/siglum/spool");

@@ -23,10 +23,12 @@ pub(super) enum Purpose {
 
 impl Purpose {
     /// The purpose of a call of this tool, with the command if it is one of the shell.
-    pub(super) fn of(tool: &str, command: Option<&str>) -> Self {
+    pub(super) fn for_tool(tool: &str, command: Option<&str>) -> Self {
         match (tool, command) {
             ("Write" | "Edit" | "MultiEdit", _) => Self::Edit,
-            ("Bash", Some(command)) => CommitOutput::of(command).map_or(Self::Other, Self::Commit),
+            ("Bash", Some(command)) => {
+                CommitOutput::from_command(command).map_or(Self::Other, Self::Commit)
+            }
             _ => Self::Other,
         }
     }
@@ -68,7 +70,11 @@ mod tests {
     #[test]
     fn only_shell_commands_that_commit_count() {
         let check = |command: &str, expected: Purpose| {
-            assert_eq!(Purpose::of("Bash", Some(command)), expected, "{command}");
+            assert_eq!(
+                Purpose::for_tool("Bash", Some(command)),
+                expected,
+                "{command}"
+            );
         };
         check("git commit -m x", Purpose::Commit(CommitOutput::Commit));
         check("jj commit", Purpose::Commit(CommitOutput::Commit));
@@ -94,12 +100,15 @@ mod tests {
         ] {
             check(other, Purpose::Commit(CommitOutput::Commit));
         }
-        assert_eq!(Purpose::of("Bash", None), Purpose::Other);
-        assert_eq!(Purpose::of("Task", Some("git commit")), Purpose::Other);
+        assert_eq!(Purpose::for_tool("Bash", None), Purpose::Other);
+        assert_eq!(
+            Purpose::for_tool("Task", Some("git commit")),
+            Purpose::Other
+        );
         for tool in ["Write", "Edit", "MultiEdit"] {
-            assert_eq!(Purpose::of(tool, None), Purpose::Edit);
+            assert_eq!(Purpose::for_tool(tool, None), Purpose::Edit);
         }
-        assert_eq!(Purpose::of("NotebookEdit", None), Purpose::Other);
+        assert_eq!(Purpose::for_tool("NotebookEdit", None), Purpose::Other);
     }
 
     #[test]

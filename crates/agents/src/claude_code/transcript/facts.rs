@@ -332,7 +332,7 @@ fn called(
     let command = Some(class)
         .filter(|class| *class == ToolClass::Shell)
         .and_then(|_| block.input.object::<ToolInput<'_>>().command.text());
-    let purpose = Some(Purpose::of(&tool, command.as_deref()));
+    let purpose = Some(Purpose::for_tool(&tool, command.as_deref()));
     let input = match class {
         ToolClass::Shell => shell_input(reader, offset, command.as_deref(), redactor),
         _ => Body::Text(redactor.redact(&tools::summary(class, block.input))),

@@ -80,7 +80,7 @@ impl Reader {
             event: event.clone(),
             class,
             asked: (class == ToolClass::Shell)
-                .then(|| CommitOutput::of(&command))
+                .then(|| CommitOutput::from_command(&command))
                 .flatten(),
             at: Some(at),
         });

@@ -194,7 +194,7 @@ fn commits(reader: &Reader, told: &ParsedCall<'_>, output: &str, at: Timestamp, 
     let Some(asked) = args
         .command
         .text()
-        .and_then(|command| CommitOutput::of(&command))
+        .and_then(|command| CommitOutput::from_command(&command))
     else {
         return;
     };

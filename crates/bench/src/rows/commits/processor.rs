@@ -132,7 +132,7 @@ impl Scene {
     fn lines(&self, what: &str, times: &Outcome, most: f64) -> [Line; 3] {
         let [bare, nothing, ours] = [0, 1, 2].map(|at| self.places[at].name);
         let line = |name: &str| {
-            let times = times.of(name);
+            let times = times.arm(name);
             Line::new(
                 format!("processor time of {what}, {name}"),
                 times.median(),
@@ -140,7 +140,7 @@ impl Scene {
                 times.n(),
             )
         };
-        let median = |name: &str| times.of(name).median();
+        let median = |name: &str| times.arm(name).median();
         let kept = median(ours) <= most * median(nothing);
         [
             line(bare),

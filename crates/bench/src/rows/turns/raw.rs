@@ -166,7 +166,7 @@ const FORM: &str = "SELECT concat_ws(' ', r.last = s.head AND r.last = s.sealed 
 
 /// An event as the file holds it.
 pub(super) fn packed(observation: &Observation) -> LogRow {
-    LogRow::of(&NewEntry {
+    LogRow::from_entry(&NewEntry {
         id: ObservationId::mint(&Ids),
         session: SessionId::mint(&Ids),
         turn: None,

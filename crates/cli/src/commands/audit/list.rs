@@ -78,7 +78,7 @@ struct EntryJson {
 }
 
 impl EntryJson {
-    fn of(entry: &Entry) -> Self {
+    fn from_entry(entry: &Entry) -> Self {
         let header = &entry.header;
         let (reason, field) = header.outcome.refusal();
         let body = entry.body.as_ref();
@@ -125,7 +125,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let next = entries.last().map(|e| e.number).filter(|_| more);
     if cx.ui.json {
-        let entries = entries.iter().map(EntryJson::of).collect();
+        let entries = entries.iter().map(EntryJson::from_entry).collect();
         return cx.ui.json(SCHEMA, Json { entries, next });
     }
     if entries.is_empty() {

@@ -44,7 +44,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(outcome: &Outcome) -> Self {
+    pub(super) fn from_outcome(outcome: &Outcome) -> Self {
         let mut counts = Self {
             all: outcome.commits.len() as u64,
             failed: outcome.failed().count() as u64,
@@ -94,8 +94,8 @@ struct FindingJson {
 }
 
 impl Json {
-    pub(super) fn of(outcome: &Outcome) -> Self {
-        let counts = Counts::of(outcome);
+    pub(super) fn from_outcome(outcome: &Outcome) -> Self {
+        let counts = Counts::from_outcome(outcome);
         let against = match outcome.against {
             Against::Ledger => "ledger",
             Against::Trailers | Against::Nothing => "trailers",
@@ -112,20 +112,23 @@ impl Json {
                 .map(|r| r.word().to_owned())
                 .collect(),
             counts,
-            failed: outcome.failed().map(|c| Commit::of(c, outcome)).collect(),
+            failed: outcome
+                .failed()
+                .map(|c| Commit::from_commit(c, outcome))
+                .collect(),
         }
     }
 }
 
 impl Commit {
-    fn of(commit: &Checked, outcome: &Outcome) -> Self {
+    fn from_commit(commit: &Checked, outcome: &Outcome) -> Self {
         let (session, verdict) = match commit.standing {
             Standing::Session(session, verdict) => (Some(session), Some(verdict)),
             Standing::Claimed(session) => (Some(session), None),
             _ => (None, None),
         };
         let finding = |finding: &Finding| FindingJson {
-            reason: Reason::of(finding).word().to_owned(),
+            reason: Reason::for_finding(finding).word().to_owned(),
             text: what(finding, outcome.against),
             remedy: remedy(finding, commit),
             checkpoint: match finding {

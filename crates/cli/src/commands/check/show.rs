@@ -25,7 +25,10 @@ pub(super) fn answer(cx: &Cx, outcome: &Outcome) -> Result<(), CommandError> {
     let (mut table, mut below) = (Table::new(header), Vec::new());
     for commit in outcome.failed() {
         let findings: Vec<&Finding> = outcome.failing(commit).collect();
-        let words: Vec<&str> = findings.iter().map(|f| Reason::of(f).word()).collect();
+        let words: Vec<&str> = findings
+            .iter()
+            .map(|f| Reason::for_finding(f).word())
+            .collect();
         let texts: Vec<String> = findings
             .iter()
             .map(|f| format!("{}; {}", what(f, outcome.against), remedy(f, commit)))
@@ -118,7 +121,7 @@ fn switched_off(cx: &Cx, outcome: &Outcome, error: CommandError) -> CommandError
 fn counted<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     let mut counts: BTreeMap<Reason, u64> = BTreeMap::new();
     for finding in findings {
-        *counts.entry(Reason::of(finding)).or_default() += 1;
+        *counts.entry(Reason::for_finding(finding)).or_default() += 1;
     }
     let words = counts
         .into_iter()
@@ -128,7 +131,7 @@ fn counted<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
 
 /// What stands behind commits that all pass.
 fn summary(outcome: &Outcome) -> String {
-    let count = Counts::of(outcome);
+    let count = Counts::from_outcome(outcome);
     let unknown = match outcome.against {
         Against::Ledger => (count.unknown, "unknown"),
         Against::Trailers | Against::Nothing => (0, ""),
@@ -147,7 +150,7 @@ fn summary(outcome: &Outcome) -> String {
     }
     let passed = outcome.commits.iter().flat_map(|c| &c.findings);
     let mut allowed = passed
-        .filter(|f| !LENIENT.contains(&Reason::of(f)))
+        .filter(|f| !LENIENT.contains(&Reason::for_finding(f)))
         .peekable();
     let allowed = match allowed.peek() {
         Some(_) => format!(" (allowed: {})", counted(allowed)),
@@ -212,7 +215,7 @@ pub(super) fn what(finding: &Finding, against: Against) -> String {
 /// What to do about it.
 pub(super) fn remedy(finding: &Finding, commit: &Checked) -> String {
     let id = commit.git.commit.short();
-    let allow = format!("`--allow {}`", Reason::of(finding).word());
+    let allow = format!("`--allow {}`", Reason::for_finding(finding).word());
     match finding {
         Finding::Unrecorded | Finding::Unknown => {
             format!("run `siglum adopt {id} SESSION` if you know its session, or pass {allow}")

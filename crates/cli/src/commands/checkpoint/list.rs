@@ -103,7 +103,7 @@ fn answer(
     if cx.ui.json {
         let checkpoints = rows
             .iter()
-            .map(|r| Checkpoint::of(&r.record, &r.links))
+            .map(|r| Checkpoint::from_record(&r.record, &r.links))
             .collect();
         return cx.ui.json(SCHEMA, Json { checkpoints, more });
     }
@@ -210,7 +210,7 @@ struct Pin {
 
 impl Checkpoint {
     /// `links` are those of its pins, in their order.
-    pub fn of(record: &CheckpointRecord, links: &[Vec<Link>]) -> Self {
+    pub fn from_record(record: &CheckpointRecord, links: &[Vec<Link>]) -> Self {
         let pins = record.pins.iter().zip(links);
         let pins = pins.map(|((session, sequence), links)| Pin {
             session: session.to_string(),

@@ -70,7 +70,7 @@ pub fn checkpoint(
         let commits = found.commits.iter().map(|c| c.commit.to_string());
         let answer = Json {
             commits: commits.collect(),
-            checkpoint: Checkpoint::of(&found.record, &found.links),
+            checkpoint: Checkpoint::from_record(&found.record, &found.links),
             about: found.about,
         };
         return cx.ui.json(SCHEMA, answer);

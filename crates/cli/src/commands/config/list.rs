@@ -51,7 +51,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
         });
         let json = Json {
             settings: settings.collect(),
-            files: path::Json::of(cx),
+            files: path::Json::current(cx),
         };
         return cx.ui.json(SCHEMA, json);
     }

@@ -33,7 +33,7 @@ pub struct Json {
 
 impl Json {
     /// The files that count here.
-    pub fn of(cx: &Cx) -> Self {
+    pub fn current(cx: &Cx) -> Self {
         let here = cx.find_repo().map(|repo| repository_file(repo.worktree()));
         Self {
             user: user_file().display().to_string(),
@@ -44,7 +44,7 @@ impl Json {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, Json::of(cx));
+        return cx.ui.json(SCHEMA, Json::current(cx));
     }
     let path = if args.repository {
         repository_file(cx.repo()?.worktree())

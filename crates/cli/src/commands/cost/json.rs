@@ -100,14 +100,14 @@ struct RecordsJson {
 }
 
 impl Json {
-    pub(super) fn of(answer: &Answer<'_>, explain: bool) -> Self {
+    pub(super) fn from_answer(answer: &Answer<'_>, explain: bool) -> Self {
         let costs = answer.costs;
-        let row = |row| Row::of(answer, row);
+        let row = |row| Row::from_row(answer, row);
         Self {
             by: answer.by.word().to_owned(),
             rows: costs.rows.iter().map(row).collect(),
             more: answer.more,
-            total: Used::of(&costs.total),
+            total: Used::from_sum(&costs.total),
             overlapping: costs.overlapping,
             waiting: costs.waiting as u64,
             prices: answer.prices.date().to_owned(),
@@ -119,15 +119,15 @@ impl Json {
                     known_from: from.map(|from| from.to_string()),
                 })
                 .collect(),
-            explained: explain.then(|| ExplainedJson::of(&costs.explained)),
+            explained: explain.then(|| ExplainedJson::from_explained(&costs.explained)),
         }
     }
 }
 
 impl Row {
-    fn of(answer: &Answer<'_>, row: &CostRow) -> Self {
+    fn from_row(answer: &Answer<'_>, row: &CostRow) -> Self {
         let repository = super::record(row, answer.repositories);
-        let used = Used::of(&row.sum);
+        let used = Used::from_sum(&row.sum);
         Self {
             key: row.key.value.clone(),
             repository: repository.map(|r| r.common_dir.clone()),
@@ -142,7 +142,7 @@ impl Row {
 }
 
 impl Used {
-    fn of(sum: &Sum) -> Self {
+    fn from_sum(sum: &Sum) -> Self {
         Self {
             messages: sum.messages,
             tokens: sum.tokens.into(),
@@ -157,7 +157,7 @@ impl Used {
 }
 
 impl ExplainedJson {
-    fn of(explained: &Explained) -> Self {
+    fn from_explained(explained: &Explained) -> Self {
         let records = |r: Records| RecordsJson {
             count: r.count,
             tokens: r.tokens.into(),

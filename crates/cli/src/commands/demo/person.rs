@@ -59,7 +59,7 @@ pub fn types(
 ) -> Result<(), CommandError> {
     let mut program = sandbox.actor("xterm", Part::Terminal, &pty.terminal);
     let mut person = company.take_in(&mut program)?;
-    let mut screen = Screen::of(pty.screen)?;
+    let mut screen = Screen::new(pty.screen)?;
     screen.until(PATIENCE, |shown| shown.ends_with(PROMPT));
     // The question mark is typed, the digit is shown.
     screen.enter(&format!("{command}; echo \"went $?.\""))?;
@@ -90,7 +90,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn of(mut file: File) -> Result<Self, CommandError> {
+    fn new(mut file: File) -> Result<Self, CommandError> {
         let keyboard = file.try_clone()?;
         let (show, shows) = channel();
         thread::spawn(move || {

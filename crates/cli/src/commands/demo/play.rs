@@ -14,7 +14,7 @@ use super::args::Part;
 use super::sandbox::Sandbox;
 use super::show;
 use super::stage;
-use super::wire::{Json, Played, Row, SCHEMA, Said};
+use super::wire::{Json, Played, Row, SCHEMA, StageMessage};
 use crate::cx::Cx;
 use crate::env;
 use crate::error::{CommandError, Kind};
@@ -77,7 +77,7 @@ fn check_git(cx: &Cx) -> Result<(), CommandError> {
 /// clears up.
 struct Stage {
     told: Option<ChildStdin>,
-    said: Receiver<Said>,
+    said: Receiver<StageMessage>,
 }
 
 impl Stage {
@@ -113,9 +113,9 @@ impl Stage {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.said.recv_timeout(left) {
-                Ok(Said::Doing(text)) => cx.ui.status(text),
-                Ok(Said::Done(played)) => return Ok(played),
-                Ok(Said::Failed { error, hints }) => {
+                Ok(StageMessage::Doing(text)) => cx.ui.status(text),
+                Ok(StageMessage::Done(played)) => return Ok(played),
+                Ok(StageMessage::Failed { error, hints }) => {
                     let mut broken = broken(&error);
                     if !hints.is_empty() {
                         broken.hints = hints;

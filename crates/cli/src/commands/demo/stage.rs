@@ -16,7 +16,7 @@ use siglum_agents::recognise;
 use super::args::Part;
 use super::sandbox::Sandbox;
 use super::story;
-use super::wire::Said;
+use super::wire::StageMessage;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform;
@@ -43,7 +43,7 @@ pub fn run(cx: &Cx, root: PathBuf, from: Option<i32>) -> Result<(), CommandError
     platform::detach();
     let sandbox = Sandbox::at(root);
     let company = Company::default();
-    let say = |said: &Said| {
+    let say = |said: &StageMessage| {
         if let Ok(line) = serde_json::to_string(said) {
             // A listener that is gone is noticed at standard input.
             let _ = cx.ui.line(line);
@@ -51,12 +51,12 @@ pub fn run(cx: &Cx, root: PathBuf, from: Option<i32>) -> Result<(), CommandError
     };
     let keep = thread::scope(|scope| {
         scope.spawn(|| {
-            let doing = |text: &str| say(&Said::Doing(text.to_owned()));
+            let doing = |text: &str| say(&StageMessage::Doing(text.to_owned()));
             let played = company
                 .wait_for("to be detached", || parent() != from)
                 .and_then(|()| sandbox.prepare())
                 .and_then(|()| story::play(&sandbox, &company, obstacle(), &doing));
-            say(&played.map_or_else(failed, Said::Done));
+            say(&played.map_or_else(failed, StageMessage::Done));
         });
         let mut told = Vec::new();
         let _ = std::io::stdin().read_to_end(&mut told);
@@ -70,8 +70,8 @@ fn parent() -> Option<i32> {
     getppid().map(|pid| pid.as_raw_nonzero().get())
 }
 
-fn failed(error: CommandError) -> Said {
-    Said::Failed {
+fn failed(error: CommandError) -> StageMessage {
+    StageMessage::Failed {
         error: format!("{:#}", error.source),
         hints: error.hints,
     }

@@ -39,7 +39,7 @@ pub enum Reply {
 /// What the stage tells the process that the newcomer started.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Said {
+pub enum StageMessage {
     /// What happens now, as a sentence.
     Doing(String),
     /// The play is over.

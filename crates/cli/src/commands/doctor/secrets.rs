@@ -22,7 +22,7 @@ pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
     match look(cx) {
         Ok(report) => (
             secret_checks(&report),
-            report.found.iter().map(FoundJson::of).collect(),
+            report.found.iter().map(FoundJson::from_match).collect(),
         ),
         Err(error) => {
             let check =

@@ -129,7 +129,7 @@ pub(super) fn json(going: &Going, done: bool) -> Json {
         Going::Found(_, report) => Json {
             done,
             sessions: Vec::new(),
-            found: report.found.iter().map(FoundJson::of).collect(),
+            found: report.found.iter().map(FoundJson::from_match).collect(),
             count: report.count,
             staying: report.staying,
         },

@@ -189,7 +189,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let definition = Definition::of(args.name.clone(), args.form()?)?;
+    let definition = Definition::parse(args.name.clone(), args.form()?)?;
     if definition.target == Target::Command {
         return Err(CommandError::usage(
             "the target `command` is only allowed in the configuration",

@@ -257,7 +257,7 @@ fn compare(
     let Some(other) = known.iter().find(|p| p.name == args.name) else {
         return Ok(Outcome::Added);
     };
-    let before = Destination::of(other).and_then(Result::ok);
+    let before = Destination::from_projection(other).and_then(Result::ok);
     match before {
         Some(before) if before == *destination => Ok(Outcome::Before),
         Some(before)

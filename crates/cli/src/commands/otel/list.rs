@@ -74,7 +74,7 @@ struct SettingsJson {
 }
 
 impl SettingsJson {
-    fn of(destination: &Destination) -> Self {
+    fn from_destination(destination: &Destination) -> Self {
         Self {
             endpoint: destination.endpoint.to_string(),
             protocol: destination.protocol.to_string(),
@@ -144,7 +144,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
 fn rows(ledger: &mut SqliteLedger) -> Result<Vec<Row>, CommandError> {
     let mut rows = Vec::new();
     for standing in standing::all(ledger, clock::now())? {
-        let Some(settings) = Destination::of(&standing.projection) else {
+        let Some(settings) = Destination::from_projection(&standing.projection) else {
             continue;
         };
         let name = standing.projection.name.clone();
@@ -168,10 +168,10 @@ fn rows(ledger: &mut SqliteLedger) -> Result<Vec<Row>, CommandError> {
 fn json(row: &Row) -> DestinationJson {
     let settings = row.settings.as_ref();
     DestinationJson {
-        standing: StandingJson::of(&row.standing),
-        settings: settings.ok().map(SettingsJson::of),
+        standing: StandingJson::from_standing(&row.standing),
+        settings: settings.ok().map(SettingsJson::from_destination),
         problem: settings.err().map(ToString::to_string),
-        troubled: row.troubled.iter().map(Trouble::of).collect(),
+        troubled: row.troubled.iter().map(Trouble::from_delivery).collect(),
         lost_records: row.lost,
         waiting_records: row.waiting.records,
         waiting_bytes: row.waiting.bytes,

@@ -56,7 +56,7 @@ struct RowJson {
 }
 
 impl RowJson {
-    fn of(row: &UnassignedRecord) -> Self {
+    fn from_record(row: &UnassignedRecord) -> Self {
         Self {
             number: row.sequence,
             at: row.at.to_string(),
@@ -77,7 +77,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Ok((tx.unassigned(None, args.limit)?, tx.unassigned_depth()?))
     })?;
     if cx.ui.json {
-        let unassigned = rows.iter().map(RowJson::of).collect();
+        let unassigned = rows.iter().map(RowJson::from_record).collect();
         let records = depth.records;
         return cx.ui.json(
             SCHEMA,

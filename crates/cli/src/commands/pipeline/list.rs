@@ -59,7 +59,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(graph: &Graph) -> Self {
+    fn from_graph(graph: &Graph) -> Self {
         Self {
             pipeline: graph.pipeline.clone(),
             state: graph.state.to_string(),
@@ -91,7 +91,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let world = cx.world()?;
     let page = pipeline::list(&world, ledger.as_mut(), args.after.as_deref(), args.limit)?;
     if cx.ui.json {
-        let pipelines = page.pipelines.iter().map(Row::of).collect();
+        let pipelines = page.pipelines.iter().map(Row::from_graph).collect();
         let more = page.more;
         return cx.ui.json(SCHEMA, Json { pipelines, more });
     }

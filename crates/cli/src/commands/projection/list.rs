@@ -32,7 +32,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     let all = standing::all(&mut ledger, clock::now())?;
     if cx.ui.json {
-        let projections = all.iter().map(StandingJson::of).collect();
+        let projections = all.iter().map(StandingJson::from_standing).collect();
         return cx.ui.json(SCHEMA, Json { projections });
     }
     if all.is_empty() {

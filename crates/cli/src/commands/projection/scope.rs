@@ -79,7 +79,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let shown = match args.dry_run {
         true => Shown::planned(&mut ledger, &projection)?,
         false => read(&mut ledger, |tx| {
-            Shown::of(tx, &args.name, projection.scope.as_ref())
+            Shown::new(tx, &args.name, projection.scope.as_ref())
         })?,
     };
     if cx.ui.json {

@@ -54,7 +54,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    pub fn of(delivery: &Delivery) -> Self {
+    pub fn from_delivery(delivery: &Delivery) -> Self {
         let next = match delivery.parked_at {
             Some(_) => None,
             None => Some(delivery.retry_at.to_string()),
@@ -75,11 +75,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     let projection = super::named(&mut ledger, &args.name)?;
     let troubled = read(&mut ledger, |tx| tx.troubled(Some(&args.name), SESSIONS))?;
-    let standing = standing::of(&mut ledger, projection, clock::now());
+    let standing = standing::standing(&mut ledger, projection, clock::now());
     if cx.ui.json {
         let answer = Json {
-            projection: StandingJson::of(&standing),
-            troubled: troubled.iter().map(Trouble::of).collect(),
+            projection: StandingJson::from_standing(&standing),
+            troubled: troubled.iter().map(Trouble::from_delivery).collect(),
         };
         return cx.ui.json(SCHEMA, answer);
     }

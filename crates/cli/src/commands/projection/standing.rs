@@ -73,12 +73,12 @@ pub fn all(ledger: &mut dyn Ledger, now: Timestamp) -> Result<Vec<Standing>, Led
     Ok(known
         .into_iter()
         .filter(|p| project::is_once(&p.name).is_none())
-        .map(|projection| of(ledger, projection, now))
+        .map(|projection| standing(ledger, projection, now))
         .collect())
 }
 
 /// How one projection stands.
-pub fn of(ledger: &mut dyn Ledger, projection: Projection, now: Timestamp) -> Standing {
+pub fn standing(ledger: &mut dyn Ledger, projection: Projection, now: Timestamp) -> Standing {
     let lag = read(ledger, |tx| tx.lag(&projection.name)).map_err(|e| e.to_string());
     let lag = lag.and_then(|lag| reached(&projection).map(|()| lag));
     let beside = (projection.kind == DESTINATION).then(|| beside(ledger, &projection.name));
@@ -88,7 +88,7 @@ pub fn of(ledger: &mut dyn Ledger, projection: Projection, now: Timestamp) -> St
         Err(why) => (Err(why), None),
     };
     let name = &projection.name;
-    let scope = read(ledger, |tx| Shown::of(tx, name, projection.scope.as_ref()));
+    let scope = read(ledger, |tx| Shown::new(tx, name, projection.scope.as_ref()));
     let (lag, scope) = match scope {
         Ok(scope) => (lag, scope),
         Err(why) => (lag.and(Err(why.to_string())), Shown::default()),
@@ -128,7 +128,7 @@ fn reached(projection: &Projection) -> Result<(), String> {
 
 /// Where a projection is, for people: of settings, the address in them.
 pub fn target(projection: &Projection) -> String {
-    match Destination::of(projection) {
+    match Destination::from_projection(projection) {
         Some(Ok(destination)) => destination.endpoint.to_string(),
         _ => projection.target.clone(),
     }
@@ -239,7 +239,7 @@ pub struct StandingJson {
 }
 
 impl StandingJson {
-    pub fn of(standing: &Standing) -> Self {
+    pub fn from_standing(standing: &Standing) -> Self {
         let (p, lag) = (&standing.projection, standing.lag.as_ref());
         let number = |of: fn(&Lag) -> u64| lag.ok().map(of);
         let (scope, reach) = standing.scope.json();

@@ -15,7 +15,7 @@ use crate::{store, telemetry};
 
 /// Hands over the session, a token for its hooks, and where telemetry goes. On a PostgreSQL store there is no token: hooks
 /// write to the ledger of this home, which does not have the session.
-pub fn of(cx: &Cx) -> Handing {
+pub fn from_cx(cx: &Cx) -> Handing {
     let home = cx.home.clone();
     match store::address() {
         Ok(None) => Handing(Arc::new(move |session| hand(&home, session))),

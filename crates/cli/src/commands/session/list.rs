@@ -75,7 +75,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let repositories = read(&mut ledger, |tx| tx.repositories())?;
     if cx.ui.json {
         let rows = sessions.iter();
-        let sessions = rows.map(|s| Session::of(s, &repositories)).collect();
+        let sessions = rows
+            .map(|s| Session::from_listed(s, &repositories))
+            .collect();
         return cx.ui.json(SCHEMA, Json { sessions, more });
     }
     if sessions.is_empty() {
@@ -237,7 +239,7 @@ pub struct ForkJson {
 }
 
 impl ForkJson {
-    pub fn of(record: &SessionRecord) -> Option<Self> {
+    pub fn from_record(record: &SessionRecord) -> Option<Self> {
         match record.parent {
             Some((parent, relation)) if relation.shares_history() => Some(Self {
                 session: parent.to_string(),
@@ -258,7 +260,7 @@ pub struct ForgottenJson {
 }
 
 impl ForgottenJson {
-    pub fn of(forgotten: Forgotten) -> Self {
+    pub fn from_forgotten(forgotten: Forgotten) -> Self {
         let what = match forgotten {
             Forgotten::Parts { .. } => "parts",
             Forgotten::Whole { .. } => "whole",
@@ -301,7 +303,7 @@ pub const fn origin(origin: SessionOrigin) -> &'static str {
 }
 
 impl Session {
-    pub fn of(session: &Listed, repositories: &[RepositoryRecord]) -> Self {
+    pub fn from_listed(session: &Listed, repositories: &[RepositoryRecord]) -> Self {
         let (record, summary) = (&session.listing.record, &session.listing.summary);
         let repository = repositories
             .iter()
@@ -322,10 +324,10 @@ impl Session {
             links: session.links.iter().map(Fact::from).collect(),
             cwd: record.cwd.clone(),
             parent: record.parent.map(|(p, _)| p.to_string()),
-            forked_from: ForkJson::of(record),
+            forked_from: ForkJson::from_record(record),
             archived_at: record.archived_at.map(|t| t.to_string()),
             quarantined: record.quarantined.clone(),
-            forgotten: record.forgotten.map(ForgottenJson::of),
+            forgotten: record.forgotten.map(ForgottenJson::from_forgotten),
             models: summary.models.clone(),
             turns: summary.turns,
             tool_calls: summary.tool_calls,

@@ -274,7 +274,7 @@ impl Page<'_, '_> {
                 self.ui.paint(Style::Heading, "commit"),
                 self.ui.paint(Style::Id, made.commit.short()),
                 ui::one_line(subject, room),
-                self.ui.paint(Style::of(made.verdict), verdict)
+                self.ui.paint(Style::for_verdict(made.verdict), verdict)
             ))?;
         }
         Ok(())

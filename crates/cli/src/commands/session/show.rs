@@ -66,7 +66,7 @@ pub fn session(
     }
     let (history, earlier) = load_history(cx, ledger, id, depth)?;
     let agent = history.card.agent().to_string();
-    let mut passages = Passages::of(ledger, &agent);
+    let mut passages = Passages::new(ledger, &agent);
     page::print(&cx.ui, &history, earlier, depth.full, &mut passages)
 }
 
@@ -79,8 +79,8 @@ pub fn answer(
 ) -> Result<Json, CommandError> {
     let (history, earlier) = load_history(cx, ledger, id, depth)?;
     let agent = history.card.agent().to_string();
-    let mut passages = Passages::of(ledger, &agent);
-    Ok(Json::of(&history, earlier, depth.full, &mut passages)?)
+    let mut passages = Passages::new(ledger, &agent);
+    Ok(Json::new(&history, earlier, depth.full, &mut passages)?)
 }
 
 /// A session with the turns that were asked for, and how many earlier ones were left out.
@@ -192,7 +192,7 @@ struct LaunchJson {
 }
 
 impl LaunchJson {
-    fn of(standing: &Standing) -> Self {
+    fn from_standing(standing: &Standing) -> Self {
         let (state, code, signal) = match standing.end.as_ref().map(|(end, _)| end) {
             None => ("running", None, None),
             Some(LaunchEnd::Completed) => ("completed", None, None),
@@ -336,7 +336,7 @@ pub fn message_text(
 }
 
 impl Json {
-    fn of(
+    fn new(
         history: &History,
         earlier: usize,
         full: bool,
@@ -349,7 +349,7 @@ impl Json {
         };
         let mut turns = Vec::with_capacity(history.turns.len());
         for turn in &history.turns {
-            turns.push(TurnJson::of(turn, full, passages)?);
+            turns.push(TurnJson::from_turn(turn, full, passages)?);
         }
         Ok(Self {
             session: record.id.to_string(),
@@ -366,12 +366,12 @@ impl Json {
             ended_at: record.ended_at.map(|t| t.to_string()),
             cwd: record.cwd.clone(),
             worktree: record.worktree.clone(),
-            launch: history.launch.as_ref().map(LaunchJson::of),
+            launch: history.launch.as_ref().map(LaunchJson::from_standing),
             parent: record.parent.map(|(id, how)| relative(id, how)),
-            forked_from: ForkJson::of(record),
+            forked_from: ForkJson::from_record(record),
             archived_at: record.archived_at.map(|t| t.to_string()),
             quarantined: record.quarantined.clone(),
-            forgotten: record.forgotten.map(ForgottenJson::of),
+            forgotten: record.forgotten.map(ForgottenJson::from_forgotten),
             children: history
                 .children
                 .iter()
@@ -407,11 +407,15 @@ impl Json {
 }
 
 impl TurnJson {
-    fn of(turn: &Turn, full: bool, passages: &mut Passages<'_>) -> Result<Self, LedgerError> {
+    fn from_turn(
+        turn: &Turn,
+        full: bool,
+        passages: &mut Passages<'_>,
+    ) -> Result<Self, LedgerError> {
         let view = &turn.view;
         let mut tools = Vec::with_capacity(view.tools.len());
         for call in &view.tools {
-            tools.push(Tool::of(call, full, passages)?);
+            tools.push(Tool::from_call(call, full, passages)?);
         }
         let mut messages = Vec::new();
         for message in view.messages.iter().filter(|_| full) {
@@ -440,7 +444,7 @@ impl TurnJson {
             messages,
             tokens: view.tokens.into(),
             compactions: view.compactions,
-            commits: turn.commits.iter().map(Commit::of).collect(),
+            commits: turn.commits.iter().map(Commit::from_commit).collect(),
         })
     }
 }
@@ -450,7 +454,11 @@ fn text(body: Option<&Body>, passages: &mut Passages<'_>) -> Result<Option<Strin
 }
 
 impl Tool {
-    fn of(call: &ToolCall, full: bool, passages: &mut Passages<'_>) -> Result<Self, LedgerError> {
+    fn from_call(
+        call: &ToolCall,
+        full: bool,
+        passages: &mut Passages<'_>,
+    ) -> Result<Self, LedgerError> {
         let output = call.output.as_ref().filter(|_| full);
         Ok(Self {
             tool: call.tool.clone(),
@@ -466,7 +474,7 @@ impl Tool {
 }
 
 impl Commit {
-    fn of(made: &Made) -> Self {
+    fn from_commit(made: &Made) -> Self {
         Self {
             commit: made.commit.to_string(),
             subject: made.subject.clone(),

@@ -88,14 +88,14 @@ struct Decline {
 }
 
 impl Json {
-    pub(super) fn of(status: Status) -> Self {
+    pub(super) fn from_status(status: Status) -> Self {
         let turns = status.turns;
         let status = &Status {
             turns: Vec::new(),
             ..status
         };
         let (installed, overview) = (&status.installed, &status.overview);
-        let session = |s| Session::of(s, &status.repositories);
+        let session = |s| Session::from_listed(s, &status.repositories);
         let bad = installed
             .hooks
             .iter()
@@ -137,7 +137,11 @@ impl Json {
             }
             .to_owned(),
             parked: parked(status),
-            projections: status.projections.iter().map(StandingJson::of).collect(),
+            projections: status
+                .projections
+                .iter()
+                .map(StandingJson::from_standing)
+                .collect(),
             open_turns: turns,
             declines: declines(status),
         }

@@ -78,7 +78,7 @@ struct DueJson {
 }
 
 impl SentJson {
-    fn of(sent: Sent) -> Self {
+    fn from_sent(sent: Sent) -> Self {
         Self {
             batches: sent.batches,
             receipts: sent.receipts,
@@ -89,7 +89,7 @@ impl SentJson {
 }
 
 impl DestinationJson {
-    fn of(outcome: &Outcome) -> Self {
+    fn from_outcome(outcome: &Outcome) -> Self {
         let remains = outcome.remains;
         let (scope, reach) = outcome.shown.json();
         Self {
@@ -97,7 +97,7 @@ impl DestinationJson {
             reach: Some(reach),
             name: outcome.projection.name.clone(),
             target: outcome.projection.target.clone(),
-            sent: outcome.sent.map(SentJson::of),
+            sent: outcome.sent.map(SentJson::from_sent),
             remains: Some(DueJson {
                 receipts: remains.receipts,
                 sessions: remains.sessions,
@@ -121,7 +121,7 @@ pub(super) fn session(
         let destination = DestinationJson {
             name: address.host().to_owned(),
             target: address.to_string(),
-            sent: Some(SentJson::of(passed.sent)),
+            sent: Some(SentJson::from_sent(passed.sent)),
             remains: None,
             trouble: trouble.clone(),
             scope: None,
@@ -155,7 +155,7 @@ fn counts(sent: Sent) -> String {
 /// Shows what came of all of them; an error where something remains.
 pub(super) fn tell(cx: &Cx, outcomes: &[Outcome], kept: bool) -> Result<(), CommandError> {
     if cx.ui.json {
-        let destinations = outcomes.iter().map(DestinationJson::of).collect();
+        let destinations = outcomes.iter().map(DestinationJson::from_outcome).collect();
         cx.ui.json(super::SCHEMA, Json { destinations })?;
     } else {
         for outcome in outcomes {

@@ -61,7 +61,7 @@ pub struct Json {
 }
 
 impl Json {
-    pub fn of(secret: &str, token: TokenJson) -> Self {
+    pub fn new(secret: &str, token: TokenJson) -> Self {
         Self {
             secret: secret.to_owned(),
             token,
@@ -97,8 +97,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         access::hand_over(&world.here, ledger.as_mut(), *of, token.id, &new.by)?;
     }
     if cx.ui.json {
-        let token = TokenJson::of(&token, now);
-        return cx.ui.json(SCHEMA, Json::of(secret.reveal(), token));
+        let token = TokenJson::from_record(&token, now);
+        return cx.ui.json(SCHEMA, Json::new(secret.reveal(), token));
     }
     let what = match scope {
         Scope::Launcher => "for launchers".to_owned(),

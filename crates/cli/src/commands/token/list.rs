@@ -56,7 +56,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     tokens.truncate(limit);
     let now = clock::now();
     if cx.ui.json {
-        let tokens = tokens.iter().map(|t| TokenJson::of(t, now)).collect();
+        let tokens = tokens
+            .iter()
+            .map(|t| TokenJson::from_record(t, now))
+            .collect();
         return cx.ui.json(SCHEMA, Json { tokens, more });
     }
     if tokens.is_empty() {

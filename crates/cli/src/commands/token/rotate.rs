@@ -81,7 +81,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if cx.ui.json {
         let answer = Json {
             secret: secret.reveal().to_owned(),
-            token: TokenJson::of(&token, now),
+            token: TokenJson::from_record(&token, now),
             replaces: old.to_string(),
             holds_until: holds_until.map(|at| at.to_string()),
         };

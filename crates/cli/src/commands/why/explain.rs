@@ -47,7 +47,7 @@ struct Without {
 }
 
 impl ExplanationJson {
-    pub(super) fn of(explanation: &Explanation) -> Self {
+    pub(super) fn from_explanation(explanation: &Explanation) -> Self {
         let rule = explanation.rule;
         Self {
             rule: rule.map(|r| r.name.to_owned()),

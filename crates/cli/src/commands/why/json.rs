@@ -130,7 +130,7 @@ pub(super) struct Prompt {
 }
 
 impl Json {
-    pub(super) fn of(answer: &Answer) -> Self {
+    pub(super) fn from_answer(answer: &Answer) -> Self {
         let (why, line) = (&answer.why, answer.line.as_ref());
         let (kind, session) = committer(&why.judgement);
         let judgement = &why.judgement;
@@ -156,7 +156,7 @@ impl Json {
                 by: c.by.clone(),
                 at: c.at.to_string(),
             }),
-            prompt: why.prompt.as_ref().map(Prompt::of),
+            prompt: why.prompt.as_ref().map(Prompt::from_prompt),
             rewritten_from: why.rewritten_from.iter().map(ToString::to_string).collect(),
             origins: why.origins.iter().map(|o| origin(why, o)).collect(),
             line: line.map(|line| Line {
@@ -166,10 +166,13 @@ impl Json {
                     Some(found) => author(why, found),
                     None => party(why, "unknown", None, Verdict::Unknown, &[]),
                 },
-                prompt: answer.author_prompt.as_ref().map(Prompt::of),
+                prompt: answer.author_prompt.as_ref().map(Prompt::from_prompt),
             }),
             same_patch: why.same_patch.iter().map(ToString::to_string).collect(),
-            explanation: answer.explanation.as_ref().map(ExplanationJson::of),
+            explanation: answer
+                .explanation
+                .as_ref()
+                .map(ExplanationJson::from_explanation),
             warnings: answer.warnings.clone(),
         }
     }
@@ -198,7 +201,9 @@ fn party(
             .map(|c| c.natives.iter().map(NativeId::to_string).collect())
             .unwrap_or_default(),
         title: card.and_then(|c| c.title.clone()),
-        forgotten: card.and_then(|c| c.record.forgotten).map(ForgottenJson::of),
+        forgotten: card
+            .and_then(|c| c.record.forgotten)
+            .map(ForgottenJson::from_forgotten),
         links: card
             .map(|c| c.links.iter().map(Fact::from).collect())
             .unwrap_or_default(),
@@ -233,7 +238,7 @@ fn author(why: &Why, author: &Author) -> Party {
 }
 
 impl Prompt {
-    pub(super) fn of(prompt: &prompts::Prompt) -> Self {
+    pub(super) fn from_prompt(prompt: &prompts::Prompt) -> Self {
         Self {
             session: prompt.session.to_string(),
             turn: prompt.turn.to_string(),
@@ -252,6 +257,6 @@ fn origin(why: &Why, origin: &origins::Origin) -> Origin {
         checkpoint: origin.checkpoint.map(|c| c.to_string()),
         committer: party(why, kind, session, judgement.verdict, &judgement.evidence),
         same_change: origin.same_change,
-        prompt: origin.prompt.as_ref().map(Prompt::of),
+        prompt: origin.prompt.as_ref().map(Prompt::from_prompt),
     }
 }

@@ -232,7 +232,7 @@ fn json(found: &Lines) -> Json {
             title: card.and_then(|card| card.title.clone()),
             resume: card.and_then(|card| card.resume.clone()),
             verdict: run.verdict.to_string(),
-            prompt: run.prompt.as_ref().map(Prompt::of),
+            prompt: run.prompt.as_ref().map(Prompt::from_prompt),
         }
     };
     Json {

@@ -51,7 +51,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         WhySubject::Lines(target) => return lines::run(cx, &target),
     };
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, Json::of(&found));
+        return cx.ui.json(SCHEMA, Json::from_answer(&found));
     }
     print::print(cx, &found)?;
     if let Some(explanation) = &found.explanation {
@@ -74,7 +74,7 @@ struct Answer {
 #[cfg(feature = "gateway")]
 pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
     match find(args, cx)? {
-        WhySubject::Commit(found) => Ok(Json::of(&found)),
+        WhySubject::Commit(found) => Ok(Json::from_answer(&found)),
         WhySubject::Lines(target) => Err(CommandError::not_found(format!(
             "{} is not a commit or a committed line",
             args.commit

@@ -133,7 +133,7 @@ pub(super) fn is_due(cx: &Cx) -> Result<bool, CommandError> {
     }
     for projection in read(&mut ledger, |tx| tx.projections())? {
         let is_native = |d: &Destination| d.sends == Sends::Native;
-        if matches!(Destination::of(&projection), Some(Ok(d)) if is_native(&d)) {
+        if matches!(Destination::from_projection(&projection), Some(Ok(d)) if is_native(&d)) {
             let waits = read(&mut ledger, |tx| tx.forward_depth(&projection.name))?;
             if waits.rows > 0 && projection.scope.is_some() {
                 return Ok(true);
@@ -197,7 +197,7 @@ fn feed_of(cx: &Cx, projection: &Projection) -> Option<Feed> {
         let client = gateway::client(&cx.home, projection, Timeouts::default()).ok()?;
         return Some(Feed::Gateway(Box::new((Sender::default(), Way(client)))));
     }
-    if let Some(destination) = Destination::of(projection) {
+    if let Some(destination) = Destination::from_projection(projection) {
         return traces(cx, &projection.name, destination);
     }
     project::sink(projection).map(Feed::Sink)

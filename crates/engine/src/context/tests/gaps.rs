@@ -22,7 +22,7 @@ fn a_turn_that_is_missing_holds_up_the_next_until_it_is_filled_in() {
         host.commit(&keys, &numbered(2)),
         Committed::Done(_)
     ));
-    assert_eq!(host.seen(&keys), of(&["t0", "t1", "t2"]));
+    assert_eq!(host.seen(&keys), strings(&["t0", "t1", "t2"]));
     let gaps = host.contexts(|c| c.gaps(&keys)).unwrap();
     assert_eq!(gaps.len(), 1);
     assert!(!gaps[0].is_open());
@@ -40,11 +40,11 @@ fn what_comes_after_a_gap_was_accepted_stands_at_its_place() {
         host.commit(&keys, &numbered(3)),
         Committed::Done(_)
     ));
-    assert_eq!(host.seen(&keys), of(&["t0", "t3"]));
+    assert_eq!(host.seen(&keys), strings(&["t0", "t3"]));
     host.contexts(|c| c.backfill(&keys, &numbered(2))).unwrap();
-    assert_eq!(host.seen(&keys), of(&["t0", "t2", "t3"]));
+    assert_eq!(host.seen(&keys), strings(&["t0", "t2", "t3"]));
     host.contexts(|c| c.backfill(&keys, &numbered(1))).unwrap();
-    assert_eq!(host.seen(&keys), of(&["t0", "t1", "t2", "t3"]));
+    assert_eq!(host.seen(&keys), strings(&["t0", "t1", "t2", "t3"]));
     let outside = host.contexts(|c| c.backfill(&keys, &numbered(1))).unwrap();
     assert!(matches!(outside, Committed::Duplicate(_)));
     let nowhere = host.contexts(|c| c.backfill(&keys, &numbered(7)));
@@ -67,7 +67,7 @@ fn a_host_that_begins_further_on_is_told_of_the_gap() {
         ..Assemble::default()
     };
     let seen = host.contexts(|c| c.assemble(&keys, &ask)).unwrap();
-    assert_eq!(texts(&seen), of(&["t0"]));
+    assert_eq!(texts(&seen), strings(&["t0"]));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn an_ordinary_run_has_both_keys_equal_and_sees_what_was_said() {
     host.commit_turns(&keys, &["a", "b"]);
     let again = host.shared("agent:main:main");
     assert_eq!(again, keys);
-    assert_eq!(host.seen(&again), of(&["a", "b"]));
+    assert_eq!(host.seen(&again), strings(&["a", "b"]));
 }
 
 #[test]
@@ -47,8 +47,12 @@ fn after_a_reset_nothing_of_before_is_seen_and_nothing_is_lost() {
     assert_eq!(host.seen(&reset.keys), Vec::<String>::new());
     host.commit_turns(&reset.keys, &["new"]);
     assert_eq!(host.shared("r"), reset.keys, "the route went over to it");
-    assert_eq!(host.seen(&reset.keys), of(&["new"]));
-    assert_eq!(host.seen(&before), of(&["old"]), "asked for by its keys");
+    assert_eq!(host.seen(&reset.keys), strings(&["new"]));
+    assert_eq!(
+        host.seen(&before),
+        strings(&["old"]),
+        "asked for by its keys"
+    );
     let refused = host.refused(&before, &turn("late"));
     assert_eq!(refused.code(), "context-ended");
     let lineage = host.contexts(|c| c.lineage(&reset.keys)).unwrap();
@@ -78,7 +82,7 @@ fn a_reset_that_keeps_a_tail_keeps_exactly_that() {
     let reset = host.resolve("chat:1", Want::Another { cause });
     host.commit_turns(&reset.keys, &["f"]);
     let assembled = host.assembled(&reset.keys);
-    assert_eq!(texts(&assembled), of(&["c", "d", "e", "f"]));
+    assert_eq!(texts(&assembled), strings(&["c", "d", "e", "f"]));
     let from = before.context;
     let inherited = |seen: &&Seen| seen.origin == Origin::Inherited { from: from.clone() };
     assert_eq!(assembled.messages.iter().filter(inherited).count(), 6);
@@ -98,7 +102,7 @@ fn a_silence_that_is_too_long_begins_anew_with_the_tail() {
     let after = host.resolve("r", Want::Shared);
     assert_eq!(after.cause, Cause::Idle);
     assert_eq!(after.parent, Some(before.context));
-    assert_eq!(host.seen(&after.keys), of(&["b"]));
+    assert_eq!(host.seen(&after.keys), strings(&["b"]));
 }
 
 #[test]
@@ -109,10 +113,10 @@ fn a_rewind_goes_on_from_its_anchor_and_the_old_branch_stays() {
     let to = Anchor::Message(2);
     let rewound = host.resolve("r", Want::Rewound { to });
     assert_eq!(rewound.cause, Cause::Rewind);
-    assert_eq!(host.seen(&rewound.keys), of(&["a"]));
+    assert_eq!(host.seen(&rewound.keys), strings(&["a"]));
     host.commit_turns(&rewound.keys, &["d"]);
-    assert_eq!(host.seen(&rewound.keys), of(&["a", "d"]));
-    assert_eq!(host.seen(&before), of(&["a", "b", "c"]));
+    assert_eq!(host.seen(&rewound.keys), strings(&["a", "d"]));
+    assert_eq!(host.seen(&before), strings(&["a", "b", "c"]));
     // Back into what it has of the other one.
     let to = Anchor::Message(1);
     let twice = host.resolve("r", Want::Rewound { to });
@@ -132,11 +136,11 @@ fn a_fork_shares_what_was_said_by_reference() {
     };
     let child = host.resolve("r2", want);
     assert_eq!(child.keys, Keys::shared(route("r2")));
-    assert_eq!(host.seen(&child.keys), of(&["a"]));
+    assert_eq!(host.seen(&child.keys), strings(&["a"]));
     host.commit_turns(&child.keys, &["c"]);
     host.commit_turns(&from, &["d"]);
-    assert_eq!(host.seen(&child.keys), of(&["a", "c"]));
-    assert_eq!(host.seen(&from), of(&["a", "b", "d"]));
+    assert_eq!(host.seen(&child.keys), strings(&["a", "c"]));
+    assert_eq!(host.seen(&from), strings(&["a", "b", "d"]));
     let lineage = host.contexts(|c| c.lineage(&from)).unwrap();
     assert_eq!(lineage.children[0].key, child.keys.context);
 }
@@ -158,7 +162,7 @@ fn compaction_is_of_its_own_context_alone() {
     assert!(matches!(done, Committed::Done(_)));
     host.commit_turns(&one, &["d"]);
     let mut wanted = vec!["short".to_owned()];
-    wanted.extend(of(&["c", "d"]));
+    wanted.extend(strings(&["c", "d"]));
     assert_eq!(host.seen(&one), wanted);
     assert_eq!(host.assembled(&two), before);
     let again = host.contexts(|c| c.compact(&one, &compact)).unwrap();
@@ -223,7 +227,7 @@ fn keys_that_do_not_belong_together_are_refused_by_every_call() {
         let codes = codes.map(|error| error.map(|e| e.code()));
         assert_eq!(codes, [Some(code); 14]);
     }
-    assert_eq!(host.seen(&one), of(&["a"]));
+    assert_eq!(host.seen(&one), strings(&["a"]));
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn texts(assembled: &Assembled) -> Vec<String> {
 }
 
 /// The texts of turns of these names.
-fn of(names: &[&str]) -> Vec<String> {
+fn strings(names: &[&str]) -> Vec<String> {
     let both = |name: &&str| [format!("ask {name}"), format!("say {name}")];
     names.iter().flat_map(both).collect()
 }

@@ -51,7 +51,7 @@ fn a_turn_is_stored_once_and_another_one_under_its_key_is_refused() {
     };
     host.commit(&keys, &digest("1"));
     assert_eq!(host.refused(&keys, &digest("2")).code(), "conflict");
-    assert_eq!(host.seen(&keys), of(&["a", "b"]));
+    assert_eq!(host.seen(&keys), strings(&["a", "b"]));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn messages_that_come_one_by_one_are_the_turn_that_is_committed() {
         host.contexts(|c| c.ingest(&keys, &ingest)).unwrap();
     }
     let before = host.assembled(&keys);
-    assert_eq!(texts(&before), of(&["before"]));
+    assert_eq!(texts(&before), strings(&["before"]));
     assert_eq!(before.coverage, Coverage::BeforeCurrentTurn);
     let ask = Assemble {
         budget: 1_000,
@@ -77,10 +77,10 @@ fn messages_that_come_one_by_one_are_the_turn_that_is_committed() {
         ..Assemble::default()
     };
     let inside = host.contexts(|c| c.assemble(&keys, &ask)).unwrap();
-    assert_eq!(texts(&inside), of(&["before", "t"]));
+    assert_eq!(texts(&inside), strings(&["before", "t"]));
     assert_eq!(inside.coverage, Coverage::CurrentTurn);
     host.commit_turns(&keys, &["t"]);
-    assert_eq!(host.seen(&keys), of(&["before", "t"]));
+    assert_eq!(host.seen(&keys), strings(&["before", "t"]));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_run_that_begins_settles_what_another_one_left() {
         ..turn("again")
     };
     host.commit(&keys, &again);
-    assert_eq!(host.seen(&keys), of(&["again"]));
+    assert_eq!(host.seen(&keys), strings(&["again"]));
     let explained = host.contexts(|c| c.explain(&keys)).unwrap();
     assert_eq!(explained.recovered[0].recovers.as_deref(), Some("broken"));
 }
@@ -117,14 +117,14 @@ fn heartbeats_in_a_shared_context_can_be_left_out() {
         ..turn("beat")
     };
     host.commit(&keys, &beat);
-    assert_eq!(host.seen(&keys), of(&["a", "beat"]));
+    assert_eq!(host.seen(&keys), strings(&["a", "beat"]));
     let ask = Assemble {
         budget: 1_000,
         heartbeats: Heartbeats::LeftOut,
         ..Assemble::default()
     };
     let without = host.contexts(|c| c.assemble(&keys, &ask)).unwrap();
-    assert_eq!(texts(&without), of(&["a"]));
+    assert_eq!(texts(&without), strings(&["a"]));
 }
 
 #[test]

@@ -18,8 +18,8 @@ fn a_sub_agent_has_nothing_or_the_prefix_as_declared() {
     let parent = host.shared("agent:main:main");
     host.commit_turns(&parent, &["a"]);
     for (inherit, on, seen) in [
-        (Inherit::None, "agent:main:subagent:1", of(&[])),
-        (Inherit::All, "agent:main:subagent:2", of(&["a"])),
+        (Inherit::None, "agent:main:subagent:1", strings(&[])),
+        (Inherit::All, "agent:main:subagent:2", strings(&["a"])),
     ] {
         let child = spawn(&mut host, &parent, inherit, on);
         assert_eq!(child.cause, Cause::Subagent);
@@ -33,7 +33,7 @@ fn a_sub_agent_has_nothing_or_the_prefix_as_declared() {
             "context-ended"
         );
     }
-    assert_eq!(host.seen(&parent), of(&["a"]));
+    assert_eq!(host.seen(&parent), strings(&["a"]));
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn form(more: &str) -> Form {
 }
 
 fn defined(form: Form) -> Result<Definition, String> {
-    Definition::of(HeartbeatName::new("triage").unwrap(), form).map_err(|e| e.field)
+    Definition::parse(HeartbeatName::new("triage").unwrap(), form).map_err(|e| e.field)
 }
 
 #[test]

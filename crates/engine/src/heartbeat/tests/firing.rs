@@ -297,5 +297,5 @@ fn a_shared_heartbeat_has_both_keys_equal() {
     let now = at("2026-01-05T00:10:00Z");
     let claimed = replica.claim(now).remove(0);
     let keys = replica.begin(now, &claimed);
-    assert_eq!(keys.context, ContextKey::of(&keys.route));
+    assert_eq!(keys.context, ContextKey::from_route(&keys.route));
 }

@@ -28,7 +28,7 @@ pub(super) fn name(text: &str) -> HeartbeatName {
 /// A heartbeat, as JSON without its outer braces.
 pub(super) fn defined(text: &str, form: &str) -> Definition {
     let form = format!(r#"{{"agent":"claude-code","prompt":"Look.",{form}}}"#);
-    Definition::of(name(text), serde_json::from_str(&form).unwrap()).unwrap()
+    Definition::parse(name(text), serde_json::from_str(&form).unwrap()).unwrap()
 }
 
 struct Ids(Cell<u128>);

@@ -65,7 +65,7 @@ impl Drawing {
 pub(super) struct Line(pub(super) Vec<Piece>);
 
 impl Line {
-    pub(super) fn of(tone: Tone, text: impl Into<String>) -> Self {
+    pub(super) fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self::default().and(tone, text)
     }
 
@@ -131,7 +131,7 @@ pub(super) struct Border {
 
 impl Border {
     /// Heavy where something goes on.
-    pub(super) const fn of(live: bool, ascii: bool) -> Self {
+    pub(super) const fn new(live: bool, ascii: bool) -> Self {
         match (live, ascii) {
             (false, false) => Self {
                 corners: ["┌", "┐", "└", "┘"],
@@ -170,13 +170,13 @@ pub(super) fn boxed(
 ) -> Block {
     let [top_left, top_right, bottom_left, bottom_right] = border.corners;
     let across = border.across.repeat(inner + 2);
-    let mut drawn = vec![Line::of(tone, format!("{top_left}{across}{top_right}"))];
+    let mut drawn = vec![Line::new(tone, format!("{top_left}{across}{top_right}"))];
     for line in lines {
-        let mut whole = Line::of(tone, border.down).and(Tone::Plain, " ");
+        let mut whole = Line::new(tone, border.down).and(Tone::Plain, " ");
         whole.0.extend(line.fitted(inner, ascii).0);
         drawn.push(whole.and(Tone::Plain, " ").and(tone, border.down));
     }
-    drawn.push(Line::of(
+    drawn.push(Line::new(
         tone,
         format!("{bottom_left}{across}{bottom_right}"),
     ));

@@ -23,7 +23,7 @@ pub(super) struct Drawn<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    pub(super) const fn of(
+    pub(super) const fn new(
         phase: &'a Phase,
         style: Style,
         names: &'a dyn Fn(SessionId) -> Option<String>,
@@ -63,13 +63,13 @@ impl<'a> Drawn<'a> {
         for (nth, wave) in self.phase.waves.iter().enumerate() {
             if nth > 0 {
                 let arrow = if self.style.ascii { "v" } else { "↓" };
-                lines.push(Line::of(Tone::Dim, format!("   {arrow}")));
+                lines.push(Line::new(Tone::Dim, format!("   {arrow}")));
             }
             lines.extend(self.wave(wave, inner));
         }
         let works = self.phase.instances().any(|i| i.member.activity.is_live());
         if self.phase.is_current() && !works {
-            lines.push(Line::of(Tone::Dim, "no session is at work"));
+            lines.push(Line::new(Tone::Dim, "no session is at work"));
         }
         lines.extend(self.words());
         let live = self.phase.is_current();
@@ -79,7 +79,7 @@ impl<'a> Drawn<'a> {
             lines,
             inner,
             tone,
-            &Border::of(live, self.style.ascii),
+            &Border::new(live, self.style.ascii),
             self.style.ascii,
         )
     }
@@ -101,8 +101,8 @@ impl<'a> Drawn<'a> {
     fn head(&self) -> [Line; 2] {
         let phase = self.phase;
         let (sign, tone) = of_state(phase.state, self.style.ascii);
-        let left = Line::of(tone, format!("{sign} ")).and(Tone::Title, self.name());
-        let mut right = Line::of(tone, phase.state.word());
+        let left = Line::new(tone, format!("{sign} ")).and(Tone::Title, self.name());
+        let mut right = Line::new(tone, phase.state.word());
         if phase.cycles > 1 {
             right = right.and(
                 Tone::Warning,
@@ -136,7 +136,7 @@ impl<'a> Drawn<'a> {
         }
         let mut lines = Vec::new();
         if rows.len() > 1 {
-            lines.push(Line::of(Tone::Dim, format!("{} at one time:", wave.len())));
+            lines.push(Line::new(Tone::Dim, format!("{} at one time:", wave.len())));
         }
         lines.extend(rows.into_iter().flat_map(|row| beside(row).lines));
         lines
@@ -157,7 +157,7 @@ impl<'a> Drawn<'a> {
             lines,
             inner,
             tone,
-            &Border::of(live, self.style.ascii),
+            &Border::new(live, self.style.ascii),
             self.style.ascii,
         )
     }
@@ -173,7 +173,7 @@ impl<'a> Drawn<'a> {
         let room = SESSION_MOST.saturating_sub(2 + width(&number));
         let name = super::measure::cut(&self.clean(&instance.name), room, self.style.ascii);
         let mut lines = vec![
-            Line::of(tone, format!("{sign} "))
+            Line::new(tone, format!("{sign} "))
                 .and(Tone::Title, name)
                 .and(Tone::Title, number),
         ];
@@ -183,10 +183,10 @@ impl<'a> Drawn<'a> {
             member.activity.word()
         };
         let time = format!("{}{}", self.dot(), duration(instance.duration_ms));
-        lines.push(Line::of(tone, state).and(Tone::Plain, time));
+        lines.push(Line::new(tone, state).and(Tone::Plain, time));
         let short = member.session.short();
         let agent = self.clean(member.agent.as_str());
-        lines.push(Line::of(
+        lines.push(Line::new(
             Tone::Dim,
             if agent == instance.name || agent == UNKNOWN_AGENT {
                 short
@@ -195,7 +195,7 @@ impl<'a> Drawn<'a> {
             },
         ));
         if member.commits > 0 {
-            lines.push(Line::of(Tone::Plain, plural(member.commits, "commit")));
+            lines.push(Line::new(Tone::Plain, plural(member.commits, "commit")));
         }
         lines
     }
@@ -207,7 +207,7 @@ impl<'a> Drawn<'a> {
                 .version
                 .as_ref()
                 .map_or_else(String::new, |v| format!(" {v}"));
-            Line::of(Tone::Dim, "contract ")
+            Line::new(Tone::Dim, "contract ")
                 .and(Tone::Plain, self.clean(&format!("{}{version}", c.name)))
                 .and(
                     Tone::Dim,
@@ -236,7 +236,7 @@ impl<'a> Drawn<'a> {
         } else {
             String::new()
         };
-        Line::of(Tone::Dim, "check ")
+        Line::new(Tone::Dim, "check ")
             .and(tone, format!("{sign} "))
             .and(Tone::Plain, self.clean(&check.name))
             .and(tone, format!(" {}{doubt}{runs}", check.result))
@@ -265,7 +265,7 @@ impl<'a> Drawn<'a> {
             .clone()
             .or_else(own)
             .unwrap_or_else(|| review.by.clone());
-        Line::of(Tone::Dim, "review ")
+        Line::new(Tone::Dim, "review ")
             .and(tone, format!("{sign} "))
             .and(tone, review.verdict.word().replace('_', " "))
             .and(Tone::Plain, format!(" by {}", self.clean(&who)))

@@ -61,7 +61,7 @@ impl Sheet<'_> {
         // A long id must not hide how it stands.
         let room = self.style.width.saturating_sub(2 + width(&about)).max(8);
         let id = super::measure::cut(&id, room, self.style.ascii);
-        let title = Line::of(tone, format!("{sign} "))
+        let title = Line::new(tone, format!("{sign} "))
             .and(Tone::Title, id)
             .and(tone, about);
         let mut lines = vec![title];
@@ -94,7 +94,7 @@ impl Sheet<'_> {
         } else {
             ("█", "░")
         };
-        Line::of(Tone::Good, done.repeat(full))
+        Line::new(Tone::Good, done.repeat(full))
             .and(Tone::Dim, open.repeat(bar - full))
             .and(Tone::Plain, percent)
             .and(Tone::Dim, told)
@@ -127,12 +127,12 @@ impl Sheet<'_> {
         let names = |session: SessionId| self.name_of(session);
         let loose = Some(&self.graph.loose);
         let loose = loose.filter(|l| {
-            !l.waves.is_empty() || !Drawn::of(l, self.style, &names).words().is_empty()
+            !l.waves.is_empty() || !Drawn::new(l, self.style, &names).words().is_empty()
         });
         let all: Vec<&Phase> = self.graph.phases.iter().chain(loose).collect();
         let wish = all
             .iter()
-            .map(|p| Drawn::of(p, self.style, &names).wish())
+            .map(|p| Drawn::new(p, self.style, &names).wish())
             .max();
         let room = self.style.width - FRAME;
         let inner = wish.unwrap_or(0).max(CONTENT_LEAST).min(room);
@@ -145,15 +145,15 @@ impl Sheet<'_> {
                 } else {
                     ["│", "▼"]
                 };
-                lines.extend(signs.map(|sign| Line::of(Tone::Dim, format!("{middle}{sign}"))));
+                lines.extend(signs.map(|sign| Line::new(Tone::Dim, format!("{middle}{sign}"))));
             }
             if nth > 0 && phase.name.is_none() {
                 lines.push(Line::default());
             }
-            lines.extend(Drawn::of(phase, self.style, &names).block(inner).lines);
+            lines.extend(Drawn::new(phase, self.style, &names).block(inner).lines);
         }
         if all.is_empty() {
-            lines.push(Line::of(Tone::Dim, "No phase and no session is known."));
+            lines.push(Line::new(Tone::Dim, "No phase and no session is known."));
         }
         lines
     }
@@ -190,14 +190,14 @@ impl Sheet<'_> {
         for part in parts {
             let longer = width(&line) + width(self.dot()) + width(&part);
             if !line.is_empty() && longer > self.style.width {
-                lines.push(Line::of(Tone::Plain, std::mem::take(&mut line)));
+                lines.push(Line::new(Tone::Plain, std::mem::take(&mut line)));
             }
             if !line.is_empty() {
                 line.push_str(self.dot());
             }
             line.push_str(&part);
         }
-        lines.push(Line::of(Tone::Plain, line));
+        lines.push(Line::new(Tone::Plain, line));
         lines.extend(self.checks());
         lines
     }
@@ -222,7 +222,7 @@ impl Sheet<'_> {
             ("not all passed", Tone::Warning)
         };
         Some(
-            Line::of(Tone::Plain, "checks: ")
+            Line::new(Tone::Plain, "checks: ")
                 .and(tone, all)
                 .and(Tone::Plain, format!(": {}", told.join(", "))),
         )

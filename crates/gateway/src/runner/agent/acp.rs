@@ -137,7 +137,7 @@ impl Acp {
         Ok(Box::pin(async move {
             answer
                 .await
-                .map_err(|error| Refused::of("session/prompt", &error))
+                .map_err(|error| Refused::from_error("session/prompt", &error))
         }))
     }
 
@@ -237,7 +237,7 @@ impl Acp {
 
     /// What a refusal of something that is no turn comes to.
     fn failed(&self, method: &str, error: &Error) -> AgentError {
-        self.refused("agent-not-ready", &Refused::of(method, error))
+        self.refused("agent-not-ready", &Refused::from_error(method, error))
     }
 
     /// What a refusal comes to, with what the agent wrote last.

@@ -58,7 +58,7 @@ impl Refused {
     }
 
     /// What an error of the protocol comes to.
-    pub(super) fn of(method: &str, error: &Error) -> Self {
+    pub(super) fn from_error(method: &str, error: &Error) -> Self {
         let detail = error.data.as_ref().and_then(|data| {
             let told = data
                 .get("details")

@@ -28,15 +28,15 @@ struct Home {
 impl Home {
     /// In the schema that all tests share; absent without a server.
     fn shared() -> Option<Self> {
-        Server::address().map(|address| Self::of(Server::shared(&address).unwrap()))
+        Server::address().map(|address| Self::new(Server::shared(&address).unwrap()))
     }
 
     /// In an empty schema of its own; absent without a server.
     fn own() -> Option<Self> {
-        Server::address().map(|address| Self::of(Server::own(&address).unwrap()))
+        Server::address().map(|address| Self::new(Server::own(&address).unwrap()))
     }
 
-    fn of(server: Server) -> Self {
+    fn new(server: Server) -> Self {
         let settings = server.settings(server.tenant());
         Self { server, settings }
     }

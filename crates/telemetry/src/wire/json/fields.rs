@@ -21,7 +21,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Takes a value as an object.
-    pub(super) fn of(value: &'a Value, what: &'static str) -> Read<Self> {
+    pub(super) fn new(value: &'a Value, what: &'static str) -> Read<Self> {
         let map = value.as_object().ok_or(Bad(what))?;
         let underscores = map.keys().any(|key| key.contains('_'));
         Ok(Self { map, underscores })
@@ -56,7 +56,7 @@ impl<'a> Fields<'a> {
 
     /// An object.
     pub(super) fn object(self, key: &'static str) -> Read<Option<Self>> {
-        self.get(key).map(|value| Self::of(value, key)).transpose()
+        self.get(key).map(|value| Self::new(value, key)).transpose()
     }
 
     /// A text; absent is empty.

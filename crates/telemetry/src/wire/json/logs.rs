@@ -22,7 +22,7 @@ pub(super) fn request(
 }
 
 fn group(faults: &mut Faults, value: &Value) -> Read<ResourceLogs> {
-    let fields = Fields::of(value, "resourceLogs")?;
+    let fields = Fields::new(value, "resourceLogs")?;
     let (resource, schema_url) = (resource(fields)?, fields.text("schemaUrl")?);
     let weight = |value: &Value| leaves(value, &["logRecords"]);
     Ok(ResourceLogs {
@@ -33,7 +33,7 @@ fn group(faults: &mut Faults, value: &Value) -> Read<ResourceLogs> {
 }
 
 fn of_scope(faults: &mut Faults, value: &Value) -> Read<ScopeLogs> {
-    let fields = Fields::of(value, "scopeLogs")?;
+    let fields = Fields::new(value, "scopeLogs")?;
     let (scope, schema_url) = (scope(fields)?, fields.text("schemaUrl")?);
     Ok(ScopeLogs {
         scope,
@@ -43,7 +43,7 @@ fn of_scope(faults: &mut Faults, value: &Value) -> Read<ScopeLogs> {
 }
 
 fn record(value: &Value) -> Read<LogRecord> {
-    let fields = Fields::of(value, "logRecords")?;
+    let fields = Fields::new(value, "logRecords")?;
     Ok(LogRecord {
         time_unix_nano: fields.number("timeUnixNano")?,
         observed_time_unix_nano: fields.number("observedTimeUnixNano")?,

@@ -27,7 +27,7 @@ pub(super) fn request(
 }
 
 fn group(faults: &mut Faults, value: &Value) -> Read<ResourceMetrics> {
-    let fields = Fields::of(value, "resourceMetrics")?;
+    let fields = Fields::new(value, "resourceMetrics")?;
     let (resource, schema_url) = (resource(fields)?, fields.text("schemaUrl")?);
     let weight = |value: &Value| leaves(value, &["metrics"]);
     Ok(ResourceMetrics {
@@ -38,7 +38,7 @@ fn group(faults: &mut Faults, value: &Value) -> Read<ResourceMetrics> {
 }
 
 fn of_scope(faults: &mut Faults, value: &Value) -> Read<ScopeMetrics> {
-    let fields = Fields::of(value, "scopeMetrics")?;
+    let fields = Fields::new(value, "scopeMetrics")?;
     let (scope, schema_url) = (scope(fields)?, fields.text("schemaUrl")?);
     Ok(ScopeMetrics {
         scope,
@@ -48,7 +48,7 @@ fn of_scope(faults: &mut Faults, value: &Value) -> Read<ScopeMetrics> {
 }
 
 fn metric(faults: &mut Faults, value: &Value) -> Read<Metric> {
-    let fields = Fields::of(value, "metrics")?;
+    let fields = Fields::new(value, "metrics")?;
     Ok(Metric {
         name: fields.text("name")?,
         description: fields.text("description")?,
@@ -95,7 +95,9 @@ fn points<T>(
     read: fn(Fields<'_>) -> Read<T>,
 ) -> Read<Vec<T>> {
     let list = data.list("dataPoints")?;
-    Ok(faults.each(list, one, |_, value| read(Fields::of(value, "dataPoints")?)))
+    Ok(faults.each(list, one, |_, value| {
+        read(Fields::new(value, "dataPoints")?)
+    }))
 }
 
 fn temporality(data: Fields<'_>) -> Read<i32> {
@@ -182,7 +184,7 @@ fn quantiles(fields: Fields<'_>) -> Read<SummaryDataPoint> {
         count: fields.number("count")?,
         sum: fields.float("sum")?.unwrap_or_default(),
         quantile_values: fields.each("quantileValues", |value| {
-            let fields = Fields::of(value, "quantileValues")?;
+            let fields = Fields::new(value, "quantileValues")?;
             Ok(ValueAtQuantile {
                 quantile: fields.float("quantile")?.unwrap_or_default(),
                 value: fields.float("value")?.unwrap_or_default(),
@@ -193,7 +195,7 @@ fn quantiles(fields: Fields<'_>) -> Read<SummaryDataPoint> {
 }
 
 fn example(value: &Value) -> Read<Exemplar> {
-    let fields = Fields::of(value, "exemplars")?;
+    let fields = Fields::new(value, "exemplars")?;
     let value = match (fields.float("asDouble")?, fields.get("asInt")) {
         (_, Some(value)) => Some(exemplar::Value::AsInt(number(value).ok_or(Bad("asInt"))?)),
         (Some(value), None) => Some(exemplar::Value::AsDouble(value)),

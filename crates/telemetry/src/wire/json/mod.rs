@@ -21,14 +21,14 @@ use fields::{Fields, Read};
 /// Reads a request.
 pub(super) fn read(signal: Signal, bytes: &[u8]) -> Result<Batch, DecodeError> {
     let json = parse::parse(bytes).map_err(DecodeError::Json)?;
-    let root = Fields::of(&json, "the request").map_err(|_| DecodeError::Shape("the request"))?;
+    let root = Fields::new(&json, "the request").map_err(|_| DecodeError::Shape("the request"))?;
     let mut faults = Faults::default();
     let content = match signal {
         Signal::Traces => Content::Traces(traces::request(root, &mut faults)?),
         Signal::Logs => Content::Logs(logs::request(root, &mut faults)?),
         Signal::Metrics => Content::Metrics(metrics::request(root, &mut faults)?),
     };
-    let mut batch = Batch::of(content);
+    let mut batch = Batch::new(content);
     batch.reject(faults.records, || {
         format!("`{}` cannot be read", faults.first.unwrap_or_default())
     });

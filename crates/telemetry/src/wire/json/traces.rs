@@ -24,7 +24,7 @@ pub(super) fn request(
 }
 
 fn group(faults: &mut Faults, value: &Value) -> Read<ResourceSpans> {
-    let fields = Fields::of(value, "resourceSpans")?;
+    let fields = Fields::new(value, "resourceSpans")?;
     let (resource, schema_url) = (resource(fields)?, fields.text("schemaUrl")?);
     let weight = |value: &Value| leaves(value, &["spans"]);
     Ok(ResourceSpans {
@@ -35,7 +35,7 @@ fn group(faults: &mut Faults, value: &Value) -> Read<ResourceSpans> {
 }
 
 fn of_scope(faults: &mut Faults, value: &Value) -> Read<ScopeSpans> {
-    let fields = Fields::of(value, "scopeSpans")?;
+    let fields = Fields::new(value, "scopeSpans")?;
     let (scope, schema_url) = (scope(fields)?, fields.text("schemaUrl")?);
     Ok(ScopeSpans {
         scope,
@@ -45,7 +45,7 @@ fn of_scope(faults: &mut Faults, value: &Value) -> Read<ScopeSpans> {
 }
 
 fn span(value: &Value) -> Read<Span> {
-    let fields = Fields::of(value, "spans")?;
+    let fields = Fields::new(value, "spans")?;
     Ok(Span {
         trace_id: fields.id("traceId", 16)?,
         span_id: fields.id("spanId", 8)?,
@@ -69,7 +69,7 @@ fn span(value: &Value) -> Read<Span> {
 }
 
 fn event(value: &Value) -> Read<Event> {
-    let fields = Fields::of(value, "events")?;
+    let fields = Fields::new(value, "events")?;
     Ok(Event {
         time_unix_nano: fields.number("timeUnixNano")?,
         name: fields.text("name")?,
@@ -79,7 +79,7 @@ fn event(value: &Value) -> Read<Event> {
 }
 
 fn link(value: &Value) -> Read<Link> {
-    let fields = Fields::of(value, "links")?;
+    let fields = Fields::new(value, "links")?;
     Ok(Link {
         trace_id: fields.id_or_none("traceId", 16),
         span_id: fields.id_or_none("spanId", 8),

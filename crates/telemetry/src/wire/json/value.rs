@@ -15,7 +15,7 @@ pub(super) fn attributes(fields: Fields<'_>, key: &'static str) -> Read<Vec<KeyV
 }
 
 fn attribute(value: &Value) -> Read<KeyValue> {
-    let fields = Fields::of(value, "attributes")?;
+    let fields = Fields::new(value, "attributes")?;
     Ok(KeyValue {
         key: fields.text("key")?,
         value: fields.get("value").map(any).transpose()?,
@@ -25,7 +25,7 @@ fn attribute(value: &Value) -> Read<KeyValue> {
 
 /// A value of any kind. One without a known kind is empty.
 pub(super) fn any(value: &Value) -> Read<AnyValue> {
-    let fields = Fields::of(value, "value")?;
+    let fields = Fields::new(value, "value")?;
     let mut found = None;
     for (key, read) in KINDS {
         if let Some(value) = fields.get(key) {
@@ -55,11 +55,11 @@ const KINDS: [(&str, Kind); 7] = [
         Ok(any_value::Value::DoubleValue(number))
     }),
     ("arrayValue", |value| {
-        let values = Fields::of(value, "arrayValue")?.each("values", any_or_empty)?;
+        let values = Fields::new(value, "arrayValue")?.each("values", any_or_empty)?;
         Ok(any_value::Value::ArrayValue(ArrayValue { values }))
     }),
     ("kvlistValue", |value| {
-        let values = attributes(Fields::of(value, "kvlistValue")?, "values")?;
+        let values = attributes(Fields::new(value, "kvlistValue")?, "values")?;
         Ok(any_value::Value::KvlistValue(KeyValueList { values }))
     }),
     ("bytesValue", |value| {
@@ -89,7 +89,7 @@ pub(super) fn resource(group: Fields<'_>) -> Read<Option<Resource>> {
 }
 
 fn entity(value: &Value) -> Read<EntityRef> {
-    let fields = Fields::of(value, "entityRefs")?;
+    let fields = Fields::new(value, "entityRefs")?;
     let texts = |key| {
         fields.each(key, |value| {
             value.as_str().map(str::to_owned).ok_or(Bad("entityRefs"))

@@ -27,7 +27,7 @@ fn fenced(part: &Part<'_>) -> Vec<String> {
         .ops
         .iter()
         .filter_map(|op| Some((op.returned, granted(op)?)));
-    let known = Known::of(told.collect());
+    let known = Known::new(told.collect());
     let mut owners: BTreeMap<u64, &str> = BTreeMap::new();
     for op in &part.ops {
         if let Some(epoch) = granted(op) {

@@ -78,7 +78,7 @@ pub(super) fn forks(history: &[Op], authority: &Authority) -> Vec<String> {
         let told = commits
             .clone()
             .filter_map(|op| Some((op.returned, op.receipt()?)));
-        if Known::of(told.collect()).before(from) > number {
+        if Known::new(told.collect()).before(from) > number {
             problems.push(format!(
                 "{session}: forked before what was acknowledged, at {at}"
             ));

@@ -83,7 +83,7 @@ struct Known {
 
 impl Known {
     /// From moments and what was told at each.
-    fn of(mut told: Vec<(u64, u64)>) -> Self {
+    fn new(mut told: Vec<(u64, u64)>) -> Self {
         told.sort_unstable();
         let mut most = 0;
         for (_, number) in &mut told {

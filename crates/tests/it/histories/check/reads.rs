@@ -7,7 +7,7 @@ use super::{Known, Part};
 
 pub(super) fn check(part: &Part<'_>) -> Vec<String> {
     let mut problems = Vec::new();
-    let known = Known::of(acknowledged_receipts(part));
+    let known = Known::new(acknowledged_receipts(part));
     let begun = begun(part);
     for op in part.ops.iter().filter(|op| op.is_done()) {
         let wrong = match op.what.as_str() {
@@ -80,7 +80,7 @@ fn timely(
     let receipt = part.log.receipts.get(at.checked_sub(1)?)?;
     let recovered = part
         .log
-        .of(receipt)
+        .items(receipt)
         .last()
         .is_some_and(Item::is_of_recovery);
     let asked = begun.get(receipt.key.as_str()).copied().unwrap_or_default();

@@ -8,8 +8,8 @@ use super::Part;
 pub(super) fn check(part: &Part<'_>) -> Vec<String> {
     let (log, mut problems) = (part.log, Vec::new());
     for receipt in &log.receipts {
-        let all = log.of(receipt);
-        let turn = Turn::of(part, &receipt.key, body(all));
+        let all = log.items(receipt);
+        let turn = Turn::new(part, &receipt.key, body(all));
         let mut wrong = turn.wrong();
         let closed = all.get(turn.items.len()..).unwrap_or_default();
         wrong.extend(match closed {
@@ -24,7 +24,7 @@ pub(super) fn check(part: &Part<'_>) -> Vec<String> {
         );
     }
     if let Some((key, items)) = &log.open {
-        let wrong = Turn::of(part, key, items).wrong();
+        let wrong = Turn::new(part, key, items).wrong();
         problems.extend(
             wrong
                 .iter()
@@ -50,7 +50,7 @@ struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    fn of(part: &'a Part<'_>, key: &'a str, items: &'a [Item]) -> Self {
+    fn new(part: &'a Part<'_>, key: &'a str, items: &'a [Item]) -> Self {
         let ops = part.turn(key);
         Self { key, ops, items }
     }

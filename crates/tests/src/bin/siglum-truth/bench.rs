@@ -97,7 +97,7 @@ fn judge_all(
     all: &mut Vec<(Played, Vec<Verdicts>)>,
     tally: &mut Tally,
 ) {
-    let mut desk = Desk::of(world);
+    let mut desk = Desk::new(world);
     for (played, early) in all.drain(..) {
         let late = answers(options, world, &played, Some(&mut desk));
         count(tally, &played, &early, &late);

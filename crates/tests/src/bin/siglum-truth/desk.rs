@@ -15,7 +15,7 @@ pub(crate) struct Desk<'w> {
 }
 
 impl<'w> Desk<'w> {
-    pub(crate) const fn of(world: &'w World) -> Self {
+    pub(crate) const fn new(world: &'w World) -> Self {
         Self { world, open: None }
     }
 

@@ -77,13 +77,13 @@ pub fn open_turns(cx: &Cx, ledger: &mut SqliteLedger) -> Result<Vec<OpenJson>, C
     let mut turns = Vec::with_capacity(held.len());
     for held in &held {
         let record = read(ledger, |tx| tx.session(held.turn.session))?;
-        turns.push(OpenJson::of(held, record.map(|r| r.agent)));
+        turns.push(OpenJson::from_held(held, record.map(|r| r.agent)));
     }
     Ok(turns)
 }
 
 impl OpenJson {
-    fn of(held: &Held, agent: Option<AgentName>) -> Self {
+    fn from_held(held: &Held, agent: Option<AgentName>) -> Self {
         let turn = &held.turn;
         let (left, text) = left(&held.tail);
         Self {

@@ -1,0 +1,109 @@
+//! Names that say nothing: a function is named after what it does or returns, a type after the thing, a file after its
+//! subject. Whoever searches the code for a word of the product should find it.
+
+use std::path::Path;
+
+use crate::{Failure, workspace};
+
+/// Verbs of telling, and a bare preposition: no names for functions or files, and no ends of the names of types.
+const BANNED: &[&str] = &["told", "said", "asked", "heard", "found", "of"];
+
+/// Words that say where something stands, and not what it is: no names for files.
+const BANNED_FILES: &[&str] = &["past", "aside", "late", "given", "kept", "apart"];
+
+/// Every banned name in the sources of the workspace, tests included.
+pub(crate) fn check(root: &Path) -> Result<Vec<String>, Failure> {
+    let mut problems = Vec::new();
+    for dir in workspace::crate_dirs(root)? {
+        for path in workspace::sources(&dir)? {
+            let short = path.strip_prefix(root).unwrap_or(&path);
+            problems.extend(check_file_name(short));
+            problems.extend(check_text(short, &workspace::read(&path)?));
+        }
+    }
+    problems.sort();
+    Ok(problems)
+}
+
+fn check_file_name(path: &Path) -> Option<String> {
+    let stem = path.file_stem()?.to_str()?;
+    let banned = BANNED.contains(&stem) || BANNED_FILES.contains(&stem);
+    banned.then(|| format!("{}: name the file after its subject", path.display()))
+}
+
+fn check_text(path: &Path, text: &str) -> Vec<String> {
+    let problem = |(number, line): (usize, &str)| {
+        let problem = check_line(line)?;
+        Some(format!("{}:{}: {problem}", path.display(), number + 1))
+    };
+    text.lines().enumerate().filter_map(problem).collect()
+}
+
+/// The words of a line up to the name of what it declares; comments and texts declare nothing.
+fn check_line(line: &str) -> Option<String> {
+    let mut words = line.split_whitespace();
+    let declares = words.find(|word| {
+        let before = ["async", "const", "unsafe", "extern", "\"C\""];
+        !word.starts_with("pub") && !word.starts_with("in") && !before.contains(word)
+    })?;
+    let end = |c: char| !c.is_alphanumeric() && c != '_';
+    let name = words.next()?.split(end).next()?;
+    match declares {
+        "fn" if BANNED.contains(&name) => Some(format!(
+            "`fn {name}`: name it after what it does or returns"
+        )),
+        "struct" | "enum" | "trait" | "type" if ends_banned(name) => {
+            Some(format!("`{declares} {name}`: name it after the thing"))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the last word of a name in camel case is banned.
+fn ends_banned(name: &str) -> bool {
+    let last = name.rfind(char::is_uppercase).map(|at| &name[at..]);
+    last.is_some_and(|last| BANNED.contains(&last.to_lowercase().as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: Option<&str>) {
+        let found = check_line(line);
+        match expected {
+            Some(part) => assert!(
+                found.as_ref().is_some_and(|f| f.contains(part)),
+                "{found:?}"
+            ),
+            None => assert_eq!(found, None),
+        }
+    }
+
+    #[test]
+    fn banned_functions() {
+        check("    pub(crate) const fn of(x: u8) -> Self {", Some("fn of"));
+        check("async fn told<T>(", Some("fn told"));
+        check("fn of_session(", None);
+        check("// fn of(", None);
+        check("let text = \"fn of(\";", None);
+    }
+
+    #[test]
+    fn banned_types() {
+        check("pub struct SessionTold {", Some("struct SessionTold"));
+        check("pub(in crate::a) enum Said {", Some("enum Said"));
+        check("type Found<T> = Vec<T>;", Some("type Found"));
+        check("struct NotFoundPage;", None);
+        check("struct Profound;", None);
+    }
+
+    #[test]
+    fn banned_files() {
+        let check = |path: &str| check_file_name(Path::new(path)).is_some();
+        assert!(check("crates/engine/src/late.rs"));
+        assert!(check("crates/engine/src/told.rs"));
+        assert!(!check("crates/engine/src/late_hooks.rs"));
+    }
+}
