@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Shows real hook managers and Siglum in one repository: each alone, before `siglum init`, after it, and after `remove`.
+"""Shows real hook managers and Siglum in one repository: each alone, before `siglum init`, after it, and after `uninstall`.
 
     hook_managers.py FOLDER [MANAGER]...    FOLDER keeps what is installed; managers: husky9, husky8, lefthook,
                                             simple-git-hooks, pre-commit
 
 Environment: SIGLUM_BIN (the program). Exit code 1 if a hook of theirs does not run as it does alone, if a checkout is
-changed, or if `remove` leaves something.
+changed, or if `uninstall` leaves something.
 """
 import json
 import os
@@ -156,9 +156,9 @@ def compare(folder, manager, tools):
     before = place.files()
     place.siglum("init", "--yes")
     same("siglum init after it", alone, place.work())
-    place.siglum("remove", "--yes")
-    gone("siglum init after it, then remove", before, place.files())
-    same("after remove", alone, place.work())
+    place.siglum("uninstall", "--yes")
+    gone("siglum init after it, then uninstall", before, place.files())
+    same("after uninstall", alone, place.work())
 
     place = Place(folder / "then", manager, tools)
     untouched = place.files()
@@ -167,10 +167,10 @@ def compare(folder, manager, tools):
     same("siglum init before it", alone, place.work())
     place.siglum("init", "--yes")
     same("siglum init again", alone, place.work())
-    place.siglum("remove", "--yes")
+    place.siglum("uninstall", "--yes")
     left = [name for name, text in place.files().items() if b"siglum" in text and untouched.get(name) != text]
-    show("siglum init before it, then remove: no block is left", not left, ", ".join(left))
-    same("after remove", alone, place.work())
+    show("siglum init before it, then uninstall: no block is left", not left, ", ".join(left))
+    same("after uninstall", alone, place.work())
 
 
 def main():

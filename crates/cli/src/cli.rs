@@ -98,7 +98,7 @@ enum Command {
     Restore(commands::restore::Args),
     #[command(subcommand)]
     Config(commands::config::Command),
-    Remove(commands::remove::Args),
+    Uninstall(commands::uninstall::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     Version(commands::version::Args),
@@ -121,7 +121,7 @@ impl Command {
     const fn looks_into_home(&self) -> bool {
         matches!(
             self,
-            Self::Init(_) | Self::Remove(_) | Self::Import(_) | Self::Doctor(_)
+            Self::Init(_) | Self::Uninstall(_) | Self::Import(_) | Self::Doctor(_)
         )
     }
 }
@@ -268,7 +268,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Backup(args) => commands::backup::run(&args, cx),
         Command::Restore(args) => commands::restore::run(&args, cx),
         Command::Config(command) => commands::config::run(&command, cx),
-        Command::Remove(args) => commands::remove::run(&args, cx),
+        Command::Uninstall(args) => commands::uninstall::run(&args, cx),
         Command::Completions(args) => commands::completions::run(&args, cx),
         Command::Man(args) => commands::man::run(&args, cx),
         Command::Version(args) => commands::version::run(&args, cx),

@@ -1,4 +1,4 @@
-//! Where `siglum init` wrote something, kept in Siglum's home: `siglum remove` looks there, too, wherever
+//! Where `siglum init` wrote something, kept in Siglum's home: `siglum uninstall` looks there, too, wherever
 //! git takes its hooks from by then, and leaves no file and no directory that was not there before.
 
 use std::collections::{BTreeMap, BTreeSet};

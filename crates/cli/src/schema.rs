@@ -114,7 +114,7 @@ const SCHEMAS: &[Row] = &[
         schema_for::<projection::skip::Json>,
     ),
     (rebuild::SCHEMA, schema_for::<rebuild::Json>),
-    (remove::SCHEMA, schema_for::<remove::Json>),
+    (uninstall::SCHEMA, schema_for::<uninstall::Json>),
     (restore::SCHEMA, schema_for::<restore::Json>),
     (search::SCHEMA, schema_for::<search::Json>),
     #[cfg(feature = "gateway")]

@@ -27,7 +27,7 @@ impl TextFiles {
         siglum_dirs.dedup();
         let of = |dir: &PathBuf| repository_spool(dir);
         let spools = std::iter::once(cx.home.spool()).chain(siglum_dirs.iter().map(of));
-        // The record of `init` is none of them: without it `remove` would not find what it has to take back.
+        // The record of `init` is none of them: without it `uninstall` would not find what it has to take back.
         let mut own = vec![cx.home.log()];
         own.extend(files_in(&cx.home.heartbeats()));
         Ok(Self {

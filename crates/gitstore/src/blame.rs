@@ -63,7 +63,7 @@ impl Git {
             let path = self.dir().join(list);
             let is_waited_for = |meta: Metadata| !meta.is_file() && !meta.is_dir();
             if std::fs::metadata(&path).is_ok_and(is_waited_for) {
-                let why = "git blame reads it, and it is no regular file";
+                let why = "git blame reads it, and it is not a regular file";
                 let source = io::Error::new(io::ErrorKind::InvalidInput, why);
                 return Err(GitError::Io { path, source });
             }

@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 /// at after it is opened, so that nothing can take its place in between.
 ///
 /// # Errors
-/// It cannot be opened, or is no regular file.
+/// It cannot be opened, or is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = File::options();
@@ -21,7 +21,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         true => Ok(file),
         false => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is no regular file",
+            "it is not a regular file",
         )),
     }
 }

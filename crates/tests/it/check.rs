@@ -102,7 +102,7 @@ fn a_rebased_commit_keeps_its_checkpoint() {
 fn what_was_there_before_siglum_passes_unless_it_is_denied() {
     let world = World::new();
     let repo = world.repo();
-    repo.siglum(&["remove", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
     repo.sh(
         "git checkout -q -b side && git commit -q --allow-empty -m aside && git checkout -q main",
     )

@@ -110,7 +110,7 @@ fn init_says_on_one_screen_what_it_changes_and_shows_the_rest_to_whoever_asks() 
         "~/.claude/settings.json",
         "6 hooks in",
         "Siglum-Checkpoint:",
-        "siglum remove",
+        "siglum uninstall",
     ] {
         assert!(screen.contains(part), "{part}: {screen}");
     }
@@ -359,7 +359,7 @@ fn remove_restores_all_hooks_byte_for_byte() {
         let before = snapshot(&repo.dir);
         repo.siglum(&["init", "--yes"]).ok();
         assert_ne!(snapshot(&repo.dir), before, "{what}");
-        repo.siglum(&["remove", "--yes"]).ok();
+        repo.siglum(&["uninstall", "--yes"]).ok();
         assert_eq!(snapshot(&repo.dir), before, "{what}");
     }
 }
@@ -378,7 +378,7 @@ fn remove_restores_settings_byte_for_byte() {
         write_settings(&world, text);
         repo.siglum(&["init", "--yes"]).ok();
         assert_ne!(settings(&world), text);
-        repo.siglum(&["remove", "--global", "--yes"]).ok();
+        repo.siglum(&["uninstall", "--global", "--yes"]).ok();
         assert_eq!(settings(&world), text);
     }
 }
@@ -389,7 +389,7 @@ fn after_remove_nothing_is_recorded_and_what_was_is_kept() {
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "removed");
     agent.sh("git commit -q --allow-empty -m before").ok();
-    repo.siglum(&["remove", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
     agent.sh("git commit -q --allow-empty -m after").ok();
     assert_eq!(repo.trailers("HEAD"), [""; 0]);
     assert_eq!(repo.committer("HEAD~"), agent.certain());

@@ -155,7 +155,7 @@ fn pipes_in_the_place_of_files_hold_up_no_command() {
         &["doctor", "--fix"],
         &["init", "--yes"],
         &["init", "--telemetry", "--yes"],
-        &["remove", "--yes"],
+        &["uninstall", "--yes"],
     ];
     for file in files {
         let world = World::new();
@@ -237,8 +237,9 @@ fn what_is_no_file_in_the_place_of_a_transcript_is_set_aside() {
             world.count(read) > 0 && doctor.stdout.contains("3 items failed repeatedly")
         },
     );
+    let text: Vec<&str> = doctor.stdout.split_whitespace().collect();
     assert!(
-        doctor.stdout.contains("it is no regular file"),
+        text.join(" ").contains("it is not a regular file"),
         "{doctor:?}"
     );
 }

@@ -141,7 +141,7 @@ fn no_command_runs_a_program_that_a_repository_names() {
         ask(command, "after init");
     }
     ask(&["doctor", "--fix"], "after init");
-    ask(&["remove", "--yes"], "after init");
+    ask(&["uninstall", "--yes"], "after init");
 }
 
 #[test]
@@ -245,7 +245,7 @@ const OTHERS: &[&[&str]] = &[
 const SWITCHES: &[&[&str]] = &[
     &["init", "--yes"],
     &["doctor", "--fix"],
-    &["remove", "--yes"],
+    &["uninstall", "--yes"],
 ];
 
 /// All commands that the program has, by its own help.
@@ -328,7 +328,7 @@ fn lists_of_git_that_are_pipes_hold_up_nobody() {
     let refused = |list: &str| {
         let ran = timed("why f:1");
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-        let why = "no regular file";
+        let why = "not a regular file";
         assert!(
             ran.stderr.contains(list) && ran.stderr.contains(why),
             "{}",
@@ -356,7 +356,7 @@ fn another_users_repository_gets_no_hooks() {
     world.sh(&dir, make).ok();
     let repo = world.at(&dir);
     repo.siglum(&["init", "--yes"]).ok();
-    repo.siglum(&["remove", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
     world.sh(&dir, "chown -R 12345:12345 .").ok();
     for args in [&["init", "--dry-run"], &["init", "--yes"]] {
         let ran = repo.siglum(args);

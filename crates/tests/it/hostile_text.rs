@@ -266,7 +266,7 @@ const COMMANDS: &[&[&str]] = &[
     &["config", "path"],
     &["init", "--dry-run"],
     &["init", "--dry-run", "--same-as", HOSTILE],
-    &["remove", "--dry-run"],
+    &["uninstall", "--dry-run"],
     &["rebuild", "judgements"],
     &["adopt", "HEAD", "--human"],
     &["sync"],
@@ -295,7 +295,7 @@ const COMMANDS: &[&[&str]] = &[
     &["init", "--yes", "--same-as", "."],
     &["forget", "--pattern", "drow", "--yes"],
     &["forget", "one", "--yes"],
-    &["remove", "--yes"],
+    &["uninstall", "--yes"],
 ];
 
 /// What shows nothing of a ledger that somebody else wrote into.

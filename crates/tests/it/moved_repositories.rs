@@ -279,6 +279,6 @@ fn removing_siglum_removes_the_mark() {
         "{text}"
     );
     fs::write(mark.with_file_name("repository.new-1"), "").unwrap();
-    repo.siglum(&["remove", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
     assert!(!Path::new(&repo.dir).join(".git/siglum").exists());
 }

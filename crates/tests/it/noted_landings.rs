@@ -58,8 +58,8 @@ fn whoever_comes_next_tells_of_it() {
     check_recorded_by("backup", &mut || {
         repo.siglum(&["backup", backup.to_str().unwrap()]).ok();
     });
-    check_recorded_by("remove", &mut || {
-        repo.siglum(&["remove", "--yes"]).ok();
+    check_recorded_by("uninstall", &mut || {
+        repo.siglum(&["uninstall", "--yes"]).ok();
     });
     repo.siglum(&["init", "--yes"]).ok();
     drop(lock);

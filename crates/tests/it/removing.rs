@@ -1,4 +1,4 @@
-//! `siglum remove` finds what `siglum init` wrote, wherever it has got to, and leaves everything as it was.
+//! `siglum uninstall` finds what `siglum init` wrote, wherever it has got to, and leaves everything as it was.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,7 +58,7 @@ fn blocks_are_found_wherever_hooks_are_by_now() {
         let world = World::new();
         let repo = world.repo();
         repo.sh(since).ok();
-        repo.siglum(&["remove", "--yes"]).ok();
+        repo.siglum(&["uninstall", "--yes"]).ok();
         assert_eq!(leftovers(&repo.dir), [""; 0], "{what}");
     }
 }
@@ -74,7 +74,7 @@ fn blocks_are_found_where_hooks_were() {
     repo.git(&["config", "--unset", "core.hooksPath"]);
     repo.siglum(&["init", "--yes"]).ok();
     repo.git(&["config", "core.hooksPath", "elsewhere"]);
-    repo.siglum(&["remove", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
     assert_eq!(leftovers(&repo.dir), [""; 0]);
     assert_eq!(repo.git(&["config", "core.hooksPath"]), "elsewhere");
 }
@@ -89,10 +89,10 @@ fn a_copy_of_a_repository_can_be_rid_of_them_too() {
         ));
         repo.sh("cp -a . ../copy").ok();
         let copy = repo.beside("../copy");
-        copy.siglum(&["remove", "--yes"]).ok();
+        copy.siglum(&["uninstall", "--yes"]).ok();
         assert_eq!(leftovers(&copy.dir), [""; 0]);
         assert_ne!(leftovers(&repo.dir), [""; 0]);
-        repo.siglum(&["remove", "--yes"]).ok();
+        repo.siglum(&["uninstall", "--yes"]).ok();
         assert_eq!(leftovers(&repo.dir), [""; 0]);
     }
 }
@@ -186,7 +186,7 @@ fn homes_are_left_as_they_were() {
                 "{what}"
             );
         }
-        repo.siglum(&["remove", "--yes"]).ok();
+        repo.siglum(&["uninstall", "--yes"]).ok();
         assert_eq!(snapshot(&world.home()), before, "{what}");
         assert!(
             !repo.dir.join(".git/hooks").exists(),
@@ -212,7 +212,7 @@ fn comments_in_settings_are_no_obstacle() {
 
 #[track_caller]
 fn removed_without_a_trace(repo: &Repo<'_>, path: &Path) {
-    repo.siglum(&["remove", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
     let left = fs::read_to_string(path).unwrap();
     assert!(left.contains("// mine"), "{left}");
     assert!(!left.contains("siglum"), "{left}");

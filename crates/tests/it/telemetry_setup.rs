@@ -116,7 +116,7 @@ fn all_agents_are_told_and_everything_is_taken_back() {
     );
     assert_eq!(settings_contents(&world), set);
 
-    let gone = repo.siglum(&["remove", "--telemetry", "--yes"]);
+    let gone = repo.siglum(&["uninstall", "--telemetry", "--yes"]);
     assert!(
         !combined_output(&gone).contains(&token),
         "the token was printed"
@@ -125,7 +125,7 @@ fn all_agents_are_told_and_everything_is_taken_back() {
     let revoked = ("telemetry".to_owned(), "revoked".to_owned());
     assert_eq!(tokens(&repo), [revoked]);
     repo.siglum(&["init", "--telemetry", "--yes"]).ok();
-    repo.siglum(&["remove", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
     assert_eq!(settings_contents(&world), before);
     assert!(!world.siglum_home().join("telemetry.json").exists());
 }
@@ -153,7 +153,7 @@ fn another_gateway_takes_the_place_of_the_first() {
     }
     let state = |state: &str| ("telemetry".to_owned(), state.to_owned());
     assert_eq!(tokens(&repo), [state("active"), state("revoked")]);
-    repo.siglum(&["remove", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
     assert_eq!(settings_contents(&world), before);
 }
 
@@ -278,7 +278,7 @@ fn what_is_launched_gets_the_variables_unless_it_has_its_own() {
     );
     let own = "OTEL_EXPORTER_OTLP_ENDPOINT=https://mine.example";
     assert_eq!(launched(&repo, own), format!("{own}\n"));
-    repo.siglum(&["remove", "--telemetry", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--telemetry", "--yes"]).ok();
     assert_eq!(launched(&repo, ""), "");
 }
 

@@ -41,7 +41,7 @@ const GROUPS: &[Group] = &[
     },
     Group {
         title: "Set up",
-        first: &["init", "remove"],
+        first: &["init", "uninstall"],
         others: &[
             "demo",
             "import",

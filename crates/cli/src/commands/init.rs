@@ -36,7 +36,7 @@ const PRIVATE_MODE: u32 = 0o700;
 /// Enable Siglum: install hooks for agents and for this repository
 ///
 /// Hooks are installed for the agents on this machine. The command lists the changes and the files that they affect,
-/// shows the diff on request, and asks before it changes anything. `siglum remove` reverts exactly these changes.
+/// shows the diff on request, and asks before it changes anything. `siglum uninstall` reverts exactly these changes.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -47,7 +47,7 @@ pub(super) fn see_file(
         Some(false) => {
             return delivery.decline(
                 "file_not_kept",
-                &format!("{path} is too large or no regular file"),
+                &format!("{path} is too large or not a regular file"),
                 Some(repo),
             );
         }

@@ -191,7 +191,7 @@ impl Undoing {
         };
         for spec in TELEMETRY {
             let (disk, files) = files(spec, changes)?;
-            let left = undone(spec, &files, &kept).map_err(|error| refused(&error, "remove"))?;
+            let left = undone(spec, &files, &kept).map_err(|error| refused(&error, "uninstall"))?;
             for (file, text) in disk.into_iter().zip(left) {
                 let mode = kept.file(&file.path).and_then(|file| file.mode);
                 change(changes, file, text, mode.map_or(Mode::AsItIs, Mode::To));

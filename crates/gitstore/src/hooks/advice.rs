@@ -22,7 +22,7 @@ pub fn advice(site: &HookSite) -> Vec<String> {
     });
     let lfs = (uses_lfs(site) && !calls_lfs(site)).then(|| {
         "files of this repository are in Git LFS, and no pre-push hook calls it, so `git push` does not \
-         upload them; run `siglum remove`, `git lfs install`, then `siglum init`"
+         upload them; run `siglum uninstall`, `git lfs install`, then `siglum init`"
             .to_owned()
     });
     missing.into_iter().chain(lfs).collect()

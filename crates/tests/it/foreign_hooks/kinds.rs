@@ -251,7 +251,7 @@ fn compare(what: &str, dir: &str, content: &str, mode: &str, before_init: &str) 
     let is_seen = world.count("SELECT count(*) FROM commits") > 0;
     let has_commits = outcome(&plain).contains("\n0 git commit");
     assert!(is_seen || !has_commits, "{what}: siglum sees commits");
-    tree.siglum(&["remove", "--yes"]).ok();
+    tree.siglum(&["uninstall", "--yes"]).ok();
     assert_eq!(state(), before, "{what}");
     assert!(!tree.dir.join(".git/siglum-hooks").exists(), "{what}");
 }

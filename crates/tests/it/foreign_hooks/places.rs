@@ -21,7 +21,7 @@ fn a_hooks_path_in_an_included_file_is_behind_ours() {
     links(&repo);
     let ran = fs::read_to_string(repo.dir.join("ran")).unwrap();
     assert_eq!(ran, "commit-msg 1\n");
-    repo.siglum(&["remove", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
     assert_eq!(repo.git(&["config", "core.hooksPath"]), ".githooks");
 }
 
@@ -102,7 +102,7 @@ fn what_root_writes_into_a_repository_and_settings_of_somebody_is_theirs() {
         assert_eq!(owned_by_root(&home.join(".claude")), [""; 0], "{make}");
         let config = fs::metadata(dir.join(".git/config")).unwrap();
         assert_eq!(config.permissions().mode() & 0o777, 0o600);
-        repo.siglum(&["remove", "--yes"]).ok();
+        repo.siglum(&["uninstall", "--yes"]).ok();
         assert_eq!(owned_by_root(&dir), [""; 0], "{make}");
     }
 }
@@ -174,7 +174,7 @@ fn git_lfs_that_is_installed_later_is_helped() {
         let ran = repo.sh(LFS_INSTALL);
         assert!(ran.stderr.contains("Hook already exists"), "{ran:?}");
         assert_eq!(is_remarked(&repo), !uploads(&repo), "{make}");
-        repo.siglum(&["remove", "--yes"]).ok();
+        repo.siglum(&["uninstall", "--yes"]).ok();
         repo.sh(LFS_INSTALL);
         repo.siglum(&["init", "--yes"]).ok();
         assert!(uploads(&repo), "{make}");

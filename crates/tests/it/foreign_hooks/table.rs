@@ -447,7 +447,7 @@ fn compare(world: &World, number: usize, kind: &Kind, place: &(&str, &str)) -> O
         repo.sh(&format!("export LOG='{}'{DEEDS}", log.display()));
     }
     assert_eq!(outcome(&ours), outcome(&plain), "{what}");
-    ours.siglum(&["remove", "--yes"]).ok();
+    ours.siglum(&["uninstall", "--yes"]).ok();
     assert_eq!(state(&ours.dir), before, "{what}");
     Some(())
 }

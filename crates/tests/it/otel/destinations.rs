@@ -111,9 +111,7 @@ fn settings_change_under_one_name_and_the_endpoint_does_not() {
         .ok();
     let changed = world.siglum(&repo.dir, &["otel", "add", "one", url, "--content"]);
     assert!(
-        changed
-            .stderr
-            .contains("leave this machine for http://127.0.0.1"),
+        changed.stderr.contains("are sent to http://127.0.0.1"),
         "{changed:?}"
     );
     changed.ok();

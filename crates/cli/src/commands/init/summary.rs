@@ -77,7 +77,7 @@ impl Summary<'_> {
                 ),
             ),
             ("sends", self.sends_row()),
-            ("undo", "`siglum remove`".to_owned()),
+            ("undo", "`siglum uninstall`".to_owned()),
         ]
     }
 

@@ -1,4 +1,4 @@
-//! `siglum remove`: takes out exactly what `siglum init` put in. The ledger stays.
+//! `siglum uninstall`: takes out exactly what `siglum init` put in. The ledger stays.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -25,9 +25,9 @@ use crate::telemetry::settings::Undoing;
 use crate::ui::{self, Style};
 
 /// The schema of the JSON answer.
-pub const SCHEMA: &str = "siglum.remove/1";
+pub const SCHEMA: &str = "siglum.uninstall/1";
 
-/// Switch Siglum off: remove exactly what `siglum init` installed
+/// Remove exactly what `siglum init` installed
 ///
 /// Shows the changes with their places, and asks for confirmation before making any. The hooks of agents serve all
 /// repositories, so they are removed with the last repository, or with `--global`. All recorded data stays.
@@ -35,10 +35,10 @@ pub const SCHEMA: &str = "siglum.remove/1";
 #[command(after_long_help = "\
 Examples:
   Show what would be removed from this repository
-    siglum remove --dry-run
+    siglum uninstall --dry-run
 
   Remove the hooks of agents too, without confirmation
-    siglum remove --global --yes")]
+    siglum uninstall --global --yes")]
 pub struct Args {
     /// Do not ask for confirmation
     #[arg(long)]
@@ -46,7 +46,7 @@ pub struct Args {
     /// Show the changes without making them
     #[arg(long)]
     dry_run: bool,
-    /// Remove the hooks of agents too, even if Siglum is on in other repositories
+    /// Remove the hooks of agents too, even if Siglum is enabled in other repositories
     #[arg(long)]
     global: bool,
     /// Remove only the settings that make agents export telemetry
@@ -99,7 +99,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let done = !nothing && !args.dry_run;
     if done && !args.yes && !ui::agreed()? {
         return Err(CommandError::failed("nothing was changed")
-            .hint("Run `siglum remove --yes` to skip the confirmation."));
+            .hint("Run `siglum uninstall --yes` to skip the confirmation."));
     }
     if done {
         going.apply(cx)?;
@@ -138,15 +138,15 @@ fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError
         changes
     } else {
         notes.push(if names.is_empty() {
-            "agent hooks stay, because sessions are recorded everywhere; `siglum remove --global` removes them".to_owned()
+            "agent hooks stay, because sessions are recorded everywhere; `siglum uninstall --global` removes them".to_owned()
         } else {
-            format!("agent hooks stay, because they are in use by {list}; `siglum remove --global` removes them")
+            format!("agent hooks stay, because they are in use by {list}; `siglum uninstall --global` removes them")
         });
         Vec::new()
     };
     if args.global && !names.is_empty() {
         notes.push(format!(
-            "git hooks stay in {list}; run `siglum remove` there"
+            "git hooks stay in {list}; run `siglum uninstall` there"
         ));
     }
     let mut files: Vec<PathBuf> = telemetry.iter().map(|_| cx.home.telemetry()).collect();
@@ -243,9 +243,9 @@ fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
     let record = InstallRecord::load(&cx.home);
     let mut changes = Vec::new();
     for agent in AGENTS {
-        let files = env::settings(agent).map_err(|error| refused(&error, "remove"))?;
+        let files = env::settings(agent).map_err(|error| refused(&error, "uninstall"))?;
         let mut after =
-            (agent.plan_remove)(&files, &shim).map_err(|error| refused(&error, "remove"))?;
+            (agent.plan_remove)(&files, &shim).map_err(|error| refused(&error, "uninstall"))?;
         // A file that was there, with nothing in it, was not ours to begin with.
         for (file, after) in files.iter().zip(&mut after) {
             if after.is_none() && file.text.is_some() {
@@ -385,7 +385,7 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Err(CommandError::partly(
             format!("{} contains files that are not Siglum's", dir.display()),
         )
-        .hint("Siglum stays enabled while that directory exists: move the files, then run `siglum remove` again.")),
+        .hint("Siglum stays enabled while that directory exists: move the files, then run `siglum uninstall` again.")),
         Err(error) if error.kind() != ErrorKind::NotFound => Err(CommandError::at(dir)(error)),
         _ => Ok(()),
     }
