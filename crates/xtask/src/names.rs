@@ -44,7 +44,8 @@ fn check_line(line: &str) -> Option<String> {
     let mut words = line.split_whitespace();
     let declares = words.find(|word| {
         let before = ["async", "const", "unsafe", "extern", "\"C\""];
-        !word.starts_with("pub") && !word.starts_with("in") && !before.contains(word)
+        let is_visibility = word.starts_with("pub") || word.ends_with(')');
+        !is_visibility && !before.contains(word)
     })?;
     let end = |c: char| !c.is_alphanumeric() && c != '_';
     let name = words.next()?.split(end).next()?;
