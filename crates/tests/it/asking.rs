@@ -53,7 +53,7 @@ fn without_a_home_nothing_is_done_to_agents() {
     for (home, args) in [
         ("-u HOME", "init --yes"),
         ("HOME=here", "import"),
-        ("-u HOME", "remove --yes"),
+        ("-u HOME", "uninstall --yes"),
     ] {
         let ran = repo.sh(&format!("env {home} '{program}' {args}"));
         assert_eq!(ran.code, Some(2), "{args}: {}", ran.stderr);

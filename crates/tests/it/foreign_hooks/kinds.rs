@@ -1,6 +1,6 @@
 //! Kinds of hooks that people have, each with Siglum and without: what a hook sees (its name, arguments,
 //! environment, input, directory, open files) and what comes of it is the same, and nothing of it is
-//! changed by `init` and `remove`.
+//! changed by `init` and `uninstall`.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
 //! A table of kinds of hooks and of places for them. Each is used with Siglum and without: what git and
-//! the hook print, how they end, and what is committed are the same, and `init` and `remove` leave the
+//! the hook print, how they end, and what is committed are the same, and `init` and `uninstall` leave the
 //! hook as it was.
 
 use std::fs;
