@@ -151,7 +151,7 @@ impl Run {
         }
         for (turn, receipt) in (1..).zip(&receipts) {
             assert_eq!(receipt.number, turn);
-            let said: Vec<&str> = of(receipt, &entries)
+            let said: Vec<&str> = entries_of(receipt, &entries)
                 .map(|e| e.observation.key.as_str())
                 .collect();
             let due = keys(turn);
@@ -211,7 +211,7 @@ fn compare(dir: &Path, session: SessionId, receipts: &[Receipt], entries: &[Entr
     for (line, receipt) in lines.iter().zip(receipts) {
         assert_eq!(line["receipt"], receipt.number);
         assert_eq!(line["digest"], receipt.digest.as_str());
-        let events: Vec<&str> = of(receipt, entries)
+        let events: Vec<&str> = entries_of(receipt, entries)
             .map(|e| e.observation.key.as_str())
             .collect();
         assert_eq!(line["events"], Value::from(events));
