@@ -40,10 +40,10 @@ Examples:
   Remove the hooks of agents too, without confirmation
     siglum uninstall --global --yes")]
 pub struct Args {
-    /// Do not ask for confirmation
+    /// Apply the changes without asking
     #[arg(long)]
     yes: bool,
-    /// Show the changes without making them
+    /// Show what would change, without changing it
     #[arg(long)]
     dry_run: bool,
     /// Remove the hooks of agents too, even if Siglum is enabled in other repositories
