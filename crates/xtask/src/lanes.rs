@@ -86,6 +86,8 @@ const LANES: &[Lane] = &[
 pub(crate) struct Ended {
     /// The test runners' own summary lines.
     pub(crate) summaries: Vec<String>,
+    /// What failed tests printed.
+    pub(crate) failures: Vec<String>,
     /// What was wrong, if anything.
     pub(crate) problem: Option<String>,
 }
@@ -173,6 +175,13 @@ fn report(outcomes: &[Outcome]) {
                 let first = what.lines().next().unwrap_or_default();
                 println!("{name:10} {seconds:7.1} s  failed: {first}");
             }
+        }
+    }
+    let failed = |o: &&Outcome| !o.ended.failures.is_empty();
+    for Outcome { name, ended, .. } in outcomes.iter().filter(failed) {
+        println!("\n== {name}: what failed tests printed");
+        for shown in &ended.failures {
+            println!("{shown}");
         }
     }
     let tested = |o: &&Outcome| !o.ended.summaries.is_empty();

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use crate::summary::{self, Runner};
+use crate::summary::{self, Failures, Runner};
 use crate::{Failure, workspace};
 
 /// Variables that `cargo run` gives this program and that would be wrong for another cargo.
@@ -66,48 +66,59 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     succeeded(command, status)
 }
 
-/// Runs a test runner, shows what it prints, and collects its summary lines.
-/// The second value says whether it succeeded.
-pub(crate) fn run_tests(
-    runner: Runner,
-    command: &mut Command,
-) -> Result<(Vec<String>, bool), Failure> {
+/// What a test runner printed, and how it ended.
+#[derive(Default)]
+pub(crate) struct Tested {
+    /// Its own summary lines.
+    pub(crate) summaries: Vec<String>,
+    pub(crate) failures: Failures,
+    pub(crate) succeeded: bool,
+}
+
+/// Runs a test runner, shows what it prints, and picks out what the report repeats.
+pub(crate) fn run_tests(runner: Runner, command: &mut Command) -> Result<Tested, Failure> {
     announce(command);
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|e| not_started(command, &e))?;
-    let mut lines = collect(&mut child);
-    lines.retain(|l| summary::parse(l).is_some_and(|c| c.runner == runner));
+    let mut tested = show_both(&mut child);
+    tested
+        .summaries
+        .retain(|l| summary::parse(l).is_some_and(|c| c.runner == runner));
     let status = child.wait().map_err(|e| not_started(command, &e))?;
-    Ok((lines, status.success()))
+    tested.succeeded = status.success();
+    Ok(tested)
 }
 
-fn collect(child: &mut Child) -> Vec<String> {
+fn show_both(child: &mut Child) -> Tested {
     let (out, err) = (child.stdout.take(), child.stderr.take());
     std::thread::scope(|scope| {
         let err = scope.spawn(|| err.map(|s| show(s, |l| eprintln!("{l}"))));
-        let mut lines = out
+        let mut tested = out
             .map(|s| show(s, |l| println!("{l}")))
             .unwrap_or_default();
-        lines.extend(err.join().ok().flatten().unwrap_or_default());
-        lines
+        let other = err.join().ok().flatten().unwrap_or_default();
+        tested.summaries.extend(other.summaries);
+        tested.failures.shown.extend(other.failures.shown);
+        tested
     })
 }
 
-/// Shows each line and keeps those that summarise a test run.
-fn show(stream: impl Read, print: impl Fn(&str)) -> Vec<String> {
-    let mut kept = Vec::new();
+/// Shows each line, and keeps those that summarise a run and what failed tests printed.
+fn show(stream: impl Read, print: impl Fn(&str)) -> Tested {
+    let mut tested = Tested::default();
     for bytes in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&bytes);
         print(&line);
         let plain = summary::without_colour(&line);
+        tested.failures.read(&plain);
         if summary::parse(&plain).is_some() {
-            kept.push(plain.trim().to_owned());
+            tested.summaries.push(plain.trim().to_owned());
         }
     }
-    kept
+    tested
 }
 
 fn announce(command: &Command) {

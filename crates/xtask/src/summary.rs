@@ -1,4 +1,4 @@
-//! The summary lines of test runners: nextest's, and the one of the built-in harness.
+//! What test runners print: their summary lines, and what nextest shows of tests that failed.
 
 /// A test runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,53 @@ pub(crate) fn total(lines: &[String]) -> u64 {
     lines.iter().filter_map(|l| parse(l)).map(|c| c.run).sum()
 }
 
+/// How much is kept of what one failed test printed to stderr. Its beginning has the seed and the panic.
+const KEPT_LINES: usize = 40;
+const KEPT_CHARS: usize = 400;
+
+/// What nextest shows of the tests that failed, picked out of all that it prints.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    /// One for each failed test: the line with its name, then what it printed.
+    pub(crate) shown: Vec<String>,
+    /// Whether the lines are of a test that failed.
+    within: bool,
+    lines_left: usize,
+}
+
+impl Failures {
+    /// Takes the next line, which has no colours.
+    pub(crate) fn read(&mut self, line: &str) {
+        if let Some(state) = state(line) {
+            let failed = state != "PASS" && state != "SLOW" && !state.starts_with("FLAKY");
+            // They are listed once more at the end.
+            let line = line.trim();
+            let is_new = failed && !self.shown.iter().any(|shown| shown.starts_with(line));
+            (self.within, self.lines_left) = (is_new, 0);
+            if is_new {
+                self.shown.push(line.to_owned());
+            }
+        } else if self.within && line.starts_with("  stderr ──") {
+            self.lines_left = KEPT_LINES;
+        } else if self.lines_left > 0 && line.starts_with("  ") {
+            self.lines_left -= 1;
+            if let Some(shown) = self.shown.last_mut() {
+                shown.push('\n');
+                shown.extend(line.chars().take(KEPT_CHARS));
+            }
+        }
+    }
+}
+
+/// How a test ended, if this is nextest's line about one: `FAIL [   0.012s] (1/7) siglum-tests::it a::b`.
+fn state(line: &str) -> Option<&str> {
+    let (state, rest) = line.trim_start().split_once(" [")?;
+    let (took, _) = rest.split_once("s]")?;
+    let took = took.trim_start().trim_start_matches(['>', ' ']);
+    let is_state = state.starts_with(|c: char| c.is_ascii_uppercase()) && state != "Summary";
+    (is_state && took.parse::<f64>().is_ok()).then_some(state)
+}
+
 /// The line without terminal colours.
 pub(crate) fn without_colour(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
@@ -94,6 +141,37 @@ mod tests {
             Some(0),
         );
         check("        PASS [   0.004s] xtask summary::tests::x", None);
+    }
+
+    #[test]
+    fn failures_of_nextest() {
+        let printed = "\
+        PASS [   0.004s] (1/3) siglum-tests::it a::b
+  stderr ───
+
+    counted: 3
+
+        FAIL [   0.312s] (2/3) siglum-tests::it c::d
+  stdout ───
+
+    running 1 test
+
+  stderr ───
+    SIGLUM_SEED=7
+    thread 'c::d' panicked
+
+        SLOW [> 60.000s] (───) siglum-tests::it e::f
+    not of c::d
+     TIMEOUT [ 300.000s] (3/3) siglum-tests::it e::f
+────────────
+     Summary [ 300.5s] 3 tests run: 1 passed, 1 failed, 1 timed out
+        FAIL [   0.312s] (2/3) siglum-tests::it c::d";
+        let mut failures = Failures::default();
+        printed.lines().for_each(|line| failures.read(line));
+        let of_d = "FAIL [   0.312s] (2/3) siglum-tests::it c::d";
+        let of_f = "TIMEOUT [ 300.000s] (3/3) siglum-tests::it e::f";
+        let printed = "\n    SIGLUM_SEED=7\n    thread 'c::d' panicked";
+        assert_eq!(failures.shown, [of_d.to_owned() + printed, of_f.to_owned()]);
     }
 
     #[test]

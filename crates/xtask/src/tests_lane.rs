@@ -167,10 +167,12 @@ fn black_box(part: Part) -> Command {
 fn run_all<const N: usize>(commands: [(Runner, &mut Command); N]) -> Result<Ended, Failure> {
     let mut ended = Ended::default();
     for (runner, command) in commands {
-        let (lines, succeeded) = programs::run_tests(runner, command)?;
+        let tested = programs::run_tests(runner, command)?;
         let executed = |line: &String| summary::parse(line).is_some_and(|c| c.run > 0);
-        ended.summaries.extend(lines.into_iter().filter(executed));
-        if !succeeded {
+        let summaries = tested.summaries.into_iter().filter(executed);
+        ended.summaries.extend(summaries);
+        ended.failures.extend(tested.failures.shown);
+        if !tested.succeeded {
             ended.problem = Some("tests failed".to_owned());
         }
     }

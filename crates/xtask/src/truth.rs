@@ -78,5 +78,9 @@ fn shown(command: &mut Command) -> Result<Ended, Failure> {
         Some(summary) => summary.clone(),
         None => format!("siglum-truth ended with {status}"),
     });
-    Ok(Ended { summaries, problem })
+    Ok(Ended {
+        summaries,
+        problem,
+        ..Ended::default()
+    })
 }
