@@ -61,6 +61,24 @@ impl Cost {
     }
 }
 
+/// `$1.2345`, `unknown`, or both: `$1.2345 + unknown`.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known.0;
+        if known == 0 && !self.is_whole() {
+            return f.write_str("unknown");
+        }
+        match known.saturating_add(50_000) / 100_000 {
+            0 if known > 0 => f.write_str("<$0.0001")?,
+            tenths => write!(f, "${}.{:04}", tenths / 10_000, tenths % 10_000)?,
+        }
+        match self.is_whole() {
+            true => Ok(()),
+            false => f.write_str(" + unknown"),
+        }
+    }
+}
+
 impl std::ops::AddAssign for Cost {
     fn add_assign(&mut self, other: Self) {
         self.known.0 = self.known.0.saturating_add(other.known.0);

@@ -249,6 +249,23 @@ pub fn cost(
     })
 }
 
+/// What a session used at these prices: each of its messages once, without those copied from another session.
+pub(crate) fn session_sum(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    prices: &Prices,
+) -> Result<Sum, LedgerError> {
+    let usages = tx.usages(&UsageFilter {
+        session: Some(session),
+        ..UsageFilter::default()
+    })?;
+    let mut sum = Sum::default();
+    for message in &usages {
+        sum += table::priced(message, prices).unwrap_or_default();
+    }
+    Ok(sum)
+}
+
 /// All that is needed to sum up the usage of a session.
 fn used(
     tx: &mut dyn Transaction,

@@ -30,6 +30,13 @@ pub(crate) fn rewrite(
     }
     let mut rewriters = Vec::with_capacity(rewritten.runs.len());
     for run in &rewritten.runs {
+        // One that git took back, and whose hook was killed before it said so, is recorded nowhere.
+        let is_left = |made: &&Oid| commits.iter().any(|(new, _)| new == made);
+        if let Some(first) = run.commits.iter().find(is_left) {
+            tx.put_intent(repository, run.at, &run.scene)?;
+            let landed = IntentState::Landed(first.clone());
+            tx.close_intent(run.scene.checkpoint, &landed)?;
+        }
         let seen = Some((&run.scene, run.at));
         rewriters.push((run, judge(&case_with(tx, repository, seen, at)?)));
     }
@@ -40,29 +47,8 @@ pub(crate) fn rewrite(
         rewriters,
         nobody: judge(&case_with(tx, repository, None, at)?),
     };
-    for (new, origins) in &commits {
-        batch.settle(tx, new, origins)?;
-    }
-    for run in &rewritten.runs {
-        keep_run(tx, repository, run)?;
-    }
-    Ok(())
-}
-
-/// Keeps what was seen of a git that rewrote, as an intent that landed as the first of the commits that are recorded as
-/// its own. Not all are: git took one back, or made it of commits that are not known.
-fn keep_run(
-    tx: &mut dyn Transaction,
-    repository: RepositoryId,
-    run: &RewriteRun,
-) -> Result<(), LedgerError> {
-    let id = run.scene.checkpoint;
-    for commit in &run.commits {
-        let known = tx.commit(repository, commit)?;
-        if known.is_some_and(|known| known.intent == Some(id)) {
-            tx.put_intent(repository, run.at, &run.scene)?;
-            return tx.close_intent(id, &IntentState::Landed(commit.clone()));
-        }
+    for (new, origins) in commits {
+        batch.settle(tx, new, &origins)?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use siglum_domain::fold::Records;
 use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
-use siglum_domain::price::{Cost, Prices};
+use siglum_domain::price::Prices;
 use siglum_domain::{AgentName, SessionId, TurnId};
 use siglum_engine::cost::{self, By, CostQuery, CostRow, Costs, Explained, Sum};
 use siglum_engine::{find, worker};
@@ -175,7 +175,7 @@ fn prices_file() -> PathBuf {
 }
 
 /// The prices that come with the program, and before them the user's own.
-fn prices() -> Result<Prices, CommandError> {
+pub fn prices() -> Result<Prices, CommandError> {
     let file = prices_file();
     let text = match regular_file::read_settings(&file) {
         Ok(text) => text,
@@ -338,7 +338,7 @@ fn name(record: &RepositoryRecord) -> String {
 
 fn used(sum: &Sum) -> Vec<Cell> {
     let mut cells = numbers(sum.tokens);
-    let cost = Cell::number(dollars(&sum.cost));
+    let cost = Cell::number(sum.cost.to_string());
     cells.push(if sum.cost.is_whole() {
         cost
     } else {
@@ -356,20 +356,6 @@ fn numbers(tokens: Tokens) -> Vec<Cell> {
     ]
     .map(|n| Cell::number(ui::count(n)))
     .to_vec()
-}
-
-/// `$1.2345`, `unknown`, or both.
-fn dollars(cost: &Cost) -> String {
-    let tenths = cost.known.0.saturating_add(50_000) / 100_000;
-    let known = match (cost.known.0, tenths) {
-        (1.., 0) => "<$0.0001".to_owned(),
-        _ => format!("${}.{:04}", tenths / 10_000, tenths % 10_000),
-    };
-    match (cost.is_whole(), cost.known.0) {
-        (true, _) => known,
-        (false, 0) => "unknown".to_owned(),
-        (false, _) => format!("{known} + unknown"),
-    }
 }
 
 /// The parts that make the difference between all records and those that are counted.
@@ -402,31 +388,7 @@ fn explained(explained: &Explained) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use siglum_domain::price::NanoUsd;
-
     use super::*;
-
-    #[track_caller]
-    fn check(known: u128, unpriced: u64, expected: &str) {
-        let unpriced = Tokens {
-            input: unpriced,
-            ..Tokens::default()
-        };
-        let known = NanoUsd(known);
-        assert_eq!(dollars(&Cost { known, unpriced }), expected);
-    }
-
-    #[test]
-    fn money_is_shown_to_a_hundredth_of_a_cent() {
-        check(0, 0, "$0.0000");
-        check(1, 0, "<$0.0001");
-        check(49_999, 0, "<$0.0001");
-        check(50_000, 0, "$0.0001");
-        check(1_234_567_890, 0, "$1.2346");
-        check(1_999_950_000, 0, "$2.0000");
-        check(0, 1, "unknown");
-        check(1_500_000_000, 1, "$1.5000 + unknown");
-    }
 
     #[test]
     fn every_way_to_sum_up_has_a_word() {

@@ -8,6 +8,7 @@ use super::event::{CheckEvidence, CheckResult, Outcome, ReviewVerdict, words};
 use crate::grammar::{AgentName, Oid};
 use crate::id::SessionId;
 use crate::observation::Tokens;
+use crate::price::Cost;
 use crate::redact::Redacted;
 use crate::time::Timestamp;
 
@@ -315,6 +316,8 @@ pub struct Totals {
     pub live: u64,
     /// Tokens.
     pub tokens: Tokens,
+    /// What they cost; absent where that was not asked for.
+    pub cost: Option<Cost>,
     /// Commits.
     pub commits: u64,
     /// The checks.

@@ -212,3 +212,21 @@ proptest! {
         let _ = Prices::built_in().price(&format!("{name}-20251001"), at("2026-11-01"));
     }
 }
+
+#[track_caller]
+fn check_shown(known: u128, unpriced: u64, expected: &str) {
+    let (known, unpriced) = (NanoUsd(known), tokens(unpriced, 0, 0, 0));
+    assert_eq!(Cost { known, unpriced }.to_string(), expected);
+}
+
+#[test]
+fn money_is_shown_to_a_hundredth_of_a_cent() {
+    check_shown(0, 0, "$0.0000");
+    check_shown(1, 0, "<$0.0001");
+    check_shown(49_999, 0, "<$0.0001");
+    check_shown(50_000, 0, "$0.0001");
+    check_shown(1_234_567_890, 0, "$1.2346");
+    check_shown(1_999_950_000, 0, "$2.0000");
+    check_shown(0, 1, "unknown");
+    check_shown(1_500_000_000, 1, "$1.5000 + unknown");
+}

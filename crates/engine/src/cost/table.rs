@@ -30,6 +30,17 @@ pub(super) struct Table<'a> {
     costs: Costs,
 }
 
+/// A message at these prices; nothing where it is counted elsewhere.
+pub(super) fn priced(message: &UsageRecord, prices: &Prices) -> Option<Sum> {
+    let usage = &message.usage;
+    let counts = !message.copied && usage.is_counted();
+    counts.then(|| Sum {
+        messages: 1,
+        tokens: usage.tokens,
+        cost: prices.cost(usage.model.as_deref(), usage.at, usage.tokens),
+    })
+}
+
 impl<'a> Table<'a> {
     pub(super) fn new(
         query: &'a CostQuery,
@@ -68,16 +79,11 @@ impl<'a> Table<'a> {
     }
 
     fn count(&mut self, used: &Used, message: &UsageRecord) {
-        let usage = &message.usage;
-        if message.copied || !usage.is_counted() {
+        let Some(sum) = priced(message, self.prices) else {
             return;
-        }
-        let model = usage.model.as_deref();
-        let sum = Sum {
-            messages: 1,
-            tokens: usage.tokens,
-            cost: self.prices.cost(model, usage.at, usage.tokens),
         };
+        let usage = &message.usage;
+        let model = usage.model.as_deref();
         self.costs.total += sum;
         if !sum.cost.is_whole() {
             let known_from = model.and_then(|model| self.prices.known_from(model));

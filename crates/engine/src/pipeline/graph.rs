@@ -4,6 +4,7 @@ use siglum_domain::link::Link;
 use siglum_domain::pipeline::{
     Activity, CheckEvidence, Event, Graph, Member, What, fold, pipeline_id,
 };
+use siglum_domain::price::{Cost, Prices};
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{LaunchEnd, Ledger, LedgerError, SessionListing, Transaction, read};
 
@@ -11,6 +12,7 @@ use super::PipelineError;
 use super::record::EVENTS_MOST;
 use crate::Here;
 use crate::calls;
+use crate::cost;
 use crate::launch::{self, Standing};
 use crate::overview::{self, Stand, UNSEEN_MS};
 use crate::remote;
@@ -26,17 +28,29 @@ pub struct Page {
     pub more: bool,
 }
 
-/// A pipeline as it stands.
+/// A pipeline as it stands, with the cost of its sessions at these prices.
 ///
 /// # Errors
 /// There is no such pipeline, or those of the ledger.
-pub fn graph(here: &Here<'_>, ledger: &mut dyn Ledger, id: &str) -> Result<Graph, PipelineError> {
+pub fn graph(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    id: &str,
+    prices: &Prices,
+) -> Result<Graph, PipelineError> {
     let id = pipeline_id(id)?;
     read(ledger, |tx| {
-        Ok(match tx.pipeline(&id)? {
-            Some(_) => Some(put_together(here, tx, &id)?),
-            None => None,
-        })
+        if tx.pipeline(&id)?.is_none() {
+            return Ok(None);
+        }
+        let (events, members) = parts(here, tx, &id)?;
+        let mut graph = fold(&id, &events, &members, here.now());
+        let mut total = Cost::default();
+        for member in members.iter().filter(|m| !m.detached) {
+            total += cost::session_sum(tx, member.session, prices)?.cost;
+        }
+        graph.totals.cost = Some(total);
+        Ok(Some(graph))
     })?
     .ok_or(PipelineError::NoPipeline(id))
 }

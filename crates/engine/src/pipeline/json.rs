@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use siglum_domain::observation::Tokens;
 use siglum_domain::pipeline::{Check, CheckCounts, Contract, Graph, Instance, Phase, Review};
+use siglum_domain::price::Cost;
 
 use super::graph::sent;
 
@@ -29,8 +30,9 @@ pub struct GraphJson {
     live: u64,
     commits: u64,
     tokens: TokensJson,
-    /// In US dollars; absent where nobody knows.
-    cost: Option<f64>,
+    /// At list prices; absent in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<CostJson>,
     checks: CountsJson,
 }
 
@@ -175,6 +177,31 @@ pub struct TokensJson {
     cache_write: u64,
 }
 
+/// Cost at list prices.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
+pub struct CostJson {
+    /// The known part, in billionths of a US dollar.
+    nano_usd: u64,
+    /// The same in US dollars.
+    usd: String,
+    /// Whether all of it is known.
+    complete: bool,
+    /// The tokens of models without a price.
+    unpriced: TokensJson,
+}
+
+impl From<&Cost> for CostJson {
+    fn from(cost: &Cost) -> Self {
+        Self {
+            nano_usd: cost.known.saturating(),
+            usd: cost.known.to_string(),
+            complete: cost.is_whole(),
+            unpriced: cost.unpriced.into(),
+        }
+    }
+}
+
 impl From<Tokens> for TokensJson {
     fn from(t: Tokens) -> Self {
         Self {
@@ -215,7 +242,7 @@ impl From<&Graph> for GraphJson {
             live: totals.live,
             commits: totals.commits,
             tokens: totals.tokens.into(),
-            cost: None,
+            cost: totals.cost.as_ref().map(CostJson::from),
             checks: (&totals.checks).into(),
         }
     }

@@ -4,7 +4,7 @@ use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::intake::LandedBy;
 use siglum_domain::observation::{StartKind, ToolClass};
 use siglum_domain::{Oid, SessionId};
-use siglum_ledger::{CommitRecord, Durability, IntentState, SeenBy, write};
+use siglum_ledger::{CommitRecord, Durability, SeenBy, write};
 
 use super::scenes::*;
 use super::stage::*;
@@ -122,22 +122,6 @@ fn a_rebase_that_nobody_was_seen_running_is_nobodys() {
         None,
         "of what was never known nothing is"
     );
-}
-
-#[test]
-fn what_a_rebase_made_of_unknown_commits_has_no_rewriter_either() {
-    let (mut stage, _, _) = committed();
-    let seen = scene(3, &place(), 72, None, Some(oid(1)));
-    let pairs = [(oid(8), oid(9)), (oid(2), oid(4)), (oid(6), oid(7))];
-    stage.deliver(&rewritten_by(&seen, "rebase", &pairs, 12));
-    let found = [9, 4, 7].map(|n| commit(&mut stage, &oid(n)).map(|c| c.intent));
-    assert_eq!(found, [None, Some(Some(checkpoint(3))), None]);
-    let run = stage.read(|tx| tx.intent(checkpoint(3))).unwrap();
-    assert_eq!(run.state, IntentState::Landed(oid(4)));
-    let seen = scene(5, &place(), 73, None, Some(oid(9)));
-    stage.deliver(&rewritten_by(&seen, "rebase", &[(oid(7), oid(10))], 14));
-    assert_eq!(commit(&mut stage, &oid(10)), None);
-    assert_eq!(stage.read(|tx| tx.intent(checkpoint(5))), None);
 }
 
 #[test]

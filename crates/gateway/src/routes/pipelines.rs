@@ -6,6 +6,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use siglum_domain::SessionId;
 use siglum_domain::link::Link;
+use siglum_domain::price::Prices;
 use siglum_engine::pipeline::{self, Bundle, GraphJson, PipelineError, Style};
 use siglum_engine::turn::TurnError;
 use siglum_engine::why;
@@ -79,7 +80,7 @@ pub(crate) async fn show(
 ) -> Result<Json<GraphJson>, Problem> {
     let id = path.text("pipeline")?.to_owned();
     let graph = app.ledgers().read(&caller.tenant, move |here, ledger| {
-        pipeline::graph(here, ledger, &id)
+        pipeline::graph(here, ledger, &id, Prices::built_in())
     });
     Ok(Json(GraphJson::from(&graph.await??)))
 }
@@ -111,7 +112,7 @@ pub(crate) async fn draw(
     }
     query.end()?;
     let graph = app.ledgers().read(&caller.tenant, move |here, ledger| {
-        pipeline::graph(here, ledger, &id)
+        pipeline::graph(here, ledger, &id, Prices::built_in())
     });
     let drawing = pipeline::draw(&graph.await??, &Style { ascii, width });
     let form = "text/plain; charset=utf-8";

@@ -6,6 +6,7 @@ use siglum_domain::pipeline::Graph;
 use siglum_engine::pipeline::{self, Drawing, GraphJson, Tone, draw};
 
 use super::watch;
+use crate::commands::cost;
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
@@ -46,7 +47,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
         cx,
     };
     let world = cx.world()?;
-    let mut ask = || Ok(pipeline::graph(&world, ledger.as_mut(), &args.id)?);
+    let prices = cost::prices()?;
+    let mut ask = || Ok(pipeline::graph(&world, ledger.as_mut(), &args.id, &prices)?);
     if args.watch {
         return watch::watch(&look, &mut ask);
     }

@@ -179,12 +179,8 @@ impl Sheet<'_> {
             count(cached),
             count(tokens.output)
         );
-        let parts = [
-            sessions,
-            plural(totals.commits, "commit"),
-            tokens,
-            "cost unknown".to_owned(),
-        ];
+        let mut parts = vec![sessions, plural(totals.commits, "commit"), tokens];
+        parts.extend(totals.cost.map(|cost| format!("cost {cost}")));
         let mut lines = vec![Line::default()];
         let mut line = String::new();
         for part in parts {

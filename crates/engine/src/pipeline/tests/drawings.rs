@@ -5,6 +5,7 @@ use siglum_domain::observation::Tokens;
 use siglum_domain::pipeline::{
     Activity, CheckEvidence, CheckResult, Event, Graph, Member, Outcome, ReviewVerdict, What, fold,
 };
+use siglum_domain::price::{Cost, NanoUsd};
 use siglum_domain::{AgentName, Redacted, SessionId, Timestamp};
 
 use crate::pipeline::{Style, draw};
@@ -144,7 +145,12 @@ fn under_way() -> Graph {
         live(member(5, "implement", "coder", "claude-code", (1030, 0))),
         member(6, "", "", "codex", (10, 20)),
     ];
-    fold("issue-42", &events, &members, at(3900))
+    let mut graph = fold("issue-42", &events, &members, at(3900));
+    graph.totals.cost = Some(Cost {
+        known: NanoUsd(1_234_560_000),
+        ..Cost::default()
+    });
+    graph
 }
 
 fn drawn(graph: &Graph, ascii: bool, width: usize) -> String {

@@ -1,8 +1,11 @@
 //! What is recorded is all or nothing, and once; and what is shown and exported of it.
 
+use siglum_domain::fold::{Records, Usage};
 use siglum_domain::link::Link;
+use siglum_domain::observation::{Source, Tokens};
 use siglum_domain::pipeline::{CheckEvidence, NewEvent, State};
-use siglum_domain::{AgentName, ConversationId, NativeId, SessionId};
+use siglum_domain::price::{NanoUsd, Prices};
+use siglum_domain::{AgentName, ConversationId, NativeId, SessionId, Timestamp};
 use siglum_ledger::{Durability, Ledger, Mode, SessionOrigin, SessionRecord, Statement, write};
 
 use crate::pipeline::{GraphJson, PipelineError, Recorded, bundle, graph, list, record};
@@ -79,7 +82,7 @@ fn a_batch_is_recorded_whole_or_not_at_all() {
     let long = new("phase_started", Some(&"x".repeat(65)));
     for bad in [long, strange, new("nonsense", None)] {
         assert!(put(&mut stage, "p", &[good.clone(), bad]).is_err());
-        let known = stage.play(|world, ledger| graph(world, ledger, "p"));
+        let known = stage.play(|world, ledger| graph(world, ledger, "p", Prices::built_in()));
         assert!(matches!(known, Err(PipelineError::NoPipeline(_))));
     }
     let found = put(
@@ -130,7 +133,7 @@ fn a_key_says_it_once_and_stands_for_nothing_else() {
     }
     assert_eq!(put(&mut stage, "q", &[first]).unwrap(), [(1, false)]);
     let shown = stage
-        .play(|world, ledger| graph(world, ledger, "p"))
+        .play(|world, ledger| graph(world, ledger, "p", Prices::built_in()))
         .unwrap();
     assert_eq!(shown.loose.checks.len(), 2);
 }
@@ -157,7 +160,7 @@ fn sessions_belong_by_their_links_and_stay_when_they_are_taken_out() {
         .unwrap();
     });
     let shown = stage
-        .play(|world, ledger| graph(world, ledger, "p"))
+        .play(|world, ledger| graph(world, ledger, "p", Prices::built_in()))
         .unwrap();
     let all: Vec<_> = shown.phases[0]
         .instances()
@@ -230,12 +233,77 @@ fn a_bundle_has_everything_redacted_and_the_same_digest_each_time() {
     let digest = blake3::hash(text.as_bytes()).to_hex();
     assert_eq!(first.digest, digest.as_str());
     let shown = stage
-        .play(|world, ledger| graph(world, ledger, "p"))
+        .play(|world, ledger| graph(world, ledger, "p", Prices::built_in()))
         .unwrap();
     assert_eq!(shown.state, State::Unknown);
     let sent = serde_json::to_value(GraphJson::from(&shown)).unwrap();
     assert_eq!(
         sent["no_phase"]["waves"][0][0]["session"],
         session.to_string()
+    );
+}
+
+/// A message that a session wrote so many tokens with.
+fn message(model: &str, output: u64) -> Usage {
+    Usage {
+        event: format!("msg:{model}"),
+        request: None,
+        turn: None,
+        // 2026-11-01, when the model had a price.
+        at: Timestamp::from_seconds(1_793_491_200),
+        model: Some(model.to_owned()),
+        subagent: None,
+        branch: None,
+        source: Source::Transcript,
+        tokens: Tokens {
+            output,
+            ..Tokens::default()
+        },
+        repeated: Records::default(),
+        retold: Records::default(),
+    }
+}
+
+#[test]
+fn the_cost_is_that_of_the_sessions_that_are_counted() {
+    let mut stage = Stage::new();
+    let pipeline = Link::PipelineId(words("p"));
+    let one = linked(&mut stage, 1, std::slice::from_ref(&pipeline));
+    let two = linked(&mut stage, 2, std::slice::from_ref(&pipeline));
+    let removed = linked(&mut stage, 3, std::slice::from_ref(&pipeline));
+    put(&mut stage, "p", &[new("phase_started", Some("plan"))]).unwrap();
+    stage.play(|world, ledger| {
+        write(ledger, Durability::Process, |tx| {
+            for (session, model, output) in [
+                (one, "claude-opus-5", 1_000),
+                (two, "a-model-of-nobody", 7),
+                (removed, "claude-opus-5", 500),
+            ] {
+                tx.put_usages(session, &[message(model, output)])?;
+            }
+            let (session, link) = (removed, pipeline.clone());
+            tx.state(
+                world.now(),
+                "Ada",
+                "cli",
+                &Statement::LinkDetached { session, link },
+            )?;
+            Ok(())
+        })
+        .unwrap();
+    });
+    let shown = stage
+        .play(|world, ledger| graph(world, ledger, "p", Prices::built_in()))
+        .unwrap();
+    let cost = shown.totals.cost.unwrap();
+    assert_eq!(cost.known, NanoUsd(25_000_000), "25 dollars a million");
+    assert_eq!(cost.unpriced.output, 7);
+    assert_eq!(cost.to_string(), "$0.0250 + unknown");
+    let listed = stage
+        .play(|world, ledger| list(world, ledger, None, 10))
+        .unwrap();
+    assert_eq!(
+        listed.pipelines[0].totals.cost, None,
+        "not asked for in lists"
     );
 }
