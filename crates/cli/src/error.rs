@@ -7,6 +7,7 @@ use siglum_engine::EngineError;
 use siglum_engine::access::AccessError;
 use siglum_engine::find::FindError;
 use siglum_engine::heartbeat::{FormError, HeartbeatError};
+use siglum_engine::links::LinksError;
 use siglum_engine::pipeline::PipelineError;
 use siglum_engine::turn::TurnError;
 use siglum_gitstore::GitError;
@@ -151,7 +152,7 @@ impl From<LedgerError> for CommandError {
             LedgerError::Unknown(_) => {
                 Some("Check whether the write succeeded before you retry it.")
             }
-            LedgerError::Outdated { .. } | LedgerError::Storage(_) => None,
+            LedgerError::Outdated { .. } | LedgerError::Refused | LedgerError::Storage(_) => None,
         };
         Self {
             kind: Kind::Failed,
@@ -246,6 +247,16 @@ impl From<AccessError> for CommandError {
             ),
         };
         Self::new(kind, error).hint(hint)
+    }
+}
+
+impl From<LinksError> for CommandError {
+    fn from(error: LinksError) -> Self {
+        match error {
+            LinksError::Ledger(error) => error.into(),
+            LinksError::TooMany => Self::new(Kind::Usage, error)
+                .hint("Run `siglum link list` and detach some with `siglum link remove`."),
+        }
     }
 }
 

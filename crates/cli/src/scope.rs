@@ -377,7 +377,7 @@ pub fn as_if_added<T>(
         tx.put_projection(projection)?;
         let shown = Shown::new(tx, &projection.name, projection.scope.as_ref())?;
         found = Some(look(tx, shown)?);
-        Err::<(), _>(LedgerError::Storage("only looked".into()))
+        Err::<(), _>(LedgerError::Refused)
     });
     match (found, undone) {
         (Some(found), _) => Ok(found),

@@ -12,12 +12,13 @@ use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{AgentName, ConversationId, SessionId, Timestamp};
 use siglum_ledger::{
     Binding, Claim, Durability, Launch, LaunchEnd, Ledger, LedgerError, Mode, OwnWorktree,
-    Relation, SessionOrigin, SessionRecord, Statement, Transaction, read, write,
+    Relation, SessionOrigin, SessionRecord, Statement, Transaction, attempt, read, write,
 };
 
 use crate::audit::{self, Entry};
+use crate::links::{self, LinksError};
 use crate::repositories::note_place;
-use crate::{Here, links, session, why};
+use crate::{Here, session, why};
 
 /// The agent of a session of which nobody said what runs in it.
 pub const UNKNOWN_AGENT: &str = "unknown";
@@ -105,15 +106,16 @@ pub fn standing(
 /// Writes down that a session is about to be launched, with its links.
 ///
 /// # Errors
-/// Those of the ledger; nothing was written then.
+/// [`LinksError`]; nothing was written then.
 pub fn register(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     new: &NewLaunch,
-) -> Result<(), LedgerError> {
+) -> Result<(), LinksError> {
     let home = ledger.id();
     let at = here.now();
-    write(ledger, Durability::Disk, |tx| {
+    links::check_room(new.links.len())?;
+    attempt(ledger, Durability::Disk, |tx| {
         let repository = match &new.place {
             Some(place) => Some(note_place(tx, here.ids, place, at)?),
             None => None,
@@ -149,7 +151,8 @@ pub fn register(
         }
         let more = json!({ "program": new.launch.program });
         audit::session_created(tx, here, &new.by, session, more)?;
-        links::note_left_out(tx, here.ids, at, (session, &new.by), &new.left_out)
+        links::note_left_out(tx, here.ids, at, (session, &new.by), &new.left_out)?;
+        Ok(())
     })
 }
 

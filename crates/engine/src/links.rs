@@ -8,11 +8,46 @@ use siglum_domain::observation::{Fact, Observation};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{
-    AuditFilter, Durability, Ledger, LedgerError, Statement, StatementRecord, Transaction, write,
+    AuditFilter, Durability, Ledger, LedgerError, Refusal, Statement, StatementRecord, Transaction,
+    attempt,
 };
 
 use crate::audit::{self, Entry};
 use crate::{Here, launch, why};
+
+/// The most links that a session has at one time.
+pub const LINKS_MOST: usize = 256;
+
+/// Why links were not changed. Nothing was written then.
+#[derive(Debug, thiserror::Error)]
+pub enum LinksError {
+    /// The session would have more than [`LINKS_MOST`].
+    #[error("links: a session can have at most {LINKS_MOST}")]
+    TooMany,
+    /// The store.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl Refusal for LinksError {
+    fn into_store(self) -> Result<LedgerError, Self> {
+        match self {
+            Self::Ledger(error) => Ok(error),
+            Self::TooMany => Err(self),
+        }
+    }
+}
+
+/// Refuses more links than a session may have.
+///
+/// # Errors
+/// [`LinksError::TooMany`].
+pub(crate) const fn check_room(links: usize) -> Result<(), LinksError> {
+    match links <= LINKS_MOST {
+        true => Ok(()),
+        false => Err(LinksError::TooMany),
+    }
+}
 
 /// What is done with links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +70,7 @@ pub struct Changed {
 /// Attaches links to a session or detaches them, by somebody, from somewhere. What stands already is not stated again.
 ///
 /// # Errors
-/// Those of the ledger; nothing was written then.
+/// [`LinksError`]; nothing was written then.
 pub fn change(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
@@ -43,8 +78,8 @@ pub fn change(
     links: &[Link],
     change: Change,
     (by, source): (&str, &str),
-) -> Result<Changed, LedgerError> {
-    write(ledger, Durability::Process, |tx| {
+) -> Result<Changed, LinksError> {
+    attempt(ledger, Durability::Process, |tx| {
         change_in(tx, here, session, links, change, (by, source))
     })
 }
@@ -52,7 +87,7 @@ pub fn change(
 /// [`change`] in a transaction that does more.
 ///
 /// # Errors
-/// Those of the ledger.
+/// [`LinksError`].
 pub fn change_in(
     tx: &mut dyn Transaction,
     here: &Here<'_>,
@@ -60,7 +95,7 @@ pub fn change_in(
     links: &[Link],
     change: Change,
     (by, source): (&str, &str),
-) -> Result<Changed, LedgerError> {
+) -> Result<Changed, LinksError> {
     let at = here.now();
     let mut standing = why::links(&tx.statements_of_session(session)?);
     let mut changed = Vec::new();
@@ -82,6 +117,9 @@ pub fn change_in(
             }
         };
         tx.state(at, by, source, &statement)?;
+    }
+    if change == Change::Attach {
+        check_room(standing.len())?;
     }
     if !changed.is_empty() {
         let action = match change {

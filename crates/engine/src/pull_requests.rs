@@ -15,7 +15,7 @@ use siglum_domain::pull_request::{self, Opened, repository_name};
 use siglum_domain::{LedgerId, RepositoryId};
 use siglum_ledger::{LedgerError, SessionRecord, Statement, StatementRecord, Transaction};
 
-use crate::links::{self, Change};
+use crate::links::{self, Change, LinksError};
 use crate::{Here, audit};
 
 /// Links a session to the pull requests that were opened in it.
@@ -41,7 +41,13 @@ pub(crate) fn link(
                 continue;
             }
             let from = (audit::SIGLUM, shown_by.as_str());
-            links::change_in(tx, here, session.id, &[link], Change::Attach, from)?;
+            match links::change_in(tx, here, session.id, &[link], Change::Attach, from) {
+                Ok(_) => {}
+                Err(LinksError::TooMany) => {
+                    tracing::warn!("session {} has no room for another link", session.id);
+                }
+                Err(LinksError::Ledger(error)) => return Err(error),
+            }
         }
     }
     Ok(())

@@ -14,18 +14,16 @@ use siglum_domain::{
     Timestamp,
 };
 use siglum_ledger::{
-    CheckpointKind, CheckpointRecord, LaunchEnd, LedgerError, Mode, Order, Relation, SessionFilter,
-    SessionOrigin, SessionRecord, Statement, StatementRecord, Transaction,
+    CheckpointKind, CheckpointRecord, LaunchEnd, LedgerError, Mode, Order, Refusal, Relation,
+    SessionFilter, SessionOrigin, SessionRecord, Statement, StatementRecord, Transaction,
 };
 
 use crate::audit::{self, Entry};
-use crate::links::{self, Change};
+use crate::links::{self, Change, LINKS_MOST, LinksError};
 use crate::{Here, launch, session};
 
 /// The most repositories that one session may name.
 pub const REPOSITORIES_MOST: usize = 32;
-/// The most links that a session may have.
-pub const LINKS_MOST: usize = 256;
 
 /// What a program says of a session that it wants.
 #[derive(Debug, Clone)]
@@ -98,6 +96,27 @@ pub enum RemoteError {
     Ledger(#[from] LedgerError),
 }
 
+impl From<LinksError> for RemoteError {
+    fn from(error: LinksError) -> Self {
+        match error {
+            LinksError::TooMany => Self::Invalid {
+                field: "links",
+                rule: format!("a session can have at most {LINKS_MOST}"),
+            },
+            LinksError::Ledger(error) => error.into(),
+        }
+    }
+}
+
+impl Refusal for RemoteError {
+    fn into_store(self) -> Result<LedgerError, Self> {
+        match self {
+            Self::Ledger(error) => Ok(error),
+            refused => Err(refused),
+        }
+    }
+}
+
 /// Creates a session, or finds the one that was meant; what is attached to it is attached in either case. That a new one
 /// was created goes into the audit by [`created`], when all else is written.
 ///
@@ -154,7 +173,7 @@ pub fn create(
     let mut links = new.links.clone();
     links.sort();
     links.dedup();
-    room(&links)?;
+    links::check_room(links.len())?;
     for link in links {
         tx.state(
             at,
@@ -353,17 +372,8 @@ pub fn change_links(
 ) -> Result<(), RemoteError> {
     tx.session(session)?
         .ok_or(RemoteError::NoSession(session))?;
-    let changed = links::change_in(tx, here, session, links, change, (by, "api"))?;
-    room(&changed.standing)
-}
-
-fn room(standing: &[Link]) -> Result<(), RemoteError> {
-    if standing.len() <= LINKS_MOST {
-        return Ok(());
-    }
-    let rule = format!("a session can have at most {LINKS_MOST}");
-    let field = "links";
-    Err(RemoteError::Invalid { field, rule })
+    links::change_in(tx, here, session, links, change, (by, "api"))?;
+    Ok(())
 }
 
 /// Something is heard of a session: it lives. Gives it as it is then.

@@ -36,6 +36,9 @@ pub enum LedgerError {
     /// Whether the write is stored must be asked.
     #[error("the connection to the store was lost while a write was being committed")]
     Unknown(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The work in the transaction ended it for a reason of its own. Nothing was written.
+    #[error("the work in the transaction refused")]
+    Refused,
     /// What is stored does not have the form it should.
     #[error("the ledger is damaged: {0}")]
     Damaged(String),
@@ -49,7 +52,7 @@ impl LedgerError {
     /// may end.
     #[must_use]
     pub const fn is_out_of_reach(&self) -> bool {
-        !matches!(self, Self::Damaged(_) | Self::Storage(_))
+        !matches!(self, Self::Refused | Self::Damaged(_) | Self::Storage(_))
     }
 
     /// Tells whether what was to be written contradicts what is there: a name that is another one's already, or of

@@ -71,8 +71,8 @@ pub use telemetry::{
 };
 pub use texts::{TextColumn, TextForm};
 pub use transaction::{
-    Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Sessions, Transaction,
-    read, write,
+    Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Refusal, Sessions,
+    Transaction, attempt, attempt_read, read, write,
 };
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};
 pub use usage::{UsageFilter, UsageRecord, Usages};

@@ -112,3 +112,24 @@ fn doctor_shows_what_was_declined() {
     let told = world.siglum(&repo.dir, &["doctor", "--json"]);
     assert!(told.stdout.contains("not_json"), "{told:?}");
 }
+
+/// At every door: also where a person attaches them one by one.
+#[test]
+fn a_session_has_room_for_256_links() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "linked");
+    agent.prompt("Do it.");
+    let links: Vec<String> = (0..256).map(|n| format!("label=k{n}=v")).collect();
+    let mut words = vec!["link", "add", "linked"];
+    words.extend(links.iter().map(String::as_str));
+    repo.siglum(&words).ok();
+    let refused = repo.siglum(&["link", "add", "linked", "issue=42"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("at most 256"), "{refused:?}");
+    let listed = world.json(&repo.dir, &["link", "list", "linked"]);
+    assert_eq!(listed["links"].as_array().map(Vec::len), Some(256));
+    repo.siglum(&["link", "remove", "linked", "label=k0=v"])
+        .ok();
+    repo.siglum(&["link", "add", "linked", "issue=42"]).ok();
+}

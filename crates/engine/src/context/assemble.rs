@@ -3,7 +3,7 @@
 use siglum_domain::context::Keys;
 use siglum_ledger::{Ledger, Transaction};
 
-use super::error::{belongs, look};
+use super::error::{attempt_read, belongs};
 use super::view::{Look, Most, Past, view};
 use super::{ContextError, Gaps, Heartbeats, Origin, Seen, Spoken};
 
@@ -99,7 +99,7 @@ pub fn assemble(
         _ => ask.prompt.as_deref().map_or(0, |text| EACH + tokens(text)),
     };
     let budget = ask.budget.saturating_sub(own);
-    look(ledger, |tx| {
+    attempt_read(ledger, |tx| {
         let context = belongs(tx, keys)?;
         let head = tx
             .session(context.session)?

@@ -2,7 +2,8 @@
 
 use siglum_domain::context::{ContextKey, Keys, RouteKey};
 use siglum_domain::{ConversationId, GrammarError, SessionId};
-use siglum_ledger::{ContextRecord, Ledger, LedgerError, Transaction};
+use siglum_ledger::{ContextRecord, LedgerError, Refusal, Transaction};
+pub(super) use siglum_ledger::{attempt, attempt_read};
 
 use crate::remote::RemoteError;
 use crate::turn::TurnError;
@@ -141,41 +142,11 @@ impl From<RemoteError> for ContextError {
 /// What one transaction gives, or why it was refused.
 type Outcome<T> = Result<T, ContextError>;
 
-/// Runs `work` in one transaction that writes. A refusal leaves it without having written anything.
-pub(super) fn attempt<T>(
-    ledger: &mut dyn Ledger,
-    durability: siglum_ledger::Durability,
-    mut work: impl FnMut(&mut dyn Transaction) -> Outcome<T>,
-) -> Outcome<T> {
-    let mut refusal = None;
-    let done = siglum_ledger::write(ledger, durability, |tx| {
-        refusal = None;
-        work(tx).map_err(|error| keep_refusal(&mut refusal, error))
-    });
-    refusal.map_or_else(|| Ok(done?), Err)
-}
-
-/// Runs `work` in one transaction that only reads.
-pub(super) fn look<T>(
-    ledger: &mut dyn Ledger,
-    mut work: impl FnMut(&mut dyn Transaction) -> Outcome<T>,
-) -> Outcome<T> {
-    let mut refusal = None;
-    let done = siglum_ledger::read(ledger, |tx| {
-        refusal = None;
-        work(tx).map_err(|error| keep_refusal(&mut refusal, error))
-    });
-    refusal.map_or_else(|| Ok(done?), Err)
-}
-
-/// Keeps a refusal, and gives the store an error that ends the transaction.
-fn keep_refusal(refusal: &mut Option<ContextError>, error: ContextError) -> LedgerError {
-    match error {
-        ContextError::Turn(TurnError::Ledger(error)) => error,
-        refused => {
-            let text = refused.to_string();
-            *refusal = Some(refused);
-            LedgerError::Storage(text.into())
+impl Refusal for ContextError {
+    fn into_store(self) -> Result<LedgerError, Self> {
+        match self {
+            Self::Turn(TurnError::Ledger(error)) => Ok(error),
+            refused => Err(refused),
         }
     }
 }

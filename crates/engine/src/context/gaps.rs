@@ -6,7 +6,7 @@ use siglum_ledger::{ContextGap, ContextRecord, Durability, Ledger, Transaction};
 
 use super::ContextError;
 use super::commit::gap;
-use super::error::{attempt, belongs, look};
+use super::error::{attempt, attempt_read, belongs};
 use super::view::{self, Gaps};
 use crate::Here;
 
@@ -20,7 +20,7 @@ type Outcome<T> = Result<T, ContextError>;
 /// # Errors
 /// [`ContextError::Mismatch`] and [`ContextError::NoContext`] for keys that do not belong together.
 pub fn gaps(ledger: &mut dyn Ledger, keys: &Keys) -> Outcome<Vec<ContextGap>> {
-    look(ledger, |tx| {
+    attempt_read(ledger, |tx| {
         let context = belongs(tx, keys)?;
         Ok(tx.context_gaps(&context.key)?)
     })
@@ -31,7 +31,7 @@ pub fn gaps(ledger: &mut dyn Ledger, keys: &Keys) -> Outcome<Vec<ContextGap>> {
 /// # Errors
 /// [`ContextError::Gap`], which names the positions.
 pub fn sound(ledger: &mut dyn Ledger, keys: &Keys) -> Outcome<()> {
-    look(ledger, |tx| {
+    attempt_read(ledger, |tx| {
         let context = belongs(tx, keys)?;
         view::sound(tx, &context, Gaps::Refused)
     })

@@ -6,7 +6,7 @@ use siglum_ledger::{
     ContextGap, ContextRecord, ContextTurn, ContextTurnKind, Ledger, RouteMove, RouteRecord,
 };
 
-use super::error::{belongs, look};
+use super::error::{attempt_read, belongs};
 use super::view::{Gaps, Heartbeats, Look, Most, Past, view};
 use super::{ContextError, Origin};
 
@@ -32,7 +32,7 @@ pub struct Lineage {
 /// # Errors
 /// [`ContextError::Mismatch`] and [`ContextError::NoContext`] for keys that do not belong together.
 pub fn lineage(ledger: &mut dyn Ledger, keys: &Keys) -> Outcome<Lineage> {
-    look(ledger, |tx| {
+    attempt_read(ledger, |tx| {
         let context = belongs(tx, keys)?;
         let mut ancestors = vec![context.clone()];
         let mut next = context.parent;
@@ -88,7 +88,7 @@ pub struct Explained {
 /// # Errors
 /// As [`lineage`].
 pub fn explain(ledger: &mut dyn Ledger, keys: &Keys) -> Outcome<Explained> {
-    look(ledger, |tx| {
+    attempt_read(ledger, |tx| {
         let context = belongs(tx, keys)?;
         let head = tx.session(context.session)?.map_or(0, |s| s.sealed);
         let all = Look {
@@ -159,7 +159,7 @@ pub fn routes(
     after: Option<&RouteKey>,
     limit: usize,
 ) -> Outcome<Vec<RouteRecord>> {
-    look(ledger, |tx| Ok(tx.routes(after, limit)?))
+    attempt_read(ledger, |tx| Ok(tx.routes(after, limit)?))
 }
 
 /// One route, with the last of its contexts.
@@ -167,7 +167,7 @@ pub fn routes(
 /// # Errors
 /// [`ContextError::NoRoute`].
 pub fn route(ledger: &mut dyn Ledger, key: &RouteKey) -> Outcome<RouteShown> {
-    look(ledger, |tx| {
+    attempt_read(ledger, |tx| {
         let route = tx.route(key)?;
         Ok(RouteShown {
             route: route.ok_or_else(|| ContextError::NoRoute(key.clone()))?,
@@ -187,5 +187,5 @@ pub fn contexts(
     before: Option<&ContextRecord>,
     limit: usize,
 ) -> Outcome<Vec<ContextRecord>> {
-    look(ledger, |tx| Ok(tx.contexts_of_route(key, before, limit)?))
+    attempt_read(ledger, |tx| Ok(tx.contexts_of_route(key, before, limit)?))
 }

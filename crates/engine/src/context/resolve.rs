@@ -13,7 +13,8 @@ use super::ContextError;
 use super::error::{attempt, belongs};
 use super::keep::{New, anchors, keep, make};
 use super::view::{Gaps, Heartbeats, Look, Most, Past, view};
-use crate::{Here, audit, links::Change, remote};
+use crate::links::{Change, LINKS_MOST};
+use crate::{Here, audit, remote};
 
 /// What a run asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,7 +186,7 @@ pub fn resolve(
             return again(tx, &ask.route, known, &content);
         }
         let (context, was) = chosen(here, tx, policy, ask, &route, home)?;
-        for link in ask.links.chunks(remote::LINKS_MOST) {
+        for link in ask.links.chunks(LINKS_MOST) {
             remote::change_links(here, tx, context.session, link, Change::Attach, &ask.by)?;
         }
         started(tx, ask, &route, &context, at)?;

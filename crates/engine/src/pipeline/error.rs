@@ -2,7 +2,7 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::link::LinkError;
-use siglum_ledger::LedgerError;
+use siglum_ledger::{LedgerError, Refusal};
 
 /// Why nothing was recorded, or nothing is shown.
 #[derive(Debug, thiserror::Error)]
@@ -30,4 +30,13 @@ pub enum PipelineError {
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+impl Refusal for PipelineError {
+    fn into_store(self) -> Result<LedgerError, Self> {
+        match self {
+            Self::Ledger(error) => Ok(error),
+            refused => Err(refused),
+        }
+    }
 }

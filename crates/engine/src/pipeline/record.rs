@@ -5,7 +5,7 @@ use siglum_domain::audit::Action;
 use siglum_domain::digest::Hasher;
 use siglum_domain::pipeline::{Draft, NewEvent, What, pipeline_id, take};
 use siglum_domain::{Redacted, Timestamp};
-use siglum_ledger::{Durability, Ledger, LedgerError, NewPipelineEvent, Transaction, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, NewPipelineEvent, Transaction, attempt};
 
 use super::PipelineError;
 use crate::Here;
@@ -53,26 +53,11 @@ pub fn record(
         at: here.now(),
         key: &key,
     };
-    // What is refused inside the transaction must undo it, and the ledger knows its own errors only.
-    let mut refused = None;
-    let done = write(ledger, Durability::Disk, |tx| {
-        refused = None;
-        match order.all(tx, &drafts) {
-            Ok(recorded) => {
-                noted(here, tx, &order, events, &recorded)?;
-                Ok(recorded)
-            }
-            Err(PipelineError::Ledger(error)) => Err(error),
-            Err(other) => {
-                refused = Some(other);
-                Err(LedgerError::Storage("refused".into()))
-            }
-        }
-    });
-    match refused {
-        Some(refused) => Err(refused),
-        None => Ok(done?),
-    }
+    attempt(ledger, Durability::Disk, |tx| {
+        let recorded = order.all(tx, &drafts)?;
+        noted(here, tx, &order, events, &recorded)?;
+        Ok(recorded)
+    })
 }
 
 /// Writes into the audit what was recorded that was not there before.

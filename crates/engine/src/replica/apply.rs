@@ -7,8 +7,8 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::scope::Kinds;
 use siglum_domain::{LedgerId, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    Durability, Forgotten, Ledger, LedgerError, ReplicaRepository, ReplicaRow, SessionRecord,
-    Statement, StatementRecord, Transaction, write,
+    Durability, Forgotten, Ledger, ReplicaRepository, ReplicaRow, SessionRecord, Statement,
+    StatementRecord, Transaction, attempt,
 };
 
 use super::changes::Changes;
@@ -41,22 +41,9 @@ pub fn apply(
         let rule = "a ledger cannot store a replica of itself";
         return Err(refuse(DocumentName::Batch, rule));
     }
-    let mut refusal = None;
-    let done = write(ledger, Durability::Disk, |tx| {
-        refusal = None;
-        taken(here, tx, own, caller, batch).map_err(|error| match error {
-            ReplicaError::Ledger(error) => error,
-            refused => {
-                let text = refused.to_string();
-                refusal = Some(refused);
-                LedgerError::Storage(text.into())
-            }
-        })
-    });
-    match refusal {
-        Some(refused) => Err(refused),
-        None => Ok(done?),
-    }
+    attempt(ledger, Durability::Disk, |tx| {
+        taken(here, tx, own, caller, batch)
+    })
 }
 
 fn taken(

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId};
-use siglum_ledger::LedgerError;
+use siglum_ledger::{LedgerError, Refusal};
 
 /// The name of one document of a batch, as answers and errors have it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +100,15 @@ pub enum ReplicaError {
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+impl Refusal for ReplicaError {
+    fn into_store(self) -> Result<LedgerError, Self> {
+        match self {
+            Self::Ledger(error) => Ok(error),
+            refused => Err(refused),
+        }
+    }
 }
 
 impl ReplicaError {

@@ -9,13 +9,14 @@ use siglum_domain::{
     AgentName, CheckpointId, ConversationId, LedgerId, RepositoryId, SessionId, Timestamp, TokenId,
 };
 use siglum_ledger::{
-    AuditFilter, CheckpointKind, Durability, LaunchEnd, LedgerError, Mode, SessionFilter,
-    Statement, TokenRecord, Transaction, write,
+    AuditFilter, CheckpointKind, Durability, LaunchEnd, Mode, SessionFilter, Statement,
+    TokenRecord, Transaction, attempt, write,
 };
 use uuid::Uuid;
 
 use super::stage::*;
 use crate::links::Change;
+use crate::links::LINKS_MOST;
 use crate::remote::{self, Created, NewCheckpoint, NewSession, RemoteError};
 use crate::{Here, why};
 
@@ -55,19 +56,7 @@ fn ask<T>(
 ) -> Result<T, RemoteError> {
     stage.play(|world, ledger| {
         let home = siglum_ledger::Ledger::id(ledger);
-        let mut refused = None;
-        let done = write(ledger, Durability::Process, |tx| {
-            work(world, tx, home).map_err(|error| {
-                let text = error.to_string();
-                refused = Some(error);
-                LedgerError::Storage(text.into())
-            })
-        });
-        match (done, refused) {
-            (Ok(done), _) => Ok(done),
-            (Err(_), Some(refused)) => Err(refused),
-            (Err(error), None) => Err(error.into()),
-        }
+        attempt(ledger, Durability::Process, |tx| work(world, tx, home))
     })
 }
 
@@ -224,7 +213,7 @@ fn links_are_attached_again_and_never_too_many() {
         links,
         ..wanted()
     };
-    let too_many: Vec<Link> = (0..=remote::LINKS_MOST).map(label).collect();
+    let too_many: Vec<Link> = (0..=LINKS_MOST).map(label).collect();
     assert_eq!(refused(create(&mut stage, &new(too_many))), "links");
     assert_eq!(all(&mut stage), 0);
     let twice = vec![Link::IssueNumber(1), Link::IssueNumber(1)];
@@ -243,13 +232,13 @@ fn links_are_attached_again_and_never_too_many() {
             remote::change_links(here, tx, id(1), links, how, BY)
         })
     };
-    let rest: Vec<Link> = (0..remote::LINKS_MOST - 2).map(label).collect();
+    let rest: Vec<Link> = (0..LINKS_MOST - 2).map(label).collect();
     change(&mut stage, &rest, Change::Attach).unwrap();
     assert_eq!(
         refused(change(&mut stage, &[label(9999)], Change::Attach)),
         "links"
     );
-    assert_eq!(attached(&mut stage, id(1)).len(), remote::LINKS_MOST);
+    assert_eq!(attached(&mut stage, id(1)).len(), LINKS_MOST);
     assert_eq!(
         refused(create(&mut stage, &new(vec![label(9999)]))),
         "links"

@@ -1,7 +1,9 @@
 //! Why a driver did not get what it asked for, and what became of what it wrote.
 
 use siglum_domain::{LedgerId, SessionId, Timestamp};
-use siglum_ledger::LedgerError;
+use siglum_ledger::{LedgerError, Refusal};
+
+use crate::links::{LINKS_MOST, LinksError};
 
 /// What became of a write that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +126,27 @@ pub enum TurnError {
     /// The store.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+impl From<LinksError> for TurnError {
+    fn from(error: LinksError) -> Self {
+        match error {
+            LinksError::TooMany => Self::Invalid {
+                field: "links",
+                rule: format!("a session can have at most {LINKS_MOST}"),
+            },
+            LinksError::Ledger(error) => error.into(),
+        }
+    }
+}
+
+impl Refusal for TurnError {
+    fn into_store(self) -> Result<LedgerError, Self> {
+        match self {
+            Self::Ledger(error) => Ok(error),
+            refused => Err(refused),
+        }
+    }
 }
 
 impl TurnError {

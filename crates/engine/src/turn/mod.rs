@@ -30,7 +30,7 @@ pub(crate) use say::{commit_before, still_unknown};
 pub use sessions::{NewSession, archive, create, fork};
 
 use siglum_domain::{LedgerId, SessionId, TurnKey};
-use siglum_ledger::{Durability, Ledger, LedgerError, SessionRecord, Transaction, write};
+use siglum_ledger::{SessionRecord, Transaction, attempt};
 
 /// The most events of one turn.
 pub const EVENTS_MOST: usize = 10_000;
@@ -38,30 +38,6 @@ pub const EVENTS_MOST: usize = 10_000;
 pub const EVENT_BYTES_MOST: usize = 4 << 20;
 /// The most bytes of all events of one turn.
 pub const TURN_BYTES_MOST: usize = 64 << 20;
-
-/// Runs `work` in one transaction. A refusal leaves it without having written anything.
-fn attempt<T>(
-    ledger: &mut dyn Ledger,
-    durability: Durability,
-    mut work: impl FnMut(&mut dyn Transaction) -> Result<T, TurnError>,
-) -> Result<T, TurnError> {
-    let mut refusal = None;
-    let done = write(ledger, durability, |tx| {
-        refusal = None;
-        work(tx).map_err(|error| match error {
-            TurnError::Ledger(error) => error,
-            refused => {
-                let text = refused.to_string();
-                refusal = Some(refused);
-                LedgerError::Storage(text.into())
-            }
-        })
-    });
-    match refusal {
-        Some(refused) => Err(refused),
-        None => Ok(done?),
-    }
-}
 
 /// A driven session.
 fn driven(tx: &mut dyn Transaction, session: SessionId) -> Result<SessionRecord, TurnError> {

@@ -11,7 +11,7 @@ use siglum_ledger::{
 use super::recover::{Recovered, recover};
 use super::{TurnError, at_home, attempt, driven, writable};
 use crate::audit::{self, Entry};
-use crate::{Here, access};
+use crate::{Here, access, links};
 
 /// What a driver says of a session that it creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,6 +191,7 @@ fn put(
     links: &[Link],
     by: &str,
 ) -> Result<(), TurnError> {
+    links::check_room(links.len())?;
     let (session, at) = (record.id, record.created_at);
     tx.create_session(record)?;
     tx.add_caller_name(&record.agent, name, session, at)?;

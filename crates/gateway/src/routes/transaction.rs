@@ -2,29 +2,21 @@
 
 use siglum_engine::remote::RemoteError;
 use siglum_engine::turn::TurnError;
-use siglum_ledger::{Durability, Ledger, LedgerError, Transaction, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, Refusal, Transaction, attempt};
 
 use crate::problem::Problem;
 
 /// Runs what may be refused in one transaction: then nothing of it is written.
 pub(super) fn refusable<T>(
     ledger: &mut dyn Ledger,
-    mut work: impl FnMut(&mut dyn Transaction) -> Result<T, Problem>,
+    work: impl FnMut(&mut dyn Transaction) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let mut refusal = None;
-    let done = write(ledger, Durability::Disk, |tx| {
-        // It may run again after it met another one.
-        refusal = None;
-        work(tx).map_err(|problem| {
-            let text = problem.detail().to_owned();
-            refusal = Some(problem);
-            LedgerError::Storage(text.into())
-        })
-    });
-    match (done, refusal) {
-        (Ok(done), _) => Ok(done),
-        (Err(_), Some(refusal)) => Err(refusal),
-        (Err(error), None) => Err(error.into()),
+    attempt(ledger, Durability::Disk, work)
+}
+
+impl Refusal for Problem {
+    fn into_store(self) -> Result<LedgerError, Self> {
+        Err(self)
     }
 }
 

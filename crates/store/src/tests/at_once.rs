@@ -7,7 +7,7 @@ use siglum_engine::access::{self, NewToken};
 use siglum_engine::links::{self, Change};
 use siglum_engine::{Here, audit, turn};
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{AuditFilter, Durability, Ledger, LedgerError, SqliteLedger, write};
+use siglum_ledger::{AuditFilter, Durability, Ledger, LedgerError, Refusal, SqliteLedger, write};
 
 use super::*;
 use crate::store::here;
@@ -36,7 +36,9 @@ fn round(here: &Here<'_>, ledger: &mut dyn Ledger, name: &str) {
     let (first, second) = (token("first"), token("second"));
     write(ledger, Durability::Disk, |tx| {
         let role = Link::AgentRole(name.to_owned());
-        links::change_in(tx, here, session, &[role], Change::Attach, ("test", "api"))?;
+        let attached =
+            links::change_in(tx, here, session, &[role], Change::Attach, ("test", "api"));
+        attached.map_err(|error| error.into_store().unwrap())?;
         access::issue_in(tx, here, &first)
     })
     .unwrap();

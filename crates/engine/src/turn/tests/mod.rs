@@ -14,6 +14,7 @@ use siglum_domain::observation::{
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, SessionId};
+use siglum_ledger::{Durability, Ledger, LedgerError};
 
 use super::*;
 use crate::World;
