@@ -86,7 +86,7 @@ pub fn against(
         }
         let mut checked = Vec::new();
         for commit in commits {
-            let mut found = look(tx, repository, commit)?;
+            let mut found = check_commit(tx, repository, commit)?;
             if !found.findings.is_empty() && before.contains(&commit.commit) {
                 found.findings = vec![Finding::Before];
             }
@@ -131,7 +131,7 @@ fn malformed(commit: &RangeCommit) -> Vec<Finding> {
     values.map(Finding::Malformed).collect()
 }
 
-fn look(
+fn check_commit(
     tx: &mut dyn Transaction,
     repository: Option<RepositoryId>,
     commit: &RangeCommit,

@@ -73,7 +73,10 @@ pub struct OnDisk {
 /// The transcripts on this machine that were written in a repository, newest first. Those of sub-agents come with their
 /// session, and are what is left of it where its own is gone.
 #[must_use]
-pub fn look(dir_of: &dyn Fn(&AgentSpec) -> PathBuf, common_dir: Option<&str>) -> OnDisk {
+pub fn transcripts_on_disk(
+    dir_of: &dyn Fn(&AgentSpec) -> PathBuf,
+    common_dir: Option<&str>,
+) -> OnDisk {
     let mut on_disk = OnDisk::default();
     let mut places: BTreeMap<String, Option<Place>> = BTreeMap::new();
     for agent in siglum_agents::AGENTS {

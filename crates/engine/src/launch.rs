@@ -169,7 +169,7 @@ pub(crate) enum Taken {
 }
 
 /// Looks at the claim of an agent's process.
-pub(crate) fn look(
+pub(crate) fn check_claim(
     tx: &mut dyn Transaction,
     matter: &AgentMatter,
     at: Timestamp,

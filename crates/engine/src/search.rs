@@ -180,7 +180,7 @@ pub fn search(
             break;
         }
         findings.looked_at += 1;
-        if let Some(hits) = look(ledger, listing, &query.words)? {
+        if let Some(hits) = hits_in(ledger, listing, &query.words)? {
             let session = read(ledger, |tx| stand(world, tx, listing.clone()))?;
             findings.found.push(SearchResult { session, hits });
         }
@@ -189,7 +189,7 @@ pub fn search(
 }
 
 /// Where the words stand in one session, if all of them do.
-fn look(
+fn hits_in(
     ledger: &mut dyn Ledger,
     listing: &SessionListing,
     words: &Words,

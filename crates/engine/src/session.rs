@@ -108,7 +108,7 @@ fn resolve(
         None => tx.session_by_alias(&matter.agent, &matter.native)?,
     };
     let first_at = matter.observations.iter().map(|o| o.at).min().unwrap_or(at);
-    let taken = launch::look(tx, matter, first_at)?;
+    let taken = launch::check_claim(tx, matter, first_at)?;
     let launched = match (&taken, &matter.claim) {
         (Some(Taken::Up(_)), Some(claim)) => Some(claim.session),
         _ => None,

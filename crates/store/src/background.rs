@@ -18,7 +18,7 @@ pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 enum Order {
     /// There may be something to do.
-    Look,
+    Wake,
     /// The same, and who asked is told when all is done.
     Finish(Sender<()>),
 }
@@ -49,9 +49,9 @@ impl BackgroundWorker {
     }
 
     /// Tells that there may be something to do. Waits for nothing.
-    pub(crate) fn look(&self) {
+    pub(crate) fn wake(&self) {
         if let Some(orders) = &self.orders {
-            let _ = orders.send(Order::Look);
+            let _ = orders.send(Order::Wake);
         }
     }
 
@@ -86,7 +86,7 @@ fn serve(
         let (mut last, mut asked) = (false, Vec::new());
         match told.recv_timeout(every) {
             Ok(Order::Finish(done)) => asked.push(done),
-            Ok(Order::Look) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(Order::Wake) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => last = true,
         }
         for order in told.try_iter() {

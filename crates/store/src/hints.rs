@@ -33,7 +33,7 @@ fn hear(mut hints: PostgresHints, store: &Weak<Inner>) {
     loop {
         let Some(store) = store.upgrade() else { return };
         if heard {
-            store.look();
+            store.wake_followers();
         }
         drop(store);
         match hints.wait(LOOK) {

@@ -81,9 +81,9 @@ impl Inner {
     }
 
     /// Something was committed: the sinks are told.
-    pub(crate) fn look(&self) {
+    pub(crate) fn wake_followers(&self) {
         for worker in self.followers().values() {
-            worker.look();
+            worker.wake();
         }
     }
 
@@ -299,7 +299,7 @@ impl Store {
         self.with(|ledger| follow::register(ledger, name))?;
         let feed = follow::feed(name.to_owned(), sink);
         let worker = BackgroundWorker::start(self.0.place.clone(), self.0.every, feed);
-        worker.look();
+        worker.wake();
         let before = self.0.followers().insert(name.to_owned(), worker);
         #[cfg(feature = "postgres")]
         self.listen();
@@ -338,7 +338,7 @@ impl Store {
 
     /// Something was committed: the sinks are told, here and elsewhere, and the store's own log is kept short.
     pub(crate) fn committed(&self) {
-        self.0.look();
+        self.0.wake_followers();
         self.0.is_news.store(true, Ordering::SeqCst);
         let is_news = Arc::clone(&self.0.is_news);
         let beside = move |ledger: &mut dyn Ledger| {
@@ -348,6 +348,6 @@ impl Store {
             ledger.maintain().map(|()| Slice::Idle)
         };
         let keeper = || BackgroundWorker::start(self.0.place.clone(), self.0.every, beside);
-        self.0.keeper.get_or_init(keeper).look();
+        self.0.keeper.get_or_init(keeper).wake();
     }
 }

@@ -291,16 +291,16 @@ fn the_token_stands_nowhere_else() {
     repo.siglum(&["init", "--telemetry", "--yes"]).ok();
     let token = token(&world);
     let mut holding = Vec::new();
-    look(&world.root, &token, &mut holding);
+    files_with(&world.root, &token, &mut holding);
     holding.sort();
     assert_eq!(holding.len(), 5, "{holding:?}");
 }
 
-fn look(dir: &Path, token: &str, into: &mut Vec<String>) {
+fn files_with(dir: &Path, token: &str, into: &mut Vec<String>) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => look(&path, token, into),
+            Ok(kind) if kind.is_dir() => files_with(&path, token, into),
             Ok(kind) if kind.is_file() => {
                 let bytes = fs::read(&path).unwrap_or_default();
                 if String::from_utf8_lossy(&bytes).contains(token) {

@@ -8,13 +8,16 @@ use crate::{Failure, workspace};
 /// Verbs of telling, and a bare preposition: no names for functions or files, and no ends of the names of types.
 const BANNED: &[&str] = &["told", "said", "asked", "heard", "found", "of"];
 
+/// Verbs that do not say what comes of them: no names for functions.
+const BANNED_FUNCTIONS: &[&str] = &["look"];
+
 /// Words that say where something stands, and not what it is: no names for files.
 const BANNED_FILES: &[&str] = &["past", "aside", "late", "given", "kept", "apart"];
 
-/// Every banned name in the sources of the workspace, tests included.
+/// Every banned name in the sources of the workspace, with tests, examples and what fuzzing starts.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>, Failure> {
     let mut problems = Vec::new();
-    for dir in workspace::crate_dirs(root)? {
+    for dir in ["crates", "examples", "fuzz"].map(|dir| root.join(dir)) {
         for path in workspace::sources(&dir)? {
             let short = path.strip_prefix(root).unwrap_or(&path);
             problems.extend(check_file_name(short));
@@ -50,7 +53,7 @@ fn check_line(line: &str) -> Option<String> {
     let end = |c: char| !c.is_alphanumeric() && c != '_';
     let name = words.next()?.split(end).next()?;
     match declares {
-        "fn" if BANNED.contains(&name) => Some(format!(
+        "fn" if BANNED.contains(&name) || BANNED_FUNCTIONS.contains(&name) => Some(format!(
             "`fn {name}`: name it after what it does or returns"
         )),
         "struct" | "enum" | "trait" | "type" if ends_banned(name) => {
@@ -86,6 +89,7 @@ mod tests {
     fn banned_functions() {
         check("    pub(crate) const fn of(x: u8) -> Self {", Some("fn of"));
         check("async fn told<T>(", Some("fn told"));
+        check("pub fn look<T>(", Some("fn look"));
         check("fn of_session(", None);
         check("// fn of(", None);
         check("let text = \"fn of(\";", None);

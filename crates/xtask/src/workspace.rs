@@ -36,14 +36,16 @@ pub(crate) fn crate_dirs(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(dirs)
 }
 
-/// Every `.rs` file below a directory, in no particular order.
+/// Every `.rs` file below a directory but for build output, in no particular order.
 pub(crate) fn sources(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];
     while let Some(dir) = open.pop() {
         for path in entries(&dir)? {
             if path.is_dir() {
-                open.push(path);
+                if !path.ends_with("target") {
+                    open.push(path);
+                }
             } else if path.extension().is_some_and(|e| e == "rs") {
                 found.push(path);
             }

@@ -127,7 +127,7 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
     };
     let start = Instant::now();
     let mut ledger = home.ledger()?;
-    for found in import::look(&|agent| (agent.default_dir)(&home.user), None).found {
+    for found in import::transcripts_on_disk(&|agent| (agent.default_dir)(&home.user), None).found {
         import::import(&world, &mut ledger, &found, &mut |_| {})?;
         ledger.maintain()?;
     }

@@ -144,7 +144,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let range = range(args, cx)?;
     let listed = cx.git().range(&range).map_err(|e| unnamed(e, &range, cx))?;
     let edge = repo.shallow_edge();
-    let (against, commits) = look(args, cx, &listed, || before(cx, &repo, &range, &listed))?;
+    let (against, commits) = check_range(args, cx, &listed, || before(cx, &repo, &range, &listed))?;
     let outcome = Outcome {
         range: range.join(" "),
         against,
@@ -233,7 +233,7 @@ fn before(
     Ok(all.filter(|commit| !beyond.contains(commit)).collect())
 }
 
-fn look(
+fn check_range(
     args: &Args,
     cx: &Cx,
     listed: &[RangeCommit],

@@ -148,7 +148,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let files = settle(cx, &world, &mut ledger)?;
     let going = match needle {
         Some(needle) => {
-            let report = forget::look(&world, &mut ledger, &files, &needle)?;
+            let report = forget::search(&world, &mut ledger, &files, &needle)?;
             Going::Found(needle, report)
         }
         None => Going::Sessions(sessions(args, &mut ledger)?),

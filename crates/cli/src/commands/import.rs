@@ -69,7 +69,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     } else {
         Some(cx.repo()?.place.common_dir)
     };
-    let on_disk = import::look(&env::agent_dir, common_dir.as_deref());
+    let on_disk = import::transcripts_on_disk(&env::agent_dir, common_dir.as_deref());
     let (chosen, wrong) = choose(args, on_disk);
     if args.dry_run {
         return preview(cx, &chosen, &wrong);

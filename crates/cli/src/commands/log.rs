@@ -55,7 +55,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         agent: args.agent.clone(),
         limit: args.limit,
     };
-    let log = look(cx, &filter)?;
+    let log = read_log(cx, &filter)?;
     if cx.ui.json {
         return cx.ui.json(SCHEMA, Json::from_log(&log));
     }
@@ -88,7 +88,7 @@ fn go_on(cx: &Cx, log: &CommitLog) {
 
 /// Prints the last commits, as a first answer.
 pub fn recent(cx: &Cx, n: usize) -> Result<(), CommandError> {
-    let log = look(
+    let log = read_log(
         cx,
         &LogFilter {
             limit: n,
@@ -104,7 +104,7 @@ pub fn recent(cx: &Cx, n: usize) -> Result<(), CommandError> {
     cx.ui.table(&table(&log))
 }
 
-fn look(cx: &Cx, filter: &LogFilter) -> Result<CommitLog, CommandError> {
+fn read_log(cx: &Cx, filter: &LogFilter) -> Result<CommitLog, CommandError> {
     let (mut ledger, repository) = cx.settled()?;
     let repository = cx.recorded(repository)?;
     let found = overview::log(&cx.git(), &mut ledger, repository.id, filter);

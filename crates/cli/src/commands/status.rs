@@ -66,7 +66,7 @@ impl Worker {
 }
 
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let status = look(cx)?;
+    let status = read_status(cx)?;
     if cx.ui.json {
         cx.ui.json(SCHEMA, Json::from_status(status))
     } else {
@@ -74,8 +74,8 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
 }
 
-fn look(cx: &Cx) -> Result<Status, CommandError> {
-    let installed = installed::look(cx)?;
+fn read_status(cx: &Cx) -> Result<Status, CommandError> {
+    let installed = installed::installed(cx)?;
     // The lock is looked at before what waits: a worker that was kept from starting by this look
     // left work behind that is seen below.
     let lock = cx.home.worker_lock();

@@ -74,7 +74,7 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
         take_up_notes(&cx.home, &read(&mut ledger, |tx| tx.repositories())?);
         let mut spools = cx.all_spools(&mut ledger)?;
         cx.find_lost_launches(&world, &mut ledger)?;
-        feeders.look(cx, read(&mut ledger, |tx| tx.projections())?, args.once);
+        feeders.follow(cx, read(&mut ledger, |tx| tx.projections())?, args.once);
         spools.retain(|spool| !spool.is_empty());
         if worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {
             idle = 0;

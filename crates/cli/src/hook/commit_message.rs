@@ -45,7 +45,7 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
     let log = repo.log_length();
     let message = Message::read(file);
     let named = message.as_ref().ok().and_then(Message::named);
-    let scene = scene::look(repo, source, named);
+    let scene = scene::observe(repo, source, named);
     if let Ok(message) = &message
         && was_prepared(repo, &scene.chain, file, message)
     {

@@ -59,7 +59,7 @@ fn head(repo: &Repo) -> Option<Oid> {
 
 fn landed(delivery: &mut Delivery, repo: &Repo, by: LandedBy) {
     let Some(commit) = head(repo) else { return };
-    let scene = scene::look(repo, "landed", None);
+    let scene = scene::observe(repo, "landed", None);
     let prepared = commit_message::finish(repo, &scene.chain);
     let moves = repo.moves();
     let own = prepared

@@ -153,7 +153,7 @@ mod tests {
             place,
             git_dir: dir.to_owned(),
         };
-        let scene = scene::look(&repo, "message", None);
+        let scene = scene::observe(&repo, "message", None);
         let note = CommitNote {
             git: "git".to_owned(),
             head: None,

@@ -124,7 +124,7 @@ fn append(repo: &Repo, path: &Path, line: &str) -> std::io::Result<()> {
         Err(_) => {
             let head = NotesHead {
                 at: clock::now(),
-                scene: scene::look(repo, "rebase", None),
+                scene: scene::observe(repo, "rebase", None),
             };
             let mut options = OpenOptions::new();
             let mut file = options.append(true).create(true).mode(0o600).open(path)?;
@@ -247,7 +247,7 @@ pub fn rewritten(repo: &Repo, command: String, mut pairs: Vec<(Oid, Oid)>) -> Re
     if !rest.is_empty() && (command != "rebase" || began_here()) {
         runs.push(RewriteRun {
             at: clock::now(),
-            scene: scene::look(repo, &command, None),
+            scene: scene::observe(repo, &command, None),
             commits: rest,
         });
     }

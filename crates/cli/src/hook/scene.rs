@@ -11,7 +11,7 @@ use crate::home::Home;
 use crate::{claim, env, platform};
 
 /// Looks around.
-pub fn look(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
+pub fn observe(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene {
     let (mut chain, paths) = platform::chain_with_paths();
     let agents = paths.iter().enumerate().filter_map(|(depth, paths)| {
         let agent = recognise(

@@ -40,7 +40,7 @@ pub(super) fn walk(
             let Some(last) = texts.last() else { break };
             after.clone_from(last);
             for text in &texts {
-                let Some(found) = look(needle, &names, column, form, text) else {
+                let Some(found) = find_in(needle, &names, column, form, text) else {
                     continue;
                 };
                 let change = found.change(&mut names, form);
@@ -136,7 +136,7 @@ impl Find {
     }
 }
 
-fn look(
+fn find_in(
     needle: &Needle,
     names: &Names,
     column: TextColumn,

@@ -10,4 +10,4 @@ mod walk;
 
 pub use needle::{Needle, NeedleError, Replaced};
 pub use session::{Costs, Holding, forget_session, holding};
-pub use walk::{NeedleMatch, Place, Report, erase, look};
+pub use walk::{NeedleMatch, Place, Report, erase, search};

@@ -109,7 +109,7 @@ impl Report {
 ///
 /// # Errors
 /// Those of the ledger, or a directory cannot be read.
-pub fn look(
+pub fn search(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     files: &[PathBuf],

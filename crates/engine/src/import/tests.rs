@@ -126,7 +126,7 @@ impl Machine {
             objects: ObjectStore::open(self.dir.path().join("objects")).unwrap(),
         };
         let dir = self.dir.path().join("agent");
-        let found = look(&|_| dir.clone(), None).found;
+        let found = transcripts_on_disk(&|_| dir.clone(), None).found;
         for found in &found {
             let session = import(&world, ledger, found, &mut |_| {}).unwrap();
             close(&world, ledger, session).unwrap();

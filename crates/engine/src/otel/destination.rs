@@ -119,7 +119,7 @@ impl FromStr for Sample {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderSource {
     /// In these settings, since it is no secret.
-    Told(String),
+    Inline(String),
     /// Kept where only its owner reads it, under the name of the header.
     Kept,
 }
@@ -256,7 +256,7 @@ impl Destination {
     ) -> Result<OtlpClient, DestinationError> {
         let header = |header: &NamedHeader| {
             let value = match &header.source {
-                HeaderSource::Told(value) => value.clone(),
+                HeaderSource::Inline(value) => value.clone(),
                 HeaderSource::Kept => secrets(&header.name)
                     .ok_or_else(|| DestinationError::Missing(header.name.clone()))?,
             };

@@ -12,7 +12,7 @@ use super::apply;
 use super::entries::sealed;
 use super::tests::{batch, commit, launcher, oid, receiver, sender, turn};
 use super::wire::{Batch, ErasedDocument, FileDocument, RewriteDocument, StatementDocument};
-use crate::forget::{Needle, look};
+use crate::forget::{Needle, search};
 use crate::tests::stage::{Stage, at};
 
 /// Fields that may be absent, and are no text or have theirs in an object.
@@ -224,7 +224,7 @@ fn planted(whole: &Value, place: &str, with: &str) -> Option<Batch> {
 /// All that is stored: what is looked through for secrets, and the bytes of the file.
 fn holds(to: &mut Stage, secret: &str) -> Vec<String> {
     let needle = Needle::literal(secret).unwrap();
-    let report = to.play(|world, ledger| look(world, ledger, &[], &needle).unwrap());
+    let report = to.play(|world, ledger| search(world, ledger, &[], &needle).unwrap());
     let mut found: Vec<String> = report
         .found
         .iter()

@@ -68,7 +68,7 @@ fn hook_event_strategy() -> impl Strategy<Value = HookEvent> {
     })
 }
 
-fn look(variables: &[usize]) -> Scene {
+fn scene_with(variables: &[usize]) -> Scene {
     let mut scene = scene(1, &place(), 90, Some(50), None);
     let outer = process(60);
     let mut above = scene.chain.ancestors[2].clone();
@@ -115,7 +115,7 @@ proptest! {
             .prop_flat_map(|told| (Just(told.clone()), Just(told).prop_shuffle())),
         variables in prop::collection::vec(0..4usize, 0..2),
     ) {
-        let scene = look(&variables);
+        let scene = scene_with(&variables);
         prop_assert_eq!(answer(&first, &scene), answer(&second, &scene));
     }
 }

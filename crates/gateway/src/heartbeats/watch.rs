@@ -36,7 +36,7 @@ pub(crate) async fn watch(app: App) {
         }
         let sweeps = swept.is_none_or(|at| at.elapsed() >= SWEEP);
         for tenant in &tenants {
-            if let Err(error) = look(&app, tenant, &by).await {
+            if let Err(error) = run_due(&app, tenant, &by).await {
                 tracing::warn!("cannot process heartbeats: {error}");
             }
             if sweeps {
@@ -74,7 +74,7 @@ async fn configure(app: &App) {
     }
 }
 
-async fn look(app: &App, tenant: &Tenant, by: &str) -> Result<(), Unavailable> {
+async fn run_due(app: &App, tenant: &Tenant, by: &str) -> Result<(), Unavailable> {
     let due = app.ledgers().read(tenant, heartbeat::is_due).await?;
     if !due.map_err(|e| Unavailable::from(&e))? {
         return Ok(());

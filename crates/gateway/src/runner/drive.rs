@@ -167,9 +167,9 @@ impl Drive {
                     self.stop(&mut watch, Ending::new(Status::Limit, "limit-wall", text)).await;
                 }
                 _ = store.tick() => {
-                    self.scribe.look();
+                    self.scribe.start_silent_calls();
                     self.store().await;
-                    self.look(&mut watch).await;
+                    self.check_for_an_end(&mut watch).await;
                 }
                 _ = renew.tick() => self.renew().await,
                 () = stops(&mut stopping), if watch.ending.is_none() => {
@@ -181,7 +181,7 @@ impl Drive {
     }
 
     /// Looks whether anything is a reason to end.
-    async fn look(&mut self, watch: &mut Watch) {
+    async fn check_for_an_end(&mut self, watch: &mut Watch) {
         if watch.ending.is_some() {
             return;
         }

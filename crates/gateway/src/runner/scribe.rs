@@ -439,7 +439,7 @@ impl Scribe {
     }
 
     /// Looks again at what waits. To be called now and then.
-    pub(super) fn look(&mut self) {
+    pub(super) fn start_silent_calls(&mut self) {
         for at in 0..self.calls.len() {
             let id = self.calls[at].id.clone();
             match self.told.get(&id) {

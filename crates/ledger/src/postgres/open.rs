@@ -136,7 +136,7 @@ impl PostgresLedger {
         self.link.as_mut()
     }
 
-    fn look(
+    fn run_once(
         &mut self,
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
@@ -167,7 +167,7 @@ impl Ledger for PostgresLedger {
         &mut self,
         work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
-        self.look(&mut |tx| work(tx))
+        self.run_once(&mut |tx| work(tx))
     }
 
     fn write(
@@ -221,7 +221,7 @@ impl Ledger for PostgresLedger {
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
         let mut wrong = Vec::new();
-        self.look(&mut |tx| {
+        self.run_once(&mut |tx| {
             wrong = check::problems(tx)?;
             Ok(())
         })?;

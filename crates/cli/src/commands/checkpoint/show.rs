@@ -63,7 +63,7 @@ pub fn checkpoint(
     ledger: &mut SqliteLedger,
     id: CheckpointId,
 ) -> Result<(), CommandError> {
-    let Some(found) = read(ledger, |tx| look(tx, id))? else {
+    let Some(found) = read(ledger, |tx| detail(tx, id))? else {
         return Err(CommandError::not_found(format!("no checkpoint {id}")));
     };
     if cx.ui.json {
@@ -78,7 +78,7 @@ pub fn checkpoint(
     print(cx, &found)
 }
 
-fn look(
+fn detail(
     tx: &mut dyn Transaction,
     id: CheckpointId,
 ) -> Result<Option<CheckpointDetail>, LedgerError> {

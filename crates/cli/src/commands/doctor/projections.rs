@@ -15,13 +15,13 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
     if !cx.has_ledger() {
         return Vec::new();
     }
-    look(cx).unwrap_or_else(|error| {
+    all_checks(cx).unwrap_or_else(|error| {
         let text = format!("cannot read the projections: {:#}", error.source);
         vec![Check::problem("projections", text)]
     })
 }
 
-fn look(cx: &Cx) -> Result<Vec<Check>, CommandError> {
+fn all_checks(cx: &Cx) -> Result<Vec<Check>, CommandError> {
     let mut ledger = cx.open_ledger()?;
     let all = standing::all(&mut ledger, clock::now())?;
     let mut checks: Vec<Check> = all.iter().map(projection).collect();

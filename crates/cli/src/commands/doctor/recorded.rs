@@ -27,13 +27,13 @@ pub(super) fn checks(cx: &Cx, since: Timestamp) -> Vec<Check> {
     };
     let looked = cx
         .world()
-        .and_then(|world| look(&world, &mut ledger, since));
+        .and_then(|world| all_checks(&world, &mut ledger, since));
     looked.unwrap_or_else(|error| {
         vec![Check::problem("ledger", format!("{:#}", error.source)).details(error.hints)]
     })
 }
 
-fn look(
+fn all_checks(
     world: &World<'_>,
     ledger: &mut SqliteLedger,
     since: Timestamp,

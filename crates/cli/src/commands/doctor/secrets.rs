@@ -19,7 +19,7 @@ pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
     if !cx.has_ledger() {
         return (Vec::new(), Vec::new());
     }
-    match look(cx) {
+    match search(cx) {
         Ok(report) => (
             secret_checks(&report),
             report.found.iter().map(FoundJson::from_match).collect(),
@@ -32,11 +32,11 @@ pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
     }
 }
 
-fn look(cx: &Cx) -> Result<Report, CommandError> {
+fn search(cx: &Cx) -> Result<Report, CommandError> {
     let mut ledger = cx.open_ledger()?;
     let needle = Needle::Rules(Vec::new());
     let files = TextFiles::find(cx, &mut ledger)?.list();
-    Ok(forget::look(&cx.world()?, &mut ledger, &files, &needle)?)
+    Ok(forget::search(&cx.world()?, &mut ledger, &files, &needle)?)
 }
 
 fn secret_checks(report: &Report) -> Vec<Check> {

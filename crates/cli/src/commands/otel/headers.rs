@@ -45,7 +45,7 @@ impl Given {
                 "Write the value to a file and pass `--header-file {name}=PATH`, or pass `--header-env {name}=VARIABLE`."
             )));
         }
-        let source = HeaderSource::Told(header.reveal().to_owned());
+        let source = HeaderSource::Inline(header.reveal().to_owned());
         self.add(header.name(), source)
     }
 

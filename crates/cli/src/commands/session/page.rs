@@ -224,7 +224,7 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
 /// One step of a turn.
 enum Step<'a> {
     Call(&'a ToolCall),
-    Said(&'a MessageView),
+    Message(&'a MessageView),
 }
 
 /// What printing turns needs.
@@ -364,7 +364,7 @@ impl Page<'_, '_> {
         let calls = turn.view.tools.iter();
         let said = turn.view.messages.iter();
         let mut steps: Vec<_> = said
-            .map(|m| (Some(m.at), 0, Step::Said(m)))
+            .map(|m| (Some(m.at), 0, Step::Message(m)))
             .chain(calls.map(|c| (c.started.or(c.ended), 1, Step::Call(c))))
             .collect();
         steps.sort_by_key(|(at, rank, _)| (*at, *rank));
@@ -374,7 +374,7 @@ impl Page<'_, '_> {
                     self.call(call)?;
                     self.output(call)?;
                 }
-                Step::Said(message) => {
+                Step::Message(message) => {
                     let text = message_text(message, self.passages)?;
                     if text.is_empty() {
                         continue;

@@ -43,7 +43,7 @@ impl Installed {
 }
 
 /// Looks at what is in place.
-pub fn look(cx: &Cx) -> Result<Installed, CommandError> {
+pub fn installed(cx: &Cx) -> Result<Installed, CommandError> {
     let repo = cx.find_repo();
     let on = repo.as_ref().is_some_and(|r| r.siglum_dir().is_dir());
     let shim = cx.home.shim();

@@ -65,7 +65,7 @@ enum Stand {
 
 impl Feeders {
     /// Starts a thread for each projection that has none. One whose projection is gone leaves by itself.
-    pub(super) fn look(&mut self, cx: &Cx, projections: Vec<Projection>, once: bool) {
+    pub(super) fn follow(&mut self, cx: &Cx, projections: Vec<Projection>, once: bool) {
         self.shared.paused.store(false, Ordering::SeqCst);
         let wanted = |name: &str| projections.iter().any(|p| p.name == name);
         // One that failed is not begun again by this worker, lest it fail in a circle.
@@ -227,7 +227,7 @@ impl AtWork {
         let mut open = None;
         loop {
             let round = self.shared.round.load(Ordering::SeqCst);
-            let done = match self.look(&world, &mut ledger, &mut open) {
+            let done = match self.poll(&world, &mut ledger, &mut open) {
                 Ok(Look::Due) if self.begin() => self.feed(&world, &mut ledger, &mut open),
                 Ok(Look::Due) => {
                     thread::sleep(LOOK);
@@ -262,7 +262,7 @@ impl AtWork {
     }
 
     /// Tells whether there is something to hand over, and to whom.
-    fn look(
+    fn poll(
         &self,
         world: &World<'_>,
         ledger: &mut dyn Ledger,

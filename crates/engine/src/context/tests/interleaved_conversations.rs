@@ -94,7 +94,11 @@ impl Conversation {
             Step::Tick => {
                 let cause = Cause::Tick;
                 let keys = self.resolve(contexts, Want::Isolated { cause }, &format!("{name}-t"));
-                assert_eq!(self.look(contexts, &keys), 0, "a tick sees nothing");
+                assert_eq!(
+                    self.messages_seen(contexts, &keys),
+                    0,
+                    "a tick sees nothing"
+                );
                 contexts
                     .commit(&keys, &turn(&format!("{name}-tick")))
                     .unwrap();
@@ -113,9 +117,9 @@ impl Conversation {
             Step::Compact => {}
             Step::Look => {
                 let keys = Keys::shared(route(&self.route));
-                assert!(self.look(contexts, &keys) >= 2);
+                assert!(self.messages_seen(contexts, &keys) >= 2);
                 let tick = self.tick.clone().unwrap();
-                assert_eq!(self.look(contexts, &tick), 2);
+                assert_eq!(self.messages_seen(contexts, &tick), 2);
             }
         }
     }
@@ -127,7 +131,7 @@ impl Conversation {
     }
 
     /// Looks that all that is seen is this one's own; gives how many messages that are.
-    fn look(&self, contexts: &mut dyn ContextEngine, keys: &Keys) -> usize {
+    fn messages_seen(&self, contexts: &mut dyn ContextEngine, keys: &Keys) -> usize {
         let ask = Assemble {
             budget: 400,
             ..Assemble::default()

@@ -20,7 +20,7 @@ fn full() -> Destination {
             },
             NamedHeader {
                 name: "x-version".to_owned(),
-                source: HeaderSource::Told("4".to_owned()),
+                source: HeaderSource::Inline("4".to_owned()),
             },
         ],
         backlog: Backlog { days: 3, bytes: 9 },

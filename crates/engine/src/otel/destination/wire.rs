@@ -41,7 +41,7 @@ pub(super) fn write(destination: &Destination) -> String {
     let header = |header: &NamedHeader| HeaderWire {
         name: header.name.clone(),
         value: match &header.source {
-            HeaderSource::Told(value) => Some(value.clone()),
+            HeaderSource::Inline(value) => Some(value.clone()),
             HeaderSource::Kept => None,
         },
     };
@@ -102,7 +102,9 @@ pub(super) fn read(text: &str) -> Result<Destination, DestinationError> {
         Sample::per_mille(part).ok_or_else(|| unknown("sample", &part.to_string()))?;
     let header = |header: HeaderWire| NamedHeader {
         name: header.name,
-        source: header.value.map_or(HeaderSource::Kept, HeaderSource::Told),
+        source: header
+            .value
+            .map_or(HeaderSource::Kept, HeaderSource::Inline),
     };
     destination.headers = wire.headers.into_iter().map(header).collect();
     destination.backlog = Backlog {

@@ -186,7 +186,7 @@ impl Load {
                 let _ = self.ask(&json!({ "do": "recover", "session": self.sessions[at] }));
             }
             if self.once_in(3) {
-                self.look();
+                self.read_something();
             }
             match self.lease() {
                 Some(hold) => self.stay(hold),
@@ -289,7 +289,7 @@ impl Load {
         }
     }
 
-    fn look(&mut self) {
+    fn read_something(&mut self) {
         let at = self.pick(self.sessions.len());
         let session = self.sessions[at].clone();
         let end = self.ends.get(&session).copied().unwrap_or_default();

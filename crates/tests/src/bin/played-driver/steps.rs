@@ -106,7 +106,7 @@ impl Player {
                     .map_err(|e| json!({ "error": "worker", "text": machine::whole(&e) }))?;
                 Ok(json!({}))
             }
-            _ => self.look(step),
+            _ => self.read(step),
         }
     }
 
@@ -294,7 +294,7 @@ impl Player {
         .map_err(broken)
     }
 
-    fn look(&mut self, step: &Value) -> Answer {
+    fn read(&mut self, step: &Value) -> Answer {
         let (world, ledger) = (&self.world, &mut self.ledger);
         match text(step, "do") {
             "read" => {
