@@ -1,6 +1,6 @@
 //! Sessions that agents left on disk before anybody watched.
 //!
-//! [`look`] lists them, [`import`] reads one from where the last import stopped, and
+//! [`transcripts_on_disk`] lists them, [`import`] reads one from where the last import stopped, and
 //! [`link_commits`] finds the commits that hold their work.
 
 mod commits;

@@ -131,7 +131,7 @@ pub trait Refusal: From<LedgerError> {
     fn into_store(self) -> Result<LedgerError, Self>;
 }
 
-/// [`write`] of work that may refuse: then nothing was written, and the refusal is the answer.
+/// [`write()`] of work that may refuse: then nothing was written, and the refusal is the answer.
 ///
 /// # Errors
 /// Those of `work`, or of the store.
