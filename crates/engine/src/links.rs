@@ -22,7 +22,7 @@ pub const LINKS_MOST: usize = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
     /// The session would have more than [`LINKS_MOST`].
-    #[error("links: a session can have at most {LINKS_MOST}")]
+    #[error("links: {}", room_rule())]
     TooMany,
     /// The store.
     #[error(transparent)]
@@ -36,6 +36,11 @@ impl Refusal for LinksError {
             Self::TooMany => Err(self),
         }
     }
+}
+
+/// The rule that a session with too many links breaks.
+pub(crate) fn room_rule() -> String {
+    format!("a session can have at most {LINKS_MOST}")
 }
 
 /// Refuses more links than a session may have.
@@ -100,26 +105,25 @@ pub fn change_in(
     let mut standing = why::links(&tx.statements_of_session(session)?);
     let mut changed = Vec::new();
     for link in links {
-        let attaching = change == Change::Attach;
-        if standing.contains(link) == attaching {
+        if standing.contains(link) == (change == Change::Attach) {
             continue;
         }
-        let link = link.clone();
+        match change {
+            Change::Attach => standing.push(link.clone()),
+            Change::Detach => standing.retain(|known| known != link),
+        }
         changed.push(link.clone());
-        let statement = match change {
-            Change::Attach => {
-                standing.push(link.clone());
-                Statement::LinkAttached { session, link }
-            }
-            Change::Detach => {
-                standing.retain(|l| *l != link);
-                Statement::LinkDetached { session, link }
-            }
-        };
-        tx.state(at, by, source, &statement)?;
     }
     if change == Change::Attach {
         check_room(standing.len())?;
+    }
+    for link in &changed {
+        let link = link.clone();
+        let statement = match change {
+            Change::Attach => Statement::LinkAttached { session, link },
+            Change::Detach => Statement::LinkDetached { session, link },
+        };
+        tx.state(at, by, source, &statement)?;
     }
     if !changed.is_empty() {
         let action = match change {

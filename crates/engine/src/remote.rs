@@ -19,7 +19,7 @@ use siglum_ledger::{
 };
 
 use crate::audit::{self, Entry};
-use crate::links::{self, Change, LINKS_MOST, LinksError};
+use crate::links::{self, Change, LinksError};
 use crate::{Here, launch, session};
 
 /// The most repositories that one session may name.
@@ -101,7 +101,7 @@ impl From<LinksError> for RemoteError {
         match error {
             LinksError::TooMany => Self::Invalid {
                 field: "links",
-                rule: format!("a session can have at most {LINKS_MOST}"),
+                rule: links::room_rule(),
             },
             LinksError::Ledger(error) => error.into(),
         }

@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod access;
+mod attempt;
 mod audit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -41,6 +42,7 @@ mod turns;
 mod usage;
 
 pub use access::{Access, TokenRecord};
+pub use attempt::{Refusal, attempt, attempt_read};
 pub use audit::{Audit, AuditFilter};
 pub use contexts::{
     ContextGap, ContextRecord, ContextRun, ContextTurn, ContextTurnKind, Contexts, LastRun,
@@ -71,8 +73,8 @@ pub use telemetry::{
 };
 pub use texts::{TextColumn, TextForm};
 pub use transaction::{
-    Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Refusal, Sessions,
-    Transaction, attempt, attempt_read, read, write,
+    Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Sessions, Transaction,
+    read, write,
 };
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};
 pub use usage::{UsageFilter, UsageRecord, Usages};

@@ -70,7 +70,10 @@ impl Failures {
     /// Takes the next line, which has no colours.
     pub(crate) fn read(&mut self, line: &str) {
         if let Some(state) = state(line) {
-            let failed = state != "PASS" && state != "SLOW" && !state.starts_with("FLAKY");
+            // With `TRY 2 ` before it where a test is run again.
+            let is_well = |well: &&str| state.ends_with(well);
+            let failed =
+                !["PASS", "SLOW", "LEAK"].iter().any(is_well) && !state.starts_with("FLAKY");
             // They are listed once more at the end.
             let line = line.trim();
             let is_new = failed && !self.shown.iter().any(|shown| shown.starts_with(line));
@@ -163,6 +166,8 @@ mod tests {
         SLOW [> 60.000s] (───) siglum-tests::it e::f
     not of c::d
      TIMEOUT [ 300.000s] (3/3) siglum-tests::it e::f
+  TRY 2 PASS [   1.000s] (4/4) siglum-tests::it g::h
+   FLAKY 2/2 [   1.000s] (4/4) siglum-tests::it g::h
 ────────────
      Summary [ 300.5s] 3 tests run: 1 passed, 1 failed, 1 timed out
         FAIL [   0.312s] (2/3) siglum-tests::it c::d";

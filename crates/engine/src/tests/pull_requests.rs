@@ -324,6 +324,25 @@ fn what_was_stated_stays_and_what_was_detached_stays_detached() {
 }
 
 #[test]
+fn a_session_without_room_for_another_link_gets_none() {
+    let [start, end] = shell("c", OPEN, URL);
+    let mut stage = Stage::new();
+    let session = stage.hear(says("one", vec![started(0, StartKind::Startup)]));
+    let label = |n: usize| Link::Label {
+        key: format!("k{n}"),
+        value: "v".to_owned(),
+    };
+    let full: Vec<Link> = (0..links::LINKS_MOST).map(label).collect();
+    stage.play(|world, ledger| {
+        let by = ("Ada", "link add");
+        links::change(world, ledger, session, &full, Change::Attach, by).unwrap();
+    });
+    stage.hear(says("one", vec![start, end]));
+    fold(&mut stage);
+    assert_eq!(linked(&mut stage, session).len(), links::LINKS_MOST);
+}
+
+#[test]
 fn a_pull_request_of_another_repository_is_not_linked() {
     let settings = |remotes: &[&str]| {
         let one = |(n, url): (usize, &&str)| format!("[remote \"r{n}\"]\n\turl = {url}\n");

@@ -3,7 +3,7 @@
 use siglum_domain::{LedgerId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Refusal};
 
-use crate::links::{LINKS_MOST, LinksError};
+use crate::links::{self, LinksError};
 
 /// What became of a write that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl From<LinksError> for TurnError {
         match error {
             LinksError::TooMany => Self::Invalid {
                 field: "links",
-                rule: format!("a session can have at most {LINKS_MOST}"),
+                rule: links::room_rule(),
             },
             LinksError::Ledger(error) => error.into(),
         }
