@@ -187,7 +187,7 @@ pub fn session_created(
         "cwd": record.cwd,
         "links": links,
         "parent": record.parent.map(|(parent, _)| parent.to_string()),
-        "relation": record.parent.map(|(_, relation)| format!("{relation:?}").to_lowercase()),
+        "relation": record.parent.map(|(_, relation)| relation.as_str()),
         "repositories": record.repository.iter().map(|r| r.to_string()).collect::<Vec<_>>(),
         "worktree": record.worktree,
     });

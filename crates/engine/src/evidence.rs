@@ -9,7 +9,8 @@ use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Mode, Transaction};
 
 use crate::calls;
-use crate::session::{self, SessionIdentity};
+use crate::identity::SessionIdentity;
+use crate::session;
 
 /// Takes what is evidence. The process is bound by then.
 pub(crate) fn take(

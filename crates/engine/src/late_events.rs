@@ -9,8 +9,9 @@ use siglum_domain::{IdSource, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{CommitRecord, LedgerError, Transaction, stored_name};
 
 use crate::copies::keeps_authorship;
+use crate::identity::SessionIdentity;
 use crate::moves;
-use crate::session::{self, SessionIdentity, file_key, side_key};
+use crate::session::{self, file_key, side_key};
 
 /// How many entries of a log are looked at for the end of a call.
 const LOOK_BACK: u64 = 256;

@@ -16,6 +16,7 @@ use siglum_ledger::{
 };
 
 use crate::audit::{self, Entry};
+use crate::identity::{FirstLinks, NewSession, open_session};
 use crate::links::{self, LinksError};
 use crate::repositories::note_place;
 use crate::{Here, session, why};
@@ -114,7 +115,7 @@ pub fn register(
 ) -> Result<(), LinksError> {
     let home = ledger.id();
     let at = here.now();
-    links::check_room(new.links.len())?;
+    let first = FirstLinks::new(new.links.iter().cloned())?;
     attempt(ledger, Durability::Disk, |tx| {
         let repository = match &new.place {
             Some(place) => Some(note_place(tx, here.ids, place, at)?),
@@ -125,7 +126,7 @@ pub fn register(
             None => None,
         };
         let session = new.session;
-        tx.create_session(&SessionRecord {
+        let record = SessionRecord {
             parent: parent.map(|parent| (parent, Relation::Nested)),
             cwd: Some(new.cwd.clone()),
             repository,
@@ -140,15 +141,19 @@ pub fn register(
                 SessionOrigin::Launch,
                 at,
             )
-        })?;
+        };
+        open_session(
+            tx,
+            &NewSession {
+                record,
+                name: None,
+                links: first.clone(),
+                by: &new.by,
+            },
+        )?;
         let launch = new.launch.clone();
         let launched = Statement::Launched { session, launch };
         tx.state(at, &new.by, "launcher", &launched)?;
-        for Stated { link, source } in &new.links {
-            let link = link.clone();
-            let attached = Statement::LinkAttached { session, link };
-            tx.state(at, &new.by, source, &attached)?;
-        }
         let more = json!({ "program": new.launch.program });
         audit::session_created(tx, here, &new.by, session, more)?;
         links::note_left_out(tx, here.ids, at, (session, &new.by), &new.left_out)?;

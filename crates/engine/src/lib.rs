@@ -26,6 +26,7 @@ pub mod find;
 pub mod forget;
 pub mod heartbeat;
 pub mod history;
+mod identity;
 pub mod import;
 pub mod ingest;
 pub mod judgements;

@@ -175,11 +175,25 @@ pub(crate) fn inherit(
     if let Some(launched) = launch::proven_session(tx, matter)? {
         launcher.extend(ever_named(&tx.statements_of_session(launched)?));
     }
-    let own: Vec<Link> = ever_named(&own).collect();
+    let mut standing = why::links(&own).len();
+    let mut own: Vec<Link> = ever_named(&own).collect();
     for Stated { link, source } in &matter.links {
         // What the launched agent itself starts has the variables too, and was not launched.
         let is_launchers = |l: &Link| l == link || same_slot(l, link);
         if own.contains(link) || launcher.iter().any(is_launchers) {
+            continue;
+        }
+        own.push(link.clone());
+        standing += 1;
+        if check_room(standing).is_err() {
+            let too_many = Decline {
+                edge: "session".to_owned(),
+                reason: "link".to_owned(),
+                detail: format!("{source}: {}", LinksError::TooMany),
+                place: matter.place.clone(),
+            };
+            let by = (session, matter.agent.as_str());
+            note_left_out(tx, ids, at, by, &[too_many])?;
             continue;
         }
         let link = link.clone();

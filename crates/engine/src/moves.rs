@@ -11,8 +11,9 @@ use siglum_domain::observation::{Arrival, Fact, Observation, Side};
 use siglum_domain::{IdSource, Oid, SessionId};
 use siglum_ledger::{HeadMove, LedgerError, OutputMention, Transaction};
 
+use crate::identity::SessionIdentity;
 use crate::landing;
-use crate::session::{SessionIdentity, before_key};
+use crate::session::before_key;
 
 /// HEAD after a call is not worth an entry where nothing was made and it stands as before.
 pub(crate) fn stayed(

@@ -19,6 +19,7 @@ use siglum_ledger::{
 };
 
 use crate::audit::{self, Entry};
+use crate::identity::{self, FirstLinks, Name, open_session};
 use crate::links::{self, Change, LinksError};
 use crate::{Here, launch, session};
 
@@ -156,31 +157,25 @@ pub fn create(
         ..record
     };
     let (session, at) = (record.id, record.created_at);
-    tx.create_session(&record)?;
-    if record.home == ledger {
-        match &new.native {
-            Some(native) => tx.add_alias(&record.agent, native, session, at)?,
-            None => tx.add_caller_name(&record.agent, &name, session, at)?,
-        }
-    }
+    let is_home = record.home == ledger;
+    let named = match &new.native {
+        Some(native) => Name::Native(native),
+        None => Name::Caller(&name),
+    };
+    let opened = identity::NewSession {
+        record,
+        name: is_home.then_some(named),
+        links: FirstLinks::stated_by("api", &new.links)?,
+        by: &new.by,
+    };
+    open_session(tx, &opened)?;
+    let record = opened.record;
     if !repositories.is_empty() {
         let works = Statement::WorksIn {
             session,
             repositories,
         };
         tx.state(at, &new.by, "api", &works)?;
-    }
-    let mut links = new.links.clone();
-    links.sort();
-    links.dedup();
-    links::check_room(links.len())?;
-    for link in links {
-        tx.state(
-            at,
-            &new.by,
-            "api",
-            &Statement::LinkAttached { session, link },
-        )?;
     }
     Ok(Created {
         record,

@@ -20,6 +20,7 @@ pub use siglum_agents::{
     Blank, Choosing, HeadlessSpec, ReportedUsage, RunSpec, run_spec, runnable,
 };
 
+use crate::identity::{FirstLinks, NewSession, open_session};
 use crate::links::{self, Change};
 use crate::turn::{self, TurnError};
 use crate::{Here, audit};
@@ -82,7 +83,7 @@ pub fn find(
                 agent: wanted.agent.clone(),
                 conversation: conversation.clone(),
                 cwd: Some(wanted.cwd.clone()),
-                links: Vec::new(),
+                links: wanted.links.clone(),
                 by: wanted.by.clone(),
             },
         )?,
@@ -123,7 +124,7 @@ fn unnamed(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     wanted: &Wanted,
-) -> Result<SessionRecord, LedgerError> {
+) -> Result<SessionRecord, TurnError> {
     let (home, id, at) = (ledger.id(), SessionId::mint(here.ids), here.now());
     let record = SessionRecord {
         cwd: Some(wanted.cwd.clone()),
@@ -137,12 +138,17 @@ fn unnamed(
             at,
         )
     };
+    let opened = NewSession {
+        record,
+        name: None,
+        links: FirstLinks::stated_by("api", &wanted.links)?,
+        by: &wanted.by,
+    };
     write(ledger, Durability::Disk, |tx| {
-        tx.create_session(&record)?;
-        audit::session_created(tx, here, &wanted.by, id, json!({}))?;
-        Ok(())
+        open_session(tx, &opened)?;
+        audit::session_created(tx, here, &wanted.by, id, json!({}))
     })?;
-    Ok(record)
+    Ok(opened.record)
 }
 
 /// Whether it is decided what the outside world calls a session: somebody named it, or its agent told what it calls it.

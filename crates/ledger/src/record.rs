@@ -25,6 +25,17 @@ pub enum Mode {
     Driven,
 }
 
+impl Mode {
+    /// The word for it, which is stored and answered.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Observed => "observed",
+            Self::Driven => "driven",
+        }
+    }
+}
+
 /// How a session came into the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,6 +65,17 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// The word for it, which is stored and answered.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fork => "fork",
+            Self::Rewind => "rewind",
+            Self::Clear => "clear",
+            Self::Nested => "nested",
+        }
+    }
+
     /// Tells whether what the other one said up to there is the history of both.
     #[must_use]
     pub const fn shares_history(self) -> bool {
@@ -424,6 +446,20 @@ pub enum SeenBy {
     Sweep,
     /// An import of transcripts.
     Import,
+}
+
+impl SeenBy {
+    /// The word for it, which is stored and answered.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Rewrite => "rewrite",
+            Self::Tool => "tool",
+            Self::Sweep => "sweep",
+            Self::Import => "import",
+        }
+    }
 }
 
 /// What is known of a commit.

@@ -118,6 +118,19 @@ pub enum Anchor {
     Message(u64),
 }
 
+impl Anchor {
+    /// Adds the place to a hash.
+    pub(super) fn hash(&self, hasher: &mut Hasher) {
+        let (kind, value) = match self {
+            Self::Turn(key) => ("turn", key.to_string()),
+            Self::Position(position) => ("position", position.to_string()),
+            Self::Message(number) => ("message", number.to_string()),
+        };
+        hasher.field(kind.as_bytes());
+        hasher.field(value.as_bytes());
+    }
+}
+
 /// Whether a context was there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Was {
@@ -233,13 +246,35 @@ fn checked(ask: &Resolve) -> Outcome<()> {
     }
 }
 
-/// What tells whether two runs ask for the same.
+/// What tells whether two runs ask for the same. It is stored: the same run has the same bytes in every version.
 fn content(ask: &Resolve) -> String {
     let mut hasher = Hasher::new();
     hasher.field(ask.route.as_str().as_bytes());
     hasher.field(ask.agent.as_str().as_bytes());
-    hasher.field(format!("{:?}", ask.want).as_bytes());
-    hasher.field(format!("{:?}", ask.conversation).as_bytes());
+    let kind = match &ask.want {
+        Want::Shared => "shared",
+        Want::Isolated { .. } => "isolated",
+        Want::Another { .. } => "another",
+        Want::Rewound { .. } => "rewound",
+        Want::Forked { .. } => "forked",
+    };
+    hasher.field(kind.as_bytes());
+    match &ask.want {
+        Want::Shared => {}
+        Want::Isolated { cause } | Want::Another { cause } => {
+            hasher.field(cause.as_str().as_bytes());
+        }
+        Want::Rewound { to } => to.hash(&mut hasher),
+        Want::Forked { from, at } => {
+            hasher.field(from.route.as_str().as_bytes());
+            hasher.field(from.context.as_str().as_bytes());
+            if let Some(at) = at {
+                at.hash(&mut hasher);
+            }
+        }
+    }
+    let conversation = ask.conversation.as_ref().map(ConversationId::as_str);
+    hasher.field(conversation.unwrap_or_default().as_bytes());
     hasher.hex()
 }
 
@@ -479,4 +514,69 @@ fn at_position(
         }
     });
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(want: Want, conversation: Option<&str>) -> String {
+        let route = RouteKey::new("chat:7").unwrap();
+        let agent = AgentName::new("one").unwrap();
+        let run = TurnKey::new("run-1").unwrap();
+        let ask = Resolve {
+            conversation: conversation.map(|name| ConversationId::new(name).unwrap()),
+            ..Resolve::new(route, want, agent, "somebody".to_owned(), run)
+        };
+        content(&ask)[..16].to_owned()
+    }
+
+    /// Runs of an older version are asked for again: what is stored of them keeps its bytes.
+    #[test]
+    fn the_bytes_of_what_a_run_asks_for_are_pinned() {
+        let other = RouteKey::new("chat:8").unwrap();
+        let from = Keys {
+            context: ContextKey::from_route(&other),
+            route: other,
+        };
+        let turn = || Anchor::Turn(TurnKey::new("t-1").unwrap());
+        let (tick, reset) = (Cause::Tick, Cause::Reset);
+        let digests = [
+            digest(Want::Shared, None),
+            digest(Want::Shared, Some("c")),
+            digest(Want::Isolated { cause: tick }, None),
+            digest(Want::Another { cause: reset }, None),
+            digest(Want::Rewound { to: turn() }, None),
+            digest(
+                Want::Rewound {
+                    to: Anchor::Position(3),
+                },
+                None,
+            ),
+            digest(
+                Want::Rewound {
+                    to: Anchor::Message(3),
+                },
+                None,
+            ),
+            digest(
+                Want::Forked {
+                    from,
+                    at: Some(turn()),
+                },
+                None,
+            ),
+        ];
+        let pinned = [
+            "5119c995260c2a25",
+            "804fc520476b2e00",
+            "33d4ccdd76084ffd",
+            "7e6ddc4e800d8c82",
+            "d733fd144f4cdf68",
+            "4b460900e27d43e2",
+            "28510e3dfe710d4e",
+            "88c95b0595d5e9a1",
+        ];
+        assert_eq!(digests.as_slice(), pinned);
+    }
 }

@@ -2,6 +2,7 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::context::{Cause, Inherit, Keys};
+use siglum_domain::digest::Hasher;
 use siglum_ledger::{
     ContextRecord, ContextRun, Durability, LastRun, Ledger, RouteRecord, Transaction,
 };
@@ -23,6 +24,17 @@ pub struct PrepareSubagent {
     pub inherit: Inherit,
     /// Up to where; without this, up to the end.
     pub at: Option<Anchor>,
+}
+
+/// What tells whether two runs start the same sub-agent, stored like that of a run.
+fn content(parent: &Keys, ask: &PrepareSubagent) -> String {
+    let mut hasher = Hasher::new();
+    hasher.field(parent.context.as_str().as_bytes());
+    hasher.field(ask.inherit.to_string().as_bytes());
+    if let Some(at) = &ask.at {
+        at.hash(&mut hasher);
+    }
+    hasher.hex()
 }
 
 /// How a sub-agent ended.
@@ -55,7 +67,7 @@ pub fn prepare_subagent(
             "a sub-agent must have a route of its own, and no cause",
         ));
     }
-    let content = format!("{}:{:?}:{:?}", parent.context, ask.inherit, ask.at);
+    let content = content(parent, ask);
     attempt(ledger, Durability::Disk, |tx| {
         let from = belongs(tx, parent)?;
         let at = here.now();

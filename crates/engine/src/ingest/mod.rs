@@ -16,7 +16,7 @@ mod send;
 mod settle;
 mod take;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use assign::{Assignment, assign};
 pub use end::end_silent;

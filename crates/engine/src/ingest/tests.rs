@@ -18,7 +18,7 @@ use crate::{turn, worker};
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// What somebody sends: in one request, with these attributes on each record.
-fn spans(service: &str, resource: &Value, spans: &[Value]) -> Value {
+pub(crate) fn spans(service: &str, resource: &Value, spans: &[Value]) -> Value {
     let mut attributes =
         vec![json!({ "key": "service.name", "value": { "stringValue": service } })];
     attributes.extend(listed(resource));
@@ -43,7 +43,7 @@ fn span(trace: &str, n: u64, attributes: &Value) -> Value {
 }
 
 /// A span of a model's answer, of a program that is no agent of the table.
-fn answer(trace: &str, n: u64, session: &str) -> Value {
+pub(crate) fn answer(trace: &str, n: u64, session: &str) -> Value {
     let attributes = json!({
         "session.id": session, "gen_ai.operation.name": "chat", "gen_ai.provider.name": "p",
         "gen_ai.response.id": format!("res-{n}"), "gen_ai.usage.input_tokens": "10",
@@ -63,7 +63,7 @@ impl Stage {
         self.play(|world, ledger| take(world, ledger, own, &parcels, 0).unwrap())
     }
 
-    fn send(&mut self, body: &Value) -> Tally {
+    pub(crate) fn send(&mut self, body: &Value) -> Tally {
         self.send_as(None, Signal::Traces, body);
         self.join()
     }

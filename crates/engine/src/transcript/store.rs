@@ -13,7 +13,8 @@ use siglum_ledger::{
 
 use super::file::Slice;
 use super::{branch, proof};
-use crate::session::{self, SessionIdentity};
+use crate::identity::SessionIdentity;
+use crate::session;
 use crate::{World, calls};
 
 /// How much text one segment holds, in bytes.

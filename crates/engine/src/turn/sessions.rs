@@ -11,7 +11,8 @@ use siglum_ledger::{
 use super::recover::{Recovered, recover};
 use super::{TurnError, at_home, attempt, driven, writable};
 use crate::audit::{self, Entry};
-use crate::{Here, access, links};
+use crate::identity::{self, FirstLinks, Name, open_session};
+use crate::{Here, access};
 
 /// What a driver says of a session that it creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,13 +192,11 @@ fn put(
     links: &[Link],
     by: &str,
 ) -> Result<(), TurnError> {
-    links::check_room(links.len())?;
-    let (session, at) = (record.id, record.created_at);
-    tx.create_session(record)?;
-    tx.add_caller_name(&record.agent, name, session, at)?;
-    for link in links {
-        let link = link.clone();
-        tx.state(at, by, "api", &Statement::LinkAttached { session, link })?;
-    }
-    Ok(())
+    let opened = identity::NewSession {
+        record: record.clone(),
+        name: Some(Name::Caller(name)),
+        links: FirstLinks::stated_by("api", links)?,
+        by,
+    };
+    Ok(open_session(tx, &opened)?)
 }

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
+use siglum_domain::digest::Hasher;
 use siglum_domain::link::Link;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{SessionId, Timestamp, TokenId, TokenName};
@@ -147,7 +148,7 @@ impl Wanted {
         }
         let mode: Mode = new.mode.unwrap_or_default().into();
         Ok(Self {
-            key: key(headers, &links, new)?,
+            key: key(headers, &links, &repositories, new)?,
             new: remote::NewSession {
                 id: new.id,
                 home: new.home,
@@ -244,6 +245,7 @@ impl Wanted {
 fn key(
     headers: &HeaderMap,
     links: &[Link],
+    repositories: &[String],
     new: &CreateSession,
 ) -> Result<Option<(String, String)>, Problem> {
     let Some(key) = one(headers, KEY)? else {
@@ -254,19 +256,32 @@ fn key(
         let rule = "1 to 200 printable ASCII characters without blanks";
         return Err(Problem::invalid(KEY, rule));
     }
-    let asked = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {links:?} {:?}",
-        new.id,
-        new.home,
-        new.agent,
-        new.conversation_id,
-        new.native_id,
-        new.mode,
-        new.cwd,
-        new.repositories
-    );
-    let content = blake3::hash(asked.as_bytes()).to_hex().to_string();
-    Ok(Some((format!("session:{key}"), content)))
+    Ok(Some((
+        format!("session:{key}"),
+        content(links, repositories, new),
+    )))
+}
+
+/// What tells whether two requests ask for the same. It is stored: the same request has the same bytes in every version.
+fn content(links: &[Link], repositories: &[String], new: &CreateSession) -> String {
+    let mut hasher = Hasher::new();
+    let mut field = |text: Option<String>| hasher.field(text.unwrap_or_default().as_bytes());
+    field(new.id.map(|id| id.to_string()));
+    field(new.home.map(|home| home.to_string()));
+    field(Some(new.agent.to_string()));
+    field(new.conversation_id.as_ref().map(ToString::to_string));
+    field(new.native_id.as_ref().map(ToString::to_string));
+    field(new.mode.map(|mode| Mode::from(mode).as_str().to_owned()));
+    field(new.cwd.clone());
+    field(Some(links.len().to_string()));
+    for link in links {
+        field(Some(link.field().to_owned()));
+        field(Some(link.value()));
+    }
+    for repository in repositories {
+        field(Some(repository.clone()));
+    }
+    hasher.hex()
 }
 
 fn directory(text: &str) -> Result<String, Problem> {
@@ -347,4 +362,29 @@ pub(crate) async fn token_of(
         expires_at: expires_at.to_string(),
     };
     Ok((StatusCode::CREATED, Json(token)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request that an older version answered is repeated: what is stored of it keeps its bytes.
+    #[test]
+    fn the_bytes_of_what_a_request_asks_for_are_pinned() {
+        let new = serde_json::json!({
+            "agent": "one", "conversation_id": "chat-1", "native_id": "n-1", "mode": "observed", "cwd": "/home/dev/main",
+            "id": "ses_01920000000070009000000000000001",
+        });
+        let new: CreateSession = serde_json::from_value(new).unwrap();
+        let links = [Link::IssueNumber(4), Link::PipelineId("p".to_owned())];
+        let repositories = ["acme/widgets".to_owned()];
+        assert_eq!(
+            &content(&links, &repositories, &new)[..16],
+            "0319c0ed69f09323"
+        );
+        assert_ne!(
+            content(&links, &[], &new),
+            content(&[], &repositories, &new)
+        );
+    }
 }

@@ -188,8 +188,8 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
     if let Some((parent, how)) = &history.parent {
         let title = parent.title.as_deref().unwrap_or_default();
         let origin = match history.card.record.parent_at {
-            Some(entry) => format!("{} at entry {entry}", relation(*how)),
-            None => relation(*how).to_owned(),
+            Some(entry) => format!("{} at entry {entry}", how.as_str()),
+            None => how.as_str().to_owned(),
         };
         let text = format!(
             "{} of {} {}  {}",
@@ -204,7 +204,7 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
         format!(
             "{} ({})",
             ui.paint(Style::Id, record.id.short()),
-            relation(*how)
+            how.as_str()
         )
     };
     let mut children: Vec<String> = history.children.iter().take(CHILDREN).map(child).collect();

@@ -304,16 +304,6 @@ struct Commit {
     at: String,
 }
 
-/// The word for how a session came from another.
-pub const fn relation(relation: Relation) -> &'static str {
-    match relation {
-        Relation::Fork => "fork",
-        Relation::Rewind => "rewind",
-        Relation::Clear => "clear",
-        Relation::Nested => "nested",
-    }
-}
-
 /// The word for how a tool call ended.
 pub const fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
@@ -345,7 +335,7 @@ impl Json {
         let (card, record) = (&history.card, &history.card.record);
         let relative = |id: SessionId, how: Relation| Relative {
             session: id.to_string(),
-            relation: relation(how).to_owned(),
+            relation: how.as_str().to_owned(),
         };
         let mut turns = Vec::with_capacity(history.turns.len());
         for turn in &history.turns {

@@ -145,7 +145,7 @@ impl Json {
             git_author: why.facts.author.clone(),
             committed_at: why.facts.committed.to_string(),
             checkpoint: why.checkpoint.map(|c| c.to_string()),
-            seen_by: why.seen_by.map(|s| format!("{s:?}").to_lowercase()),
+            seen_by: why.seen_by.map(|s| s.as_str().to_owned()),
             committer: party(why, kind, session, judgement.verdict, &judgement.evidence),
             rule: Some(judgement.rule.clone()).filter(|r| !r.is_empty()),
             candidates: others(&judgement.candidates),
