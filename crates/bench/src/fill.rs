@@ -19,7 +19,7 @@ use siglum_domain::{
     AgentName, CheckpointId, NativeId, Oid, RepositoryId, SessionId, Timestamp, receipt,
 };
 use siglum_engine::deliver::{Delivered, deliver};
-use siglum_engine::session::file_key;
+use siglum_engine::sighting_keys::file_key;
 use siglum_engine::{Here, worker};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, Durability, FileAuthors, IntentState, Ledger,

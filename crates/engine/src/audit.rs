@@ -13,7 +13,7 @@ use siglum_domain::{IdSource, SessionId, Timestamp, TokenId};
 use siglum_ledger::{Durability, Ledger, LedgerError, Transaction, write};
 
 use crate::world::salt;
-use crate::{Here, why};
+use crate::{Here, statements};
 
 pub use self::read::{Report, export, list, verify};
 pub use siglum_ledger::AuditFilter;
@@ -123,7 +123,7 @@ pub(crate) fn put(
     entry: &Entry,
 ) -> Result<u64, LedgerError> {
     let pipeline = match (&entry.pipeline, entry.session) {
-        (None, Some(session)) => pipeline(&why::links(&tx.statements_of_session(session)?)),
+        (None, Some(session)) => pipeline(&statements::links(&tx.statements_of_session(session)?)),
         (named, _) => named.clone(),
     };
     let text = |text: &str, most| {
@@ -180,7 +180,7 @@ pub fn session_created(
             "session {session} is not there"
         )));
     };
-    let links = links(&why::links(&tx.statements_of_session(session)?));
+    let links = links(&statements::links(&tx.statements_of_session(session)?));
     let mut body = json!({
         "agent": record.agent.as_str(),
         "conversation_id": record.conversation.as_str(),

@@ -1,22 +1,23 @@
 //! Who wrote the lines of a commit: facts from git, edits from the ledger, replayed.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::provenance::{Canvas, Span, count_lines, lines_of_commit};
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
-use siglum_gitstore::{Git, Repo, blob_id, discover, without_checkout};
+use siglum_gitstore::{Git, Repo, blob_id};
 use siglum_ledger::{
     CommitRecord, Durability, FileAuthors, Ledger, LedgerError, RepositoryRecord, Transaction,
     read, stored_name, write,
 };
 
 use crate::checkout::Checkout;
+use crate::committed_file::CommittedFile;
 use crate::contents::Contents;
 use crate::copies::Copies;
-use crate::file_life::{CommittedFile, SLACK_MS, known_elsewhere, known_here};
-use crate::{EngineError, World, landing, late_events};
+use crate::file_life::{SLACK_MS, known_elsewhere, known_here};
+use crate::repositories::usable_git;
+use crate::{EngineError, World, judgements, landing, reopened};
 
 /// Among how many removed files of a commit the former place of a new one is looked for.
 const MOVES_MOST: usize = 50;
@@ -76,28 +77,8 @@ fn store_facts(
     write(ledger, Durability::Process, |tx| {
         tx.put_facts(repository, facts)?;
         keep_promise(tx, repository, facts)?;
-        landing::judge_again(tx, world.ids, repository, &facts.commit)
+        judgements::judge_again(tx, world.ids, repository, &facts.commit)
     })
-}
-
-/// Git in a checkout of the repository that is still there.
-pub(crate) fn usable_git(world: &World<'_>, repository: &RepositoryRecord) -> Option<Git> {
-    if !repository.is_here() {
-        return None;
-    }
-    let mut worktrees = repository.worktrees.iter().map(|(worktree, _)| worktree);
-    if let Some(worktree) = worktrees.find(|worktree| leads_to(worktree, repository)) {
-        return Some(world.git(worktree));
-    }
-    // Some checkouts know nothing of their git directory: variables lead there. From another directory git would look above.
-    let dir = Path::new(&repository.common_dir);
-    without_checkout(dir, Some(dir)).map(|_| world.git(&repository.common_dir))
-}
-
-/// Whether a directory is a checkout of a repository, and not of another one that lies there or around it.
-pub(crate) fn leads_to(worktree: &str, repository: &RepositoryRecord) -> bool {
-    let found = discover(Path::new(worktree), None, None);
-    found.is_some_and(|repo| repo.place.common_dir == repository.common_dir)
 }
 
 /// A trailer that our own hook wrote names a checkpoint that exists.
@@ -185,7 +166,7 @@ fn store_authors(
         }
         if tx.authors(repository, &facts.commit)?.as_ref() != Some(&files) {
             tx.put_authors(repository, &facts.commit, &files)?;
-            late_events::copies_again(tx, &record, facts)?;
+            reopened::copies_again(tx, &record, facts)?;
         }
         tx.finish(repository, &facts.commit, patch)
     })?;

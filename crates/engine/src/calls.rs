@@ -13,7 +13,7 @@ use siglum_domain::observation::{Body, Fact, Observation, Side, Source, ToolClas
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Sighted, Transaction};
 
-use crate::session::side_key;
+use crate::sighting_keys::side_key;
 
 /// How many calls that do the same are looked at for the one that a start or an end belongs to.
 const ALIKE: u64 = 16;

@@ -55,7 +55,7 @@ pub fn links(
 ) -> Result<Vec<Vec<Link>>, LedgerError> {
     let of = |(session, _): &(SessionId, u64)| {
         let statements = tx.statements_of_session(*session)?;
-        Ok(crate::why::links(&statements))
+        Ok(crate::statements::links(&statements))
     };
     record.pins.iter().map(of).collect()
 }

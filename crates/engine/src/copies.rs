@@ -11,8 +11,8 @@ use siglum_domain::provenance::Canvas;
 use siglum_ledger::{CommitRecord, Ledger, LedgerError, read, stored_name};
 
 use crate::EngineError;
+use crate::committed_file::CommittedFile;
 use crate::contents::Contents;
-use crate::file_life::CommittedFile;
 
 /// Among how many commits copies are looked for, the newest.
 const COMMITS_MOST: usize = 512;

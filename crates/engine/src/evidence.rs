@@ -6,11 +6,11 @@
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, Source, ToolClass};
 use siglum_domain::{IdSource, SessionId, Timestamp};
-use siglum_ledger::{LedgerError, Mode, Transaction};
+use siglum_ledger::{LedgerError, Transaction};
 
 use crate::calls;
 use crate::identity::SessionIdentity;
-use crate::session;
+use crate::session_log;
 
 /// Takes what is evidence. The process is bound by then.
 pub(crate) fn take(
@@ -23,24 +23,12 @@ pub(crate) fn take(
     let matter = &*calls::named(tx, identity.session, matter)?;
     for seen in &matter.observations {
         if is_evidence(seen) {
-            session::append(tx, ids, at, identity, matter, seen)?;
+            session_log::append(tx, ids, at, identity, matter, seen)?;
         } else {
             running(tx, identity.session, matter, seen)?;
         }
     }
     Ok(())
-}
-
-/// Whether all that is said is that a process ends below a driven session. Some agents name a session then that they never
-/// ran, which is none.
-pub(crate) fn only_ends(
-    tx: &mut dyn Transaction,
-    outer: SessionId,
-    matter: &AgentMatter,
-) -> Result<bool, LedgerError> {
-    let ends = |o: &Observation| matches!(o.fact, Fact::SessionEnded { .. });
-    let driven = tx.session(outer)?.is_some_and(|s| s.mode == Mode::Driven);
-    Ok(driven && !matter.observations.is_empty() && matter.observations.iter().all(ends))
 }
 
 fn is_evidence(seen: &Observation) -> bool {

@@ -18,8 +18,8 @@ use siglum_ledger::{
 };
 
 use crate::overview::{self, Stand};
-use crate::why::{self, SessionCard, card};
-use crate::{World, audit, launch, links, session, verify};
+use crate::why::{SessionCard, card};
+use crate::{World, audit, damage, launch, links, session_log, statements};
 
 /// How many commits and children of a session are told at most.
 const MOST: usize = 10_000;
@@ -136,7 +136,7 @@ pub fn history(
             Some((parent, how)) => card(tx, parent)?.zip(Some(how)),
             None => None,
         };
-        let entries = verify::readable(tx, id)?;
+        let entries = damage::readable(tx, id)?;
         let mut view = fold::session(&entries);
         let made = tx.commits_of_session(id, MOST)?;
         let listing = SessionListing {
@@ -155,7 +155,7 @@ pub fn history(
         }
         turns.retain(worth_telling);
         let statements = tx.statements_of_session(id)?;
-        let attached = why::attached(&statements).into_iter();
+        let attached = statements::attached(&statements).into_iter();
         Ok(Some(History {
             attached: attached.map(|(link, by)| (link, by.clone())).collect(),
             left_out: links::left_out(tx, id)?,
@@ -358,7 +358,7 @@ pub fn end(
             },
         )?;
         let (key, reason) = (format!("ended:{number}"), "a person said so".to_owned());
-        session::say_ended(tx, ids, &record, key, reason, at)?;
+        session_log::say_ended(tx, ids, &record, key, reason, at)?;
         let entry = audit::Entry::done(by, Action::SessionEnded).for_session(id);
         let entry = entry.with(json!({ "how": "a person said so" }));
         audit::put(tx, ids, Redactor::shared(), at, &entry)?;

@@ -21,7 +21,7 @@ use siglum_ledger::{
 };
 
 use crate::deliver::{Delivered, deliver};
-use crate::{EngineError, World, session, transcript};
+use crate::{EngineError, World, session_log, transcript};
 
 pub use commits::{Linked, commits_with, is_owed, link_commits};
 
@@ -296,7 +296,9 @@ pub fn close(
     }
     write(ledger, Durability::Process, |tx| {
         match left_open(tx, session)? {
-            Some(record) => session::end(tx, world.ids, session, record.repository, record.last_at),
+            Some(record) => {
+                session_log::end(tx, world.ids, session, record.repository, record.last_at)
+            }
             None => Ok(()),
         }
     })

@@ -8,17 +8,73 @@ use siglum_domain::evidence::{
 };
 use siglum_domain::{CheckpointId, IdSource, Oid, RepositoryId, SessionId};
 use siglum_ledger::{
-    CommitRecord, Durability, Ledger, LedgerError, SeenBy, Transaction, read, write,
+    CommitRecord, Durability, IntentState, Ledger, LedgerError, SeenBy, Transaction, read, write,
 };
 
 use crate::landing::{concerned, pin};
 use crate::scene::{self, Unseen};
-use crate::{EngineError, World, rewrites};
+use crate::{EngineError, World, rewrites, rivals};
 
 /// How many commits are judged again in one transaction.
 const BATCH: usize = 64;
 /// More commits than any repository has.
 const ALL: usize = 10_000_000;
+
+/// More became known of a commit that no hook of git saw landing: the end of another call, or what git
+/// says. One that a trailer gave to its announcer may turn out to be somebody else's.
+pub(crate) fn judge_again(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    repository: RepositoryId,
+    commit: &Oid,
+) -> Result<(), LedgerError> {
+    let Some(known) = tx.commit(repository, commit)? else {
+        return Ok(());
+    };
+    let announced = known.intent.map(|id| tx.intent(id)).transpose()?.flatten();
+    let unseen = match (known.seen_by, &announced) {
+        (SeenBy::Tool, None) => true,
+        (SeenBy::Sweep, Some(intent)) => rivals::made_otherwise(tx, intent, commit)?,
+        _ => false,
+    };
+    if !unseen {
+        return match (known.seen_by, &announced) {
+            (SeenBy::Hook, Some(_)) => judge_seen_again(tx, ids, known),
+            (SeenBy::Rewrite, Some(_)) => {
+                let judgement = rewrites::judge_again(tx, &known)?;
+                tx.put_commit(&CommitRecord { judgement, ..known })
+            }
+            (SeenBy::Sweep, Some(intent)) => {
+                let beside = rivals::beside(tx, intent, commit, None)?;
+                rivals::doubt(tx, intent, &[], &beside, commit)
+            }
+            _ => Ok(()),
+        };
+    }
+    // Without them it is judged again when git was asked.
+    let Some(facts) = &known.facts else {
+        return Ok(());
+    };
+    let (at, facts) = (known.at, facts);
+    let unseen = Unseen {
+        repository,
+        facts,
+        at,
+    };
+    let judgement = judge(&scene::unwitnessed(tx, &unseen)?);
+    if judgement == known.judgement {
+        return Ok(());
+    }
+    if let Some(intent) = &announced {
+        tx.close_intent(intent.scene.checkpoint, &IntentState::Expired)?;
+    }
+    let unseen = CommitRecord {
+        intent: None,
+        seen_by: SeenBy::Tool,
+        ..known
+    };
+    renew(tx, ids, unseen, judgement)
+}
 
 /// The case of a commit as of the moment when it was made, from raw evidence. None where a sweep
 /// settled it with what else was there at that moment.

@@ -3,14 +3,13 @@
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Committer, Judgement, judge};
 use siglum_domain::intake::{Head, Landed, LandedBy, Place};
-use siglum_domain::{CheckpointId, IdSource, Oid, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, IntentRecord, IntentState, LedgerError, SeenBy,
     Transaction,
 };
 
 use crate::scene::{self, Unseen};
-use crate::{judgements, rewrites, rivals};
 
 /// A commit landed: closes the intent of the same git process, or takes what could be seen now.
 pub(crate) fn land(
@@ -269,62 +268,6 @@ fn put_unseen(
         unseen.at,
         seen_by,
     )
-}
-
-/// More became known of a commit that no hook of git saw landing: the end of another call, or what git
-/// says. One that a trailer gave to its announcer may turn out to be somebody else's.
-pub(crate) fn judge_again(
-    tx: &mut dyn Transaction,
-    ids: &dyn IdSource,
-    repository: RepositoryId,
-    commit: &Oid,
-) -> Result<(), LedgerError> {
-    let Some(known) = tx.commit(repository, commit)? else {
-        return Ok(());
-    };
-    let announced = known.intent.map(|id| tx.intent(id)).transpose()?.flatten();
-    let unseen = match (known.seen_by, &announced) {
-        (SeenBy::Tool, None) => true,
-        (SeenBy::Sweep, Some(intent)) => rivals::made_otherwise(tx, intent, commit)?,
-        _ => false,
-    };
-    if !unseen {
-        return match (known.seen_by, &announced) {
-            (SeenBy::Hook, Some(_)) => judgements::judge_seen_again(tx, ids, known),
-            (SeenBy::Rewrite, Some(_)) => {
-                let judgement = rewrites::judge_again(tx, &known)?;
-                tx.put_commit(&CommitRecord { judgement, ..known })
-            }
-            (SeenBy::Sweep, Some(intent)) => {
-                let beside = rivals::beside(tx, intent, commit, None)?;
-                rivals::doubt(tx, intent, &[], &beside, commit)
-            }
-            _ => Ok(()),
-        };
-    }
-    // Without them it is judged again when git was asked.
-    let Some(facts) = &known.facts else {
-        return Ok(());
-    };
-    let (at, facts) = (known.at, facts);
-    let unseen = Unseen {
-        repository,
-        facts,
-        at,
-    };
-    let judgement = judge(&scene::unwitnessed(tx, &unseen)?);
-    if judgement == known.judgement {
-        return Ok(());
-    }
-    if let Some(intent) = &announced {
-        tx.close_intent(intent.scene.checkpoint, &IntentState::Expired)?;
-    }
-    let unseen = CommitRecord {
-        intent: None,
-        seen_by: SeenBy::Tool,
-        ..known
-    };
-    judgements::renew(tx, ids, unseen, judgement)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the columns of one row")]

@@ -11,8 +11,9 @@ use siglum_ledger::{Ledger, RepositoryRecord, read, stored_name};
 
 use crate::authors::{self, FileHere};
 use crate::contents::Contents;
+use crate::prompts::made_at;
 use crate::prompts::{Prompt, prompts_of_lines};
-use crate::why::{SessionCard, card, find_commit, made_at};
+use crate::why::{SessionCard, card, find_commit};
 use crate::{EngineError, World, replica};
 
 /// Lines in a row of which the same is known.

@@ -2,9 +2,8 @@
 
 use serde_json::json;
 use siglum_domain::audit::{Action, Outcome};
-use siglum_domain::intake::{AgentMatter, Decline};
-use siglum_domain::link::{BY_VARIABLE, Link, Stated, same_slot};
-use siglum_domain::observation::{Fact, Observation};
+use siglum_domain::intake::Decline;
+use siglum_domain::link::Link;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{
@@ -13,7 +12,7 @@ use siglum_ledger::{
 };
 
 use crate::audit::{self, Entry};
-use crate::{Here, launch, why};
+use crate::{Here, statements};
 
 /// The most links that a session has at one time.
 pub const LINKS_MOST: usize = 256;
@@ -102,7 +101,7 @@ pub fn change_in(
     (by, source): (&str, &str),
 ) -> Result<Changed, LinksError> {
     let at = here.now();
-    let mut standing = why::links(&tx.statements_of_session(session)?);
+    let mut standing = statements::links(&tx.statements_of_session(session)?);
     let mut changed = Vec::new();
     for link in links {
         if standing.contains(link) == (change == Change::Attach) {
@@ -137,70 +136,6 @@ pub fn change_in(
         audit::record(tx, here, &entry)?;
     }
     Ok(Changed { changed, standing })
-}
-
-/// Attaches what variables in the environment of a session's agent name, once: at its start, and at a turn's where it has
-/// none of them yet. What was detached stays so. A launcher has read the same variables and may have been told otherwise:
-/// nothing is attached that contradicts it.
-pub(crate) fn inherit(
-    tx: &mut dyn Transaction,
-    ids: &dyn IdSource,
-    at: Timestamp,
-    session: SessionId,
-    matter: &AgentMatter,
-) -> Result<(), LedgerError> {
-    note_left_out(
-        tx,
-        ids,
-        at,
-        (session, matter.agent.as_str()),
-        &matter.left_out,
-    )?;
-    if matter.links.is_empty() {
-        return Ok(());
-    }
-    let own = tx.statements_of_session(session)?;
-    let starting = |o: &Observation| matches!(o.fact, Fact::SessionStarted { .. });
-    let starts = matter.observations.iter().any(starting);
-    if !starts && own.iter().any(|r| r.source.starts_with(BY_VARIABLE)) {
-        return Ok(());
-    }
-    let mut launcher: Vec<Link> = Vec::new();
-    if own
-        .iter()
-        .any(|r| matches!(r.statement, Statement::Launched { .. }))
-    {
-        launcher.extend(ever_named(&own));
-    }
-    if let Some(launched) = launch::proven_session(tx, matter)? {
-        launcher.extend(ever_named(&tx.statements_of_session(launched)?));
-    }
-    let mut standing = why::links(&own).len();
-    let mut own: Vec<Link> = ever_named(&own).collect();
-    for Stated { link, source } in &matter.links {
-        // What the launched agent itself starts has the variables too, and was not launched.
-        let is_launchers = |l: &Link| l == link || same_slot(l, link);
-        if own.contains(link) || launcher.iter().any(is_launchers) {
-            continue;
-        }
-        own.push(link.clone());
-        standing += 1;
-        if check_room(standing).is_err() {
-            let too_many = Decline {
-                edge: "session".to_owned(),
-                reason: "link".to_owned(),
-                detail: format!("{source}: {}", LinksError::TooMany),
-                place: matter.place.clone(),
-            };
-            let by = (session, matter.agent.as_str());
-            note_left_out(tx, ids, at, by, &[too_many])?;
-            continue;
-        }
-        let link = link.clone();
-        let attached = Statement::LinkAttached { session, link };
-        tx.state(at, matter.agent.as_str(), source, &attached)?;
-    }
-    Ok(())
 }
 
 /// Notes variables that were to be links of a session and are none, each once: `siglum doctor` tells of them, and the
@@ -251,7 +186,7 @@ pub fn left_out(tx: &mut dyn Transaction, session: SessionId) -> Result<Vec<Stri
 }
 
 /// The links that were ever attached or detached.
-fn ever_named(records: &[StatementRecord]) -> impl Iterator<Item = Link> + use<'_> {
+pub(crate) fn ever_named(records: &[StatementRecord]) -> impl Iterator<Item = Link> + use<'_> {
     records.iter().filter_map(|r| match &r.statement {
         Statement::LinkAttached { link, .. } | Statement::LinkDetached { link, .. } => {
             Some(link.clone())

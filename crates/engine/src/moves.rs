@@ -12,8 +12,8 @@ use siglum_domain::{IdSource, Oid, SessionId};
 use siglum_ledger::{HeadMove, LedgerError, OutputMention, Transaction};
 
 use crate::identity::SessionIdentity;
-use crate::landing;
-use crate::session::before_key;
+use crate::judgements;
+use crate::sighting_keys::before_key;
 
 /// HEAD after a call is not worth an entry where nothing was made and it stands as before.
 pub(crate) fn stayed(
@@ -62,7 +62,7 @@ pub(crate) fn note(
             at: after.at,
         })?;
         if tx.commit(repository, &commit)?.is_some() {
-            landing::judge_again(tx, ids, repository, &commit)?;
+            judgements::judge_again(tx, ids, repository, &commit)?;
         } else if let Fact::HeadSeen {
             commit: Some(stood),
             ..

@@ -13,8 +13,8 @@ use siglum_ledger::{
     SessionFilter, SessionListing, SessionOrigin, SessionRecord, Transaction, read,
 };
 
+use crate::damage::undamaged;
 use crate::origins::origins_of;
-use crate::verify::undamaged;
 use crate::why::{self, Claim};
 use crate::{EngineError, Here, World, import, replica, repositories};
 
@@ -317,7 +317,7 @@ pub(crate) fn stand(
     listing: SessionListing,
 ) -> Result<Listed, LedgerError> {
     let links = undamaged(tx.statements_of_session(listing.record.id))?;
-    let links = crate::why::links(&links.unwrap_or_default());
+    let links = crate::statements::links(&links.unwrap_or_default());
     if listing.record.ended_at.is_some() {
         return Ok(Listed {
             listing,

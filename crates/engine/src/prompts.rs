@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use siglum_domain::commit::CommitFacts;
 use siglum_domain::observation::Fact;
 use siglum_domain::provenance::line_hash;
 use siglum_domain::{RepositoryId, SessionId, Timestamp, TurnId};
-use siglum_ledger::{EditRecord, Ledger, LedgerError, Transaction, read};
+use siglum_ledger::{CommitRecord, EditRecord, Ledger, LedgerError, SeenBy, Transaction, read};
 
 use crate::World;
 use crate::contents::hash_added_lines;
-use crate::verify::undamaged;
-use crate::why::{Why, made_at};
+use crate::damage::undamaged;
 
 /// What a session was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,15 @@ pub struct Prompt {
     pub text: String,
 }
 
+/// The last moment that can have had a part in a commit.
+pub(crate) fn made_at(record: Option<&CommitRecord>, facts: &CommitFacts) -> Timestamp {
+    match record {
+        Some(record) if record.seen_by == SeenBy::Hook => record.at,
+        // Git counts whole seconds.
+        _ => facts.committed.plus_millis(999),
+    }
+}
+
 /// The prompt that led a session to write a line of a commit's file: that of its newest edit of the file that added such a
 /// line. Where no edit is seen to have added it, it is known only if the session has one edit there.
 ///
@@ -32,16 +41,16 @@ pub struct Prompt {
 pub fn prompt_of_line(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
-    why: &Why,
+    (repository, facts): (RepositoryId, &CommitFacts),
     session: SessionId,
     path: &str,
     line: &[u8],
 ) -> Result<Option<Prompt>, LedgerError> {
     let until = read(ledger, |tx| {
-        let record = tx.commit(why.repository, &why.facts.commit)?;
-        Ok(made_at(record.as_ref(), &why.facts))
+        let record = tx.commit(repository, &facts.commit)?;
+        Ok(made_at(record.as_ref(), facts))
     })?;
-    let of = (why.repository, path, until);
+    let of = (repository, path, until);
     let mut found = prompts_of_lines(world, ledger, of, session, &[line])?;
     Ok(found.pop().flatten())
 }

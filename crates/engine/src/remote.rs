@@ -21,7 +21,7 @@ use siglum_ledger::{
 use crate::audit::{self, Entry};
 use crate::identity::{self, FirstLinks, Name, open_session};
 use crate::links::{self, Change, LinksError};
-use crate::{Here, launch, session};
+use crate::{Here, launch, session_log};
 
 /// The most repositories that one session may name.
 pub const REPOSITORIES_MOST: usize = 32;
@@ -426,10 +426,10 @@ pub fn end(
     match record.mode {
         Mode::Observed => {
             let (key, reason) = (format!("ended:{number}"), launch::words(end));
-            session::say_ended(tx, here.ids, &record, key, reason, at)?;
+            session_log::say_ended(tx, here.ids, &record, key, reason, at)?;
         }
         // Only its driver adds to its log.
-        Mode::Driven => session::end(tx, here.ids, session, record.repository, at)?,
+        Mode::Driven => session_log::end(tx, here.ids, session, record.repository, at)?,
     }
     audit::record(tx, here, &entry)?;
     Ok(true)

@@ -6,11 +6,13 @@
 //! commits and sessions of its clones are shown in it, too.
 
 mod clones;
+mod git;
 mod identity;
 mod recognition;
 mod relocation;
 
 pub use clones::clones;
+pub(crate) use git::{is_set_aside, leads_to, set_aside, usable_git};
 pub use identity::mark;
 pub(crate) use identity::note_identity;
 pub use recognition::{Recognised, recognise, set_clone_of};

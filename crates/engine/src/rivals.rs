@@ -11,7 +11,9 @@ use siglum_ledger::{CommitRecord, IntentRecord, LedgerError, OutputMention, Seen
 
 use crate::landing::{concerned, pin, withdraw};
 use crate::scene;
-use crate::sweep::SOON_MS;
+
+/// A commit without our trailer belongs to an intent only if git made it this soon after, in ms.
+pub(crate) const SOON_MS: i64 = 10_000;
 
 /// The intents that are open beside this one and could have become the commit, too.
 pub(crate) fn open_rivals(

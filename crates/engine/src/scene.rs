@@ -13,9 +13,9 @@ use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::is_another_users;
 use siglum_ledger::{Binding, HeadMove, LedgerError, OutputMention, SessionFilter, Transaction};
 
-use crate::session::before_key;
+use crate::sighting_keys::before_key;
 use crate::sighting_keys::side_key;
-use crate::{calls, launch};
+use crate::{calls, identity};
 
 /// A tool call that has run for longer than this is not believed to run.
 const CALL_AT_MOST_MS: i64 = 24 * 60 * 60 * 1000;
@@ -92,7 +92,7 @@ fn case_with(
     {
         typing(tx, at, &terminal.owner, &mut case)?;
     }
-    if let Some(session) = launch::bound_above(tx, scene, &nearest)? {
+    if let Some(session) = identity::bound_above(tx, scene, &nearest)? {
         case.signs.push((session, Sign::LaunchClaim));
     }
     standings(tx, &mut case)?;
@@ -395,7 +395,7 @@ fn launchers(
     at: Timestamp,
     case: &mut Case,
 ) -> Result<(), LedgerError> {
-    let Some((above, depth)) = launch::nearest_above(tx, scene, at)? else {
+    let Some((above, depth)) = identity::nearest_above(tx, scene, at)? else {
         return Ok(());
     };
     let far = u32::try_from(depth).unwrap_or(u32::MAX);
@@ -418,7 +418,7 @@ fn launchers(
         person,
     };
     case.signs.push((above.session, sign));
-    if launch::is_proven_by(tx, above.launched, scene)? {
+    if identity::is_proven_by(tx, above.launched, scene)? {
         let name = "SIGLUM_SESSION_ID".to_owned();
         case.signs.push((above.session, Sign::Presence { name }));
     }

@@ -12,8 +12,8 @@ use siglum_ledger::{
 
 use crate::history::Passages;
 use crate::overview::{Listed, stand};
-use crate::why::links;
-use crate::{World, verify::undamaged};
+use crate::statements::links;
+use crate::{World, damage::undamaged};
 
 /// How many of a session's newest commits are looked at.
 const COMMITS: usize = 100;

@@ -15,13 +15,12 @@ use siglum_ledger::{
     write,
 };
 
+use crate::rivals::SOON_MS;
 use crate::scene::Unseen;
-use crate::{EngineError, World, authors, landing, rivals, scene, worker};
+use crate::{EngineError, World, landing, repositories, rivals, scene};
 
 /// How many commits one look at a checkout goes back at most.
 const LOOK_BACK: usize = 1000;
-/// A commit without our trailer belongs to an intent only if git made it this soon after, in ms.
-pub(crate) const SOON_MS: i64 = 10_000;
 /// An intent of another host or namespace, whose git cannot be seen, stays open this long, in ms.
 const UNSEEN_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -36,7 +35,7 @@ pub fn sweep(
 ) -> Result<(), EngineError> {
     let mut open = dead_intents(world, ledger, repository.id)?;
     for (worktree, swept) in &repository.worktrees {
-        if !authors::leads_to(worktree, repository) {
+        if !repositories::leads_to(worktree, repository) {
             continue;
         }
         if let Err(error) = checkout(
@@ -50,7 +49,7 @@ pub fn sweep(
             match error {
                 EngineError::Git(error) => {
                     tracing::warn!("left {worktree} out: {error}");
-                    worker::set_aside(world, ledger, repository, &error)?;
+                    repositories::set_aside(world, ledger, repository, &error)?;
                     open.retain(|i| i.scene.place.worktree != *worktree);
                 }
                 other => return Err(other),

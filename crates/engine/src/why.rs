@@ -14,11 +14,11 @@ use siglum_ledger::{
     Statement, StatementRecord, Transaction, read, stored_facts,
 };
 
+use crate::damage::undamaged;
 use crate::origins::{Origin, origins_of};
-use crate::prompts::{Prompt, prompt_at, prompt_of_last_edit, prompt_text};
+use crate::prompts::{Prompt, made_at, prompt_at, prompt_of_last_edit, prompt_text};
 use crate::scene::{self, Unseen};
-use crate::verify::undamaged;
-use crate::{EngineError, World, authors, landing, replica};
+use crate::{EngineError, World, authors, landing, replica, repositories, statements};
 
 /// A session as an answer shows it.
 #[derive(Debug, Clone)]
@@ -163,7 +163,7 @@ pub(crate) fn find_commit(
         .as_ref()
         .and_then(|r| r.facts.clone())
         .filter(|f| !f.parents.is_empty() || !f.changes.is_empty());
-    let git = authors::usable_git(world, repository);
+    let git = repositories::usable_git(world, repository);
     let facts = match (stored, &git) {
         (Some(facts), _) => facts,
         (None, Some(git)) => match git.facts(std::slice::from_ref(commit))?.known.pop() {
@@ -343,15 +343,6 @@ fn answer(
     })
 }
 
-/// The last moment that can have had a part in a commit.
-pub(crate) fn made_at(record: Option<&CommitRecord>, facts: &CommitFacts) -> Timestamp {
-    match record {
-        Some(record) if record.seen_by == SeenBy::Hook => record.at,
-        // Git counts whole seconds.
-        _ => facts.committed.plus_millis(999),
-    }
-}
-
 /// What the message claims, beside the evidence: a trailer names a checkpoint.
 fn named_by_message(
     tx: &mut dyn Transaction,
@@ -500,7 +491,7 @@ pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCar
         .map(|(agent, native)| (agent.resume)(native));
     Ok(Some(SessionCard {
         title: title(tx, id)?,
-        links: links(&undamaged(tx.statements_of_session(id))?.unwrap_or_default()),
+        links: statements::links(&undamaged(tx.statements_of_session(id))?.unwrap_or_default()),
         natives,
         resume,
         record,
@@ -519,36 +510,4 @@ fn title(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<String>, Ledg
             .find(|l| !l.is_empty())
             .map(|l| l.chars().take(200).collect())
     }))
-}
-
-/// The links that stand after all statements, each with the statement that attached it.
-#[must_use]
-pub fn attached(statements: &[StatementRecord]) -> Vec<(Link, &StatementRecord)> {
-    let attaching = |link: &Link| {
-        let mut latest = statements.iter().rev();
-        latest
-            .find(|s| matches!(&s.statement, Statement::LinkAttached { link: l, .. } if l == link))
-    };
-    let standing = links(statements).into_iter();
-    standing
-        .filter_map(|link| attaching(&link).map(|by| (link, by)))
-        .collect()
-}
-
-/// The links that stand after all statements.
-#[must_use]
-pub fn links(statements: &[StatementRecord]) -> Vec<Link> {
-    let mut links: Vec<Link> = Vec::new();
-    for record in statements {
-        match &record.statement {
-            Statement::LinkAttached { link, .. } => {
-                links.retain(|l| l != link);
-                links.push(link.clone());
-            }
-            Statement::LinkDetached { link, .. } => links.retain(|l| l != link),
-            _ => {}
-        }
-    }
-    links.sort();
-    links
 }

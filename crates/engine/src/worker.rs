@@ -10,18 +10,18 @@ use siglum_domain::fold;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::receipt;
 use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
-use siglum_gitstore::GitError;
 use siglum_ledger::{
     Aside, Binding, Durability, EditRecord, Ledger, LedgerError, Mode, NewEntry, RepositoryRecord,
     SessionOrigin, SessionRecord, Spool, Spooled, Summary, Transaction, read, write,
 };
 
 use crate::contents::hash_added_lines;
-use crate::verify::{self, undamaged};
+use crate::damage::{self, undamaged};
+pub use crate::world::Slice;
 use crate::world::salt;
 use crate::{
     EngineError, Here, World, authors, deliver, ingest, overview, pull_requests, repositories,
-    session, sweep, transcript, turn,
+    session_log, sweep, transcript, turn,
 };
 
 /// How many items one slice takes.
@@ -29,7 +29,6 @@ const SLICE: usize = 64;
 /// Batches of telemetry that one slice joins.
 const BATCHES: usize = 8;
 /// What is set aside where git does not end.
-const REPOSITORIES: &str = "repositories";
 /// Under what deliveries are counted that came from a spool.
 const SPOOLED: &str = "spooled";
 /// How often an item may fail before it is set aside.
@@ -43,15 +42,6 @@ const UNSEALED_MOST: usize = 10_000;
 const LONG: u64 = 1_000;
 /// In milliseconds.
 const SILENT_MS: i64 = 2_000;
-
-/// Whether a queue holds more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slice {
-    /// There was nothing to do.
-    Idle,
-    /// Something was done; there may be more.
-    Worked,
-}
 
 /// What one run of the worker remembers.
 #[derive(Debug, Default)]
@@ -106,7 +96,7 @@ pub fn slice(
     note(bury(world, ledger)?);
     for repository in read(ledger, |tx| tx.repositories())? {
         let open = read(ledger, |tx| tx.open_intents(Some(repository.id)))?;
-        if is_set_aside(ledger, &repository)? {
+        if repositories::is_set_aside(ledger, &repository)? {
             continue;
         }
         let is_first = run.swept.insert(repository.id);
@@ -402,7 +392,7 @@ fn fold_session(
             return Ok(());
         };
         // What can be read of a damaged log is what it amounts to; `verify` tells the rest.
-        let entries = verify::readable(tx, session)?;
+        let entries = damage::readable(tx, session)?;
         let view = fold::session(&entries);
         // A transcript has no word for the end of a session that was never seen running.
         let unseen = record.origin == SessionOrigin::Import && tx.bindings(session)?.is_empty();
@@ -503,7 +493,7 @@ fn end_gone(
         observation: &gone,
     };
     let new = tx.append(&entry)? != siglum_ledger::Appended::Known;
-    session::end(tx, world.ids, record.id, record.repository, record.last_at)?;
+    session_log::end(tx, world.ids, record.id, record.repository, record.last_at)?;
     for native in tx.aliases(record.id)? {
         if let Some(transcript) = tx.transcript(native.as_str())? {
             tx.want_transcript(&transcript)?;
@@ -522,46 +512,19 @@ pub fn finish(
     repository: &RepositoryRecord,
 ) -> Result<bool, EngineError> {
     let unfinished = read(ledger, |tx| tx.unfinished(repository.id, SLICE))?;
-    if unfinished.is_empty() || is_set_aside(ledger, repository)? {
+    if unfinished.is_empty() || repositories::is_set_aside(ledger, repository)? {
         return Ok(false);
     }
     match authors::finish(world, ledger, repository, &unfinished) {
         Err(error @ (EngineError::Git(_) | EngineError::NoCheckout(_))) => {
             tracing::warn!("left {} out: {error}", repository.common_dir);
             if let EngineError::Git(error) = &error {
-                set_aside(world, ledger, repository, error)?;
+                repositories::set_aside(world, ledger, repository, error)?;
             }
             Ok(false)
         }
         other => other.map(|()| true),
     }
-}
-
-/// Whether git did not end in a repository.
-fn is_set_aside(
-    ledger: &mut dyn Ledger,
-    repository: &RepositoryRecord,
-) -> Result<bool, LedgerError> {
-    let parked = read(ledger, |tx| tx.parked())?;
-    Ok(parked
-        .iter()
-        .any(|(queue, item, ..)| queue == REPOSITORIES && *item == repository.common_dir))
-}
-
-/// A repository that git does not end in holds up all others no second time. It stays aside until somebody asks for it.
-pub(crate) fn set_aside(
-    world: &World<'_>,
-    ledger: &mut dyn Ledger,
-    repository: &RepositoryRecord,
-    error: &GitError,
-) -> Result<(), LedgerError> {
-    if !matches!(error, GitError::TooSlow { .. }) {
-        return Ok(());
-    }
-    let (now, reason) = (world.now(), error.to_string());
-    write(ledger, Durability::Process, |tx| {
-        tx.park(REPOSITORIES, &repository.common_dir, now, &reason)
-    })
 }
 
 /// Hashes the lines that edits added, so that they can be recognised when the versions are gone.

@@ -22,6 +22,15 @@ pub struct Here<'a> {
     pub redactor: &'a Redactor,
 }
 
+/// Whether a queue holds more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slice {
+    /// There was nothing to do.
+    Idle,
+    /// Something was done; there may be more.
+    Worked,
+}
+
 impl Here<'_> {
     /// The time now.
     #[must_use]

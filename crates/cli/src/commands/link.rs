@@ -5,7 +5,7 @@ use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
 use siglum_engine::links::{self, Change, Changed};
-use siglum_engine::{find, why};
+use siglum_engine::{find, statements};
 use siglum_ledger::{Ledger, read};
 
 use crate::cx::Cx;
@@ -185,7 +185,7 @@ fn list(session: &str, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     let session = find::session(&mut ledger, session)?;
     let statements = read(&mut ledger, |tx| tx.statements_of_session(session))?;
-    let links = why::links(&statements);
+    let links = statements::links(&statements);
     if cx.ui.json {
         return json(cx, &mut ledger, LIST, session, &links, 0);
     }
@@ -198,7 +198,7 @@ fn list(session: &str, cx: &Cx) -> Result<(), CommandError> {
         return Ok(());
     }
     let mut table = Table::new(vec!["FIELD", "VALUE", "BY", "SINCE"]);
-    for (link, from) in why::attached(&statements) {
+    for (link, from) in statements::attached(&statements) {
         let by = format!("{} ({})", from.by, from.source);
         let at = ui::when(from.at);
         table.row(vec![

@@ -9,7 +9,7 @@ use siglum_ledger::{LedgerError, TickRecord, Transaction};
 use super::definition::no_secret;
 use super::fire::tick_turn;
 use super::{FormError, Target};
-use crate::why;
+use crate::statements;
 
 /// The most bytes of a schema.
 const MOST: usize = 16 << 10;
@@ -92,7 +92,7 @@ fn envelope(
         }),
     };
     Ok(Some(Envelope {
-        links: why::links(&tx.statements_of_session(session.id)?),
+        links: statements::links(&tx.statements_of_session(session.id)?),
         conversation: session.conversation,
         session: session.id,
         turn,

@@ -6,9 +6,8 @@ use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{ConversationId, IdSource, LedgerId, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Mode, Relation, SessionOrigin, SessionRecord, Transaction};
 
+use super::claims::{Taken, check_claim, take_up};
 use super::{FirstLinks, Name, NewSession, SessionIdentity, open_session};
-use crate::evidence;
-use crate::launch::{self, Taken};
 use crate::repositories::note_place;
 
 /// First match wins: a session named by the caller, a known alias, the one that a launcher started
@@ -40,13 +39,13 @@ pub(crate) fn resolve(
         None => tx.session_by_alias(&matter.agent, &matter.native)?,
     };
     let first_at = matter.observations.iter().map(|o| o.at).min().unwrap_or(at);
-    let taken = launch::check_claim(tx, matter, first_at)?;
+    let taken = check_claim(tx, matter, first_at)?;
     let launched = match (&taken, &matter.claim) {
         (Some(Taken::Up(_)), Some(claim)) => Some(claim.session),
         _ => None,
     };
     if let (None, None, Some(Taken::Inherited(outer))) = (known, launched, &taken)
-        && evidence::only_ends(tx, *outer, matter)?
+        && only_ends(tx, *outer, matter)?
     {
         let session = *outer;
         return Ok(SessionIdentity {
@@ -59,7 +58,7 @@ pub(crate) fn resolve(
         None => create(tx, home, ids, first_at, matter, repository, origin)?,
     };
     if let (Some(Taken::Up(standing)), Some(launched)) = (&taken, launched) {
-        launch::take_up(tx, launched, standing, session, matter, first_at)?;
+        take_up(tx, launched, standing, session, matter, first_at)?;
     }
     let last_at = matter.observations.iter().map(|o| o.at).max().unwrap_or(at);
     let place = repository.zip(matter.place.as_ref().map(|p| p.worktree.as_str()));
@@ -85,6 +84,18 @@ pub(crate) fn resolve(
         session,
         repository,
     })
+}
+
+/// Whether all that is said is that a process ends below a driven session. Some agents name a session then that they never
+/// ran, which is none.
+fn only_ends(
+    tx: &mut dyn Transaction,
+    outer: SessionId,
+    matter: &AgentMatter,
+) -> Result<bool, LedgerError> {
+    let ends = |o: &Observation| matches!(o.fact, Fact::SessionEnded { .. });
+    let driven = tx.session(outer)?.is_some_and(|s| s.mode == Mode::Driven);
+    Ok(driven && !matter.observations.is_empty() && matter.observations.iter().all(ends))
 }
 
 /// A replica is extended by its home alone: what was to be written to it gets a session of its own.

@@ -16,7 +16,7 @@ use crate::remote::{self, RemoteError};
 use crate::run::{self, Which};
 use crate::tests::stage::*;
 use crate::turn::{self, TurnError};
-use crate::{launch, why};
+use crate::{launch, statements};
 
 /// Where somebody asks for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,7 +249,7 @@ fn labels(count: usize) -> Vec<Link> {
 }
 
 fn attached(stage: &mut Stage, session: SessionId) -> Vec<Link> {
-    why::links(&stage.read(|tx| tx.statements_of_session(session)))
+    statements::links(&stage.read(|tx| tx.statements_of_session(session)))
 }
 
 fn audited(stage: &mut Stage, session: SessionId) -> usize {

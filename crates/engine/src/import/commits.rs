@@ -15,7 +15,7 @@ use siglum_ledger::{
 };
 
 use crate::scene::{self, Unseen};
-use crate::{EngineError, World, authors, landing};
+use crate::{EngineError, World, authors, landing, repositories};
 
 /// How many commits of a repository are looked at, newest first.
 const COMMITS_MOST: usize = 20_000;
@@ -81,7 +81,7 @@ pub fn link_commits(
     if owed == 0 {
         return Ok(Linked::default());
     }
-    let Some(git) = authors::usable_git(world, repository) else {
+    let Some(git) = repositories::usable_git(world, repository) else {
         return Err(EngineError::NoCheckout(repository.common_dir.clone()));
     };
     let since = Timestamp::from_nanos(i64::try_from(owed).unwrap_or(i64::MAX));

@@ -6,9 +6,8 @@ use siglum_domain::audit::Action;
 use siglum_domain::trace::TraceId;
 use siglum_ledger::{Durability, Ledger, LedgerError, write};
 
-use super::settle;
-use crate::Here;
 use crate::audit::{self, Entry};
+use crate::{Here, unassigned};
 
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub fn assign(
         match tx.session(session)? {
             None => return Ok(Assignment::NoSession),
             Some(record) if record.home != home => return Ok(Assignment::Elsewhere),
-            Some(_) => settle::note_trace(tx, trace, session, at)?,
+            Some(_) => unassigned::note_trace(tx, trace, session, at)?,
         }
         let entry = Entry::done(by, Action::TraceAssigned).for_session(session);
         let more = json!({ "trace_id": trace.to_string() });

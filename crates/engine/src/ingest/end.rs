@@ -6,8 +6,8 @@ use siglum_ledger::{
     Durability, Ledger, LedgerError, Mode, SessionFilter, Transaction, read, write,
 };
 
-use crate::verify::undamaged;
-use crate::{Here, session};
+use crate::damage::undamaged;
+use crate::{Here, session_log};
 
 /// So long such a session may be silent before it is taken for over. One that is heard again goes on.
 const SILENT_MS: i64 = 30 * 60 * 1000;
@@ -48,7 +48,7 @@ pub fn end_silent(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<usize, Led
             }
             let key = format!("silent:{}", record.last_at.nanos());
             let reason = "nothing more was heard of it".to_owned();
-            session::say_ended(tx, here.ids, &record, key, reason, record.last_at)?;
+            session_log::say_ended(tx, here.ids, &record, key, reason, record.last_at)?;
             Ok(true)
         })?);
     }

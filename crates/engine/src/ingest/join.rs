@@ -4,9 +4,9 @@ use std::ops::AddAssign;
 
 use siglum_ledger::{Durability, Ledger, LedgerError, TelemetryBatch, Transaction, read, write};
 
-use super::reason::Reason;
 use super::{forward, settle};
 use crate::Here;
+use crate::unassigned::Reason;
 
 /// Rows that are kept without a session; the oldest go first.
 const KEPT_MOST: usize = 10_000;

@@ -12,8 +12,8 @@ use siglum_domain::{AgentName, LedgerId, NativeId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Relation, SessionOrigin, SessionRecord, Transaction};
 use siglum_telemetry::inward::{Claims, Origin, Reach, TelemetryRecord};
 
-use super::reason::Reason;
-use crate::launch::UNKNOWN_AGENT;
+use crate::identity::UNKNOWN_AGENT;
+use crate::unassigned::Reason;
 
 /// Ids of tool calls that are shorter than this may be used by several sessions.
 const CALL_LEAST: usize = 16;

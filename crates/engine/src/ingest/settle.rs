@@ -16,15 +16,13 @@ use siglum_telemetry::wire::{Batch, Stamp};
 use super::forward::{self, Collector};
 use super::join::Tally;
 use super::parcel::{self, Parcel};
-use super::reason::Reason;
 use super::resolve::{self, Resolver, Whose};
-use crate::launch::UNKNOWN_AGENT;
+use crate::identity::UNKNOWN_AGENT;
+use crate::unassigned::{Reason, take_up};
 use crate::{Here, session};
 
 /// How far a sender's clock may be ahead of ours, in milliseconds.
 const AHEAD_MS: i64 = 5 * 60 * 1000;
-/// Rows of one trace that are taken up again at once.
-const AGAIN_MOST: usize = 256;
 /// Characters of a name in a listing.
 const NAME_MOST: usize = 200;
 
@@ -93,45 +91,6 @@ pub(super) fn keep_whole(
         unassigned: row.records,
         ..Tally::default()
     })
-}
-
-/// Takes up again what was kept of a trace whose session is known now.
-fn take_up(tx: &mut dyn Transaction, trace: &TraceId) -> Result<(), LedgerError> {
-    for row in tx.unassigned_of(trace, AGAIN_MOST)? {
-        if row.reason == Reason::NoSession.as_str() {
-            again(tx, row)?;
-        }
-    }
-    Ok(())
-}
-
-/// Puts what was kept where it is looked at once more.
-pub(super) fn again(tx: &mut dyn Transaction, row: UnassignedRecord) -> Result<(), LedgerError> {
-    tx.drop_unassigned(row.sequence)?;
-    tx.put_batch(&TelemetryBatch {
-        sequence: 0,
-        at: row.at,
-        signal: row.signal,
-        session: row.session,
-        records: row.records,
-        forwarded: row.forwarded,
-        payload: row.payload,
-    })?;
-    Ok(())
-}
-
-/// Notes that a trace belongs to a session, and takes up again what was kept of it.
-///
-/// # Errors
-/// Those of the ledger.
-pub(crate) fn note_trace(
-    tx: &mut dyn Transaction,
-    trace: &TraceId,
-    session: SessionId,
-    at: Timestamp,
-) -> Result<(), LedgerError> {
-    tx.note_trace(trace, session, at)?;
-    take_up(tx, trace)
 }
 
 impl Settling<'_> {

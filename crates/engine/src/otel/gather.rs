@@ -12,7 +12,7 @@ use siglum_telemetry::outward::{
     self, Linked, Origin, SessionMoment, Subject, TurnPart, Untold, Why,
 };
 
-use crate::why;
+use crate::statements;
 
 /// How many checkpoints of a session are looked at, the newest ones.
 const CHECKPOINTS: usize = 1_000;
@@ -146,7 +146,7 @@ fn subject(
         natives,
         previous,
         repository: remote.as_deref().map(without_credentials),
-        links: why::links(&tx.statements_of_session(record.id)?),
+        links: statements::links(&tx.statements_of_session(record.id)?),
     })
 }
 

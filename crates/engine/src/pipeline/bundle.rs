@@ -14,7 +14,7 @@ use super::PipelineError;
 use super::graph::{parts, sent};
 use super::json::TokensJson;
 use crate::Here;
-use crate::verify::undamaged;
+use crate::damage::undamaged;
 
 /// How many commits of a session a bundle has at most.
 const COMMITS_MOST: usize = 10_000;

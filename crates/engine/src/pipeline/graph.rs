@@ -13,11 +13,11 @@ use super::record::EVENTS_MOST;
 use crate::Here;
 use crate::calls;
 use crate::cost;
+use crate::damage::undamaged;
 use crate::launch::{self, Standing};
 use crate::overview::{self, Stand, UNSEEN_MS};
 use crate::remote;
-use crate::verify::undamaged;
-use crate::why;
+use crate::statements;
 
 /// Pipelines, the newest first.
 #[derive(Debug, Clone)]
@@ -143,7 +143,7 @@ fn member(
     if launched.as_ref().is_some_and(|s| is_another(s, session)) {
         return Ok(None);
     }
-    let links = why::links(&statements);
+    let links = statements::links(&statements);
     let values = |field: &str| {
         let of = links.iter().filter(|l| l.field() == field);
         of.map(Link::value).collect::<Vec<String>>()

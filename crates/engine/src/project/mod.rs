@@ -24,7 +24,7 @@ use siglum_ledger::{
 
 use crate::Here;
 use crate::scope::Guard;
-use crate::worker::Slice;
+use crate::world::Slice;
 
 /// How long a session is kept from other workers while its receipts are handed over, in ms.
 const CLAIM_MS: i64 = 60_000;

@@ -18,7 +18,7 @@ use super::outsiders;
 use super::send::Destined;
 use super::wire::*;
 use crate::Here;
-use crate::launch::{LINK_SOURCE, launch_of_link};
+use crate::identity::{LINK_SOURCE, launch_of_link};
 use crate::scope::Guard;
 
 /// How long a session is kept from other workers while its receipts are sent, in ms.

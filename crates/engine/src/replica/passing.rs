@@ -12,7 +12,7 @@ use super::encode;
 use super::outgoing::{Leaving, Packing, Rest, Width, newer_than, next_stamp};
 use super::send::{BATCH, Gate, GateError, Sent, is_ours};
 use super::wire::{Batch, Positions};
-use crate::authors::usable_git;
+use crate::repositories::usable_git;
 use crate::{Here, World};
 
 /// The most checkpoints, and the most commits, of a session that are sent.

@@ -13,7 +13,7 @@ use super::wire::{Position, Positions};
 use super::{DocumentName, encode};
 use crate::Here;
 use crate::scope::Guard;
-use crate::worker::Slice;
+use crate::world::Slice;
 
 /// How many bytes of documents go into one batch, or a little more.
 pub(super) const BATCH: usize = 256 << 10;

@@ -21,7 +21,7 @@ use crate::access::Caller;
 use crate::project;
 use crate::tests::stage::{Stage, at, native, place, prompt, says, stopped};
 use crate::verify;
-use crate::worker::Slice;
+use crate::world::Slice;
 
 const NAME: &str = "team";
 pub(super) const TO: Destined<'_> = Destined {

@@ -9,8 +9,9 @@ use siglum_ledger::{
 };
 
 use super::clones::share_root;
+use super::git::{set_aside, usable_git};
 use super::relocation::set_apart;
-use crate::{EngineError, World, authors, worker};
+use crate::{EngineError, World};
 
 /// Looks at a repository once in each run of a worker, and marks it. Git is asked for the commits that it goes back to, which
 /// stay the same, so once in its life. Returns false where another repository lies in its place.
@@ -22,13 +23,13 @@ pub(crate) fn note_identity(
     ledger: &mut dyn Ledger,
     repository: &RepositoryRecord,
 ) -> Result<bool, EngineError> {
-    let Some(git) = authors::usable_git(world, repository) else {
+    let Some(git) = usable_git(world, repository) else {
         return Ok(true);
     };
     match identify(ledger, &git, repository) {
         Err(EngineError::Git(error)) => {
             tracing::warn!("left {} out: {error}", repository.common_dir);
-            worker::set_aside(world, ledger, repository, &error)?;
+            set_aside(world, ledger, repository, &error)?;
             Ok(true)
         }
         other => other,

@@ -8,7 +8,7 @@ use siglum_ledger::{Launch, LaunchEnd, Relation};
 
 use super::stage::*;
 use crate::launch::{self, NewLaunch};
-use crate::why;
+use crate::statements;
 
 const DIGEST: &str = "d1";
 
@@ -56,7 +56,7 @@ fn begins(id: &str, pid: u32, second: i64, digest: &str) -> AgentMatter {
 }
 
 fn links(stage: &mut Stage, session: SessionId) -> Vec<Link> {
-    why::links(&stage.read(|tx| tx.statements_of_session(session)))
+    statements::links(&stage.read(|tx| tx.statements_of_session(session)))
 }
 
 #[test]

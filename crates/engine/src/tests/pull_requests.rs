@@ -148,7 +148,7 @@ fn fold(stage: &mut Stage) {
 /// What is attached to a session, with who said so and where.
 fn linked(stage: &mut Stage, session: SessionId) -> Vec<String> {
     let statements = stage.read(|tx| tx.statements_of_session(session));
-    let told = crate::why::attached(&statements).into_iter();
+    let told = crate::statements::attached(&statements).into_iter();
     told.map(|(link, from)| format!("{link} by {}: {}", from.by, from.source))
         .collect()
 }

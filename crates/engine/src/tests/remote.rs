@@ -18,7 +18,7 @@ use super::stage::*;
 use crate::links::Change;
 use crate::links::LINKS_MOST;
 use crate::remote::{self, Created, NewCheckpoint, NewSession, RemoteError};
-use crate::{Here, why};
+use crate::{Here, statements, why};
 
 const BY: &str = "token one";
 
@@ -74,7 +74,7 @@ fn refused<T: std::fmt::Debug>(done: Result<T, RemoteError>) -> &'static str {
 }
 
 fn attached(stage: &mut Stage, session: SessionId) -> Vec<String> {
-    let links = why::links(&stage.read(|tx| tx.statements_of_session(session)));
+    let links = statements::links(&stage.read(|tx| tx.statements_of_session(session)));
     links.iter().map(Link::to_string).collect()
 }
 

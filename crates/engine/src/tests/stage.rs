@@ -20,7 +20,7 @@ use siglum_ledger::{
 use uuid::Uuid;
 
 use crate::deliver::{Delivered, deliver};
-use crate::session::{file_key, side_key};
+use crate::sighting_keys::{file_key, side_key};
 use crate::{Here, World, worker};
 
 /// Ids that count up.

@@ -13,7 +13,7 @@ use siglum_ledger::{
     write,
 };
 
-use crate::session::file_key;
+use crate::sighting_keys::file_key;
 use crate::{EngineError, World};
 
 /// How far a commit may lie outside of the call that names it, in milliseconds: git counts seconds.
@@ -102,7 +102,7 @@ pub fn link_mentioned(
     repository: &RepositoryRecord,
     mentions: &[CommitMention],
 ) -> Result<usize, EngineError> {
-    let Some(git) = crate::authors::usable_git(world, repository) else {
+    let Some(git) = crate::repositories::usable_git(world, repository) else {
         return Ok(0);
     };
     let mentions: Vec<&CommitMention> = mentions.iter().filter(|m| !m.copied).collect();

@@ -14,8 +14,8 @@ use siglum_ledger::{
 use super::file::Slice;
 use super::{branch, proof};
 use crate::identity::SessionIdentity;
-use crate::session;
 use crate::{World, calls};
+use crate::{session, session_log};
 
 /// How much text one segment holds, in bytes.
 const SEGMENT: usize = 256 << 10;
@@ -123,7 +123,7 @@ impl<'a> Store<'a> {
         };
         let (world, now) = (self.owners.world, self.owners.world.now());
         let matter = self.owners.matter;
-        session::append(tx, world.ids, now, identity, matter, &observation).map(drop)
+        session_log::append(tx, world.ids, now, identity, matter, &observation).map(drop)
     }
 
     /// What is left for the caller.
@@ -236,7 +236,7 @@ impl Owners<'_> {
                 continue;
             }
             let observation = &named(tx, identity.session, observation, sightings)?;
-            session::append(tx, self.world.ids, at, identity, self.matter, observation)?;
+            session_log::append(tx, self.world.ids, at, identity, self.matter, observation)?;
             tx.touch(identity.session, observation.at, None, None)?;
         }
         Ok(())
@@ -260,7 +260,7 @@ impl Owners<'_> {
             }
             let observations = proof::edit(self.world, tx, identity.session, self.matter, &edit)?;
             for observation in &observations {
-                session::append(
+                session_log::append(
                     tx,
                     self.world.ids,
                     self.world.now(),

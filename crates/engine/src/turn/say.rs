@@ -16,7 +16,7 @@ use super::{
     EVENT_BYTES_MOST, EVENTS_MOST, TURN_BYTES_MOST, TurnError, attempt, fence, key, writable,
 };
 use crate::world::salt;
-use crate::{Here, ingest};
+use crate::{Here, unassigned};
 
 /// How often a commit whose answer was lost is asked for again.
 const ASK_AGAIN: usize = 3;
@@ -331,7 +331,7 @@ pub(super) fn into_the_log(
     }
     for row in rows.iter().filter(|row| row.kind == "traced") {
         if let Ok(Fact::Traced { parent }) = serde_json::from_str(&row.fact()?) {
-            ingest::note_trace(tx, &parent.trace, session, at)?;
+            unassigned::note_trace(tx, &parent.trace, session, at)?;
         }
     }
     if !tx.put_keyed_receipt(&receipt, turn_key, content)? {

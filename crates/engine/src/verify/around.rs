@@ -10,8 +10,8 @@ use siglum_ledger::{Ledger, LedgerError, LogRow, Miscount, OpenTurn, read};
 
 use super::RESTORE;
 use super::report::{Kind, Problem, Report};
-use crate::authors::usable_git;
 use crate::contents::FILE_MOST;
+use crate::repositories::usable_git;
 use crate::{EngineError, World};
 
 /// How many rows of a table that went bad are told.

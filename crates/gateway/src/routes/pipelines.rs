@@ -8,8 +8,8 @@ use siglum_domain::SessionId;
 use siglum_domain::link::Link;
 use siglum_domain::price::Prices;
 use siglum_engine::pipeline::{self, Bundle, GraphJson, PipelineError, Style};
+use siglum_engine::statements;
 use siglum_engine::turn::TurnError;
-use siglum_engine::why;
 use siglum_ledger::{Ledger, read};
 
 use super::path::Path;
@@ -171,6 +171,6 @@ pub(crate) async fn record(
 /// Whether a session is linked to a pipeline.
 fn belongs(ledger: &mut dyn Ledger, session: SessionId, id: &str) -> Result<bool, Problem> {
     let statements = read(ledger, |tx| tx.statements_of_session(session))?;
-    let links = why::links(&statements);
+    let links = statements::links(&statements);
     Ok(links.contains(&Link::PipelineId(id.to_owned())))
 }

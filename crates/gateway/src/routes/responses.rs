@@ -77,7 +77,7 @@ pub(super) fn checkpoints(
         };
         let mut pins = Vec::new();
         for (session, sequence) in &record.pins {
-            let links = siglum_engine::why::links(&tx.statements_of_session(*session)?);
+            let links = siglum_engine::statements::links(&tx.statements_of_session(*session)?);
             pins.push(Pin {
                 session: session.to_string(),
                 sequence: *sequence,

@@ -343,7 +343,7 @@ impl Session {
             parent: record.parent.map(|(id, _)| id.to_string()),
             cwd: record.cwd.clone(),
             repositories,
-            links: siglum_engine::why::links(statements)
+            links: siglum_engine::statements::links(statements)
                 .iter()
                 .map(Link::from)
                 .collect(),

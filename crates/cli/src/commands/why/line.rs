@@ -29,7 +29,14 @@ pub(super) fn author_prompt(
         return Ok(None);
     };
     let (world, path) = (cx.world()?, stored_name(&line.path));
-    let found = prompt_of_line(&world, ledger, why, session, &path, &line.text)?;
+    let found = prompt_of_line(
+        &world,
+        ledger,
+        (why.repository, &why.facts),
+        session,
+        &path,
+        &line.text,
+    )?;
     Ok(found)
 }
 

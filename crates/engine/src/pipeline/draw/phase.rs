@@ -3,7 +3,7 @@
 use siglum_domain::SessionId;
 use siglum_domain::pipeline::{Check, CheckEvidence, CheckResult, Instance, Phase, Review, State};
 
-use crate::launch::UNKNOWN_AGENT;
+use crate::identity::UNKNOWN_AGENT;
 
 use super::canvas::{Block, Border, FRAME, Line, Style, Tone, beside, boxed};
 use super::measure::{clean, duration, plural, width};

@@ -1,0 +1,36 @@
+//! What the statements about a session come to.
+
+use siglum_domain::link::Link;
+use siglum_ledger::{Statement, StatementRecord};
+
+/// The links that stand after all statements, each with the statement that attached it.
+#[must_use]
+pub fn attached(statements: &[StatementRecord]) -> Vec<(Link, &StatementRecord)> {
+    let attaching = |link: &Link| {
+        let mut latest = statements.iter().rev();
+        latest
+            .find(|s| matches!(&s.statement, Statement::LinkAttached { link: l, .. } if l == link))
+    };
+    let standing = links(statements).into_iter();
+    standing
+        .filter_map(|link| attaching(&link).map(|by| (link, by)))
+        .collect()
+}
+
+/// The links that stand after all statements.
+#[must_use]
+pub fn links(statements: &[StatementRecord]) -> Vec<Link> {
+    let mut links: Vec<Link> = Vec::new();
+    for record in statements {
+        match &record.statement {
+            Statement::LinkAttached { link, .. } => {
+                links.retain(|l| l != link);
+                links.push(link.clone());
+            }
+            Statement::LinkDetached { link, .. } => links.retain(|l| l != link),
+            _ => {}
+        }
+    }
+    links.sort();
+    links
+}
