@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    Failure, layering, names, packages, programs, size, summary, tests_lane, truth, workspace,
+    Failure, layering, names, packages, programs, rings, size, summary, tests_lane, truth,
+    workspace,
 };
 
 /// One group of checks.
@@ -214,7 +215,7 @@ fn docs() -> Result<Ended, Failure> {
     programs::run(cargo.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Ended::default())
 }
 
-/// Checks imports, sizes and names.
+/// Checks imports, rings of modules, sizes and names.
 pub(crate) fn house() -> Result<Ended, Failure> {
     let root = workspace::root();
     let (crates, mut problems) = layering::check(&root)?;
@@ -222,6 +223,11 @@ pub(crate) fn house() -> Result<Ended, Failure> {
     let (too_long, warnings) = size::check(&files);
     problems.extend(too_long);
     problems.extend(names::check(&root)?);
+    let (floors, ringed) = rings::check(&root)?;
+    problems.extend(ringed);
+    for floor in floors {
+        println!("{floor}");
+    }
     for warning in warnings {
         eprintln!("warning: {warning}");
     }

@@ -22,6 +22,7 @@ mod packages;
 mod postgres;
 mod programs;
 mod python;
+mod rings;
 mod sinks;
 mod size;
 mod summary;

@@ -16,8 +16,7 @@ use siglum_egress::otlp::{
 use siglum_egress::{Address, AddressError, Plain, Timeouts};
 use siglum_ledger::Projection;
 
-/// The kind of a projection that is such a server.
-pub const KIND: &str = "otlp";
+use crate::project::OTLP;
 
 /// For how many days what cannot be sent waits, unless something else is said.
 const DAYS: u16 = 30;
@@ -243,7 +242,7 @@ impl Destination {
     /// The settings of a projection; nothing where it is of another kind.
     #[must_use]
     pub fn from_projection(projection: &Projection) -> Option<Result<Self, DestinationError>> {
-        (projection.kind == KIND).then(|| Self::parse(&projection.target))
+        (projection.kind == OTLP).then(|| Self::parse(&projection.target))
     }
 
     /// A client, with the values of headers that are kept, by the name of the header.

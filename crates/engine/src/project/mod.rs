@@ -39,13 +39,11 @@ const PAUSE_MOST_MS: i64 = 5 * 60_000;
 /// How often a sink may refuse something before it is set aside.
 const REFUSALS: u32 = 3;
 
+/// The kind of a projection that is a server of traces.
+pub const OTLP: &str = "otlp";
+
 /// What projections can be that are kept in the ledger, so that the worker feeds them.
-pub const KINDS: &[&str] = &[
-    "directory",
-    "program",
-    siglum_ledger::DESTINATION,
-    crate::otel::destination::KIND,
-];
+pub const KINDS: &[&str] = &["directory", "program", siglum_ledger::DESTINATION, OTLP];
 
 /// The sink of a projection that the worker feeds; nothing for one that its own program feeds.
 #[must_use]

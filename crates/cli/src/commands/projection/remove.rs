@@ -1,7 +1,7 @@
 //! `siglum projection remove`.
 
 use serde::Serialize;
-use siglum_engine::otel::destination::KIND;
+use siglum_engine::project::OTLP;
 use siglum_ledger::{DESTINATION, Durability, write};
 
 use super::standing;
@@ -47,7 +47,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     })?;
     match projection.kind.as_str() {
         DESTINATION => gateway::drop_token(&cx.home, &projection.name),
-        KIND => headers::drop_all(&cx.home, &projection.name),
+        OTLP => headers::drop_all(&cx.home, &projection.name),
         _ => {}
     }
     let target = standing::target(&projection);
