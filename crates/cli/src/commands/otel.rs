@@ -7,7 +7,8 @@ pub mod remove;
 pub mod test;
 pub mod unassigned;
 
-use siglum_engine::otel::destination::{Destination, KIND};
+use siglum_engine::otel::destination::Destination;
+use siglum_engine::project::OTLP;
 use siglum_ledger::{Projection, SqliteLedger, read};
 
 use crate::cx::Cx;
@@ -44,7 +45,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
 /// The destination of this name.
 fn named(ledger: &mut SqliteLedger, name: &str) -> Result<(Projection, Destination), CommandError> {
     let known = read(ledger, |tx| tx.projections())?;
-    let found = known.into_iter().find(|p| p.name == name && p.kind == KIND);
+    let found = known.into_iter().find(|p| p.name == name && p.kind == OTLP);
     let projection = found.ok_or_else(|| {
         let name = crate::ui::one_line(name, 80);
         CommandError::not_found(format!("no OTLP endpoint `{name}`"))

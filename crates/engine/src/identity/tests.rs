@@ -2,16 +2,16 @@
 
 use serde_json::json;
 use siglum_domain::audit::Action;
-use siglum_domain::context::{Policy, RouteKey};
+use siglum_domain::context::{Cause, Policy, RouteKey};
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::link::{Link, Stated};
-use siglum_domain::observation::StartKind;
+use siglum_domain::observation::{Observation, Source, StartKind};
 use siglum_domain::{AgentName, ConversationId, SessionId, TurnKey};
 use siglum_ledger::{AuditFilter, Durability, Launch, Ledger, Mode, attempt};
 
 use crate::context::{self, ContextError, Resolve, Want};
 use crate::ingest::tests::{answer, spans};
-use crate::links::{self, Change, LINKS_MOST, LinksError};
+use crate::links::{self, LINKS_MOST, LinksError};
 use crate::remote::{self, RemoteError};
 use crate::run::{self, Which};
 use crate::tests::stage::*;
@@ -82,7 +82,7 @@ impl Door {
         self.refuses() && self != Self::Schedule
     }
 
-    /// Asks for a session that is called so.
+    /// Asks for a session that is called so; refused, it is the field.
     fn open(
         self,
         stage: &mut Stage,
@@ -90,138 +90,161 @@ impl Door {
         name: &str,
         links: &[Link],
     ) -> Result<SessionId, String> {
-        let agent = AgentName::new(agent).unwrap();
-        let conversation = ConversationId::new(name).unwrap();
+        let wanted = Wanted {
+            agent: AgentName::new(agent).unwrap(),
+            name,
+            links,
+        };
         match self {
-            Self::Hook | Self::Import => {
-                let mut start = started(1, StartKind::Startup);
-                if self == Self::Import {
-                    start.source = siglum_domain::observation::Source::Transcript;
-                }
-                Ok(stage.hear(AgentMatter {
-                    agent,
-                    links: stated(links),
-                    ..says(name, vec![start])
-                }))
-            }
-            Self::Telemetry => {
-                let trace = blake3::hash(format!("{agent} {name}").as_bytes());
-                let spoken = answer(&trace.to_hex()[..32], 1, name);
-                stage.send(&spans(agent.as_str(), &json!({}), &[spoken]));
-                let known = stage.read(|tx| tx.sessions_by_native(&native(name)));
-                Ok(known[0].1)
-            }
-            Self::Launch => {
-                let new = launch::NewLaunch {
-                    session: stage.play(|world, _| SessionId::mint(world.ids)),
-                    launch: Launch {
-                        digest: "d".to_owned(),
-                        launcher: Some(process(10)),
-                        agent: Some(agent),
-                        program: "x".to_owned(),
-                        worktree: None,
-                    },
-                    links: stated(links),
-                    left_out: Vec::new(),
-                    by: BY.to_owned(),
-                    cwd: "/home/dev/main".to_owned(),
-                    place: None,
-                    outer: None,
-                };
-                let done = stage.play(|here, ledger| launch::register(here, ledger, &new));
-                done.map(|()| new.session).map_err(|error| match error {
-                    LinksError::TooMany => "links".to_owned(),
-                    LinksError::Ledger(error) => panic!("{error}"),
-                })
-            }
-            Self::Api | Self::ApiObserved => {
-                let new = remote::NewSession {
-                    id: None,
-                    home: None,
-                    agent,
-                    conversation: Some(conversation),
-                    native: None,
-                    name: None,
-                    mode: match self {
-                        Self::Api => Mode::Driven,
-                        _ => Mode::Observed,
-                    },
-                    cwd: None,
-                    links: links.to_vec(),
-                    repositories: Vec::new(),
-                    from: None,
-                    by: BY.to_owned(),
-                };
-                let done = stage.play(|world, ledger| {
-                    let home = ledger.id();
-                    attempt(ledger, Durability::Disk, |tx| {
-                        let created = remote::create(world, tx, home, &new)?;
-                        if !created.already {
-                            remote::created(world, tx, &new, created.record.id, "::1")?;
-                        }
-                        Ok(created.record.id)
-                    })
-                });
-                done.map_err(|error| match error {
-                    RemoteError::Invalid { field, .. } => field.to_owned(),
-                    other => panic!("{other}"),
-                })
-            }
-            Self::Turns => {
-                let new = turn::NewSession {
-                    agent,
-                    conversation,
-                    cwd: None,
-                    links: links.to_vec(),
-                    by: BY.to_owned(),
-                };
-                let done = stage.play(|world, ledger| turn::create(world, ledger, &new));
-                let opened = done.map_err(|error| field(&error))?;
-                let by = (BY, "api");
-                let more = stage.play(|world, ledger| {
-                    links::change(world, ledger, opened.id, links, Change::Attach, by)
-                });
-                more.map(|_| opened.id).map_err(|_| "links".to_owned())
-            }
-            Self::Run | Self::UnnamedRun => {
-                let wanted = run::Wanted {
-                    agent,
-                    which: match self {
-                        Self::Run => Which::Named(conversation),
-                        _ => Which::Unnamed,
-                    },
-                    cwd: "/home/dev/main".to_owned(),
-                    links: links.to_vec(),
-                    by: BY.to_owned(),
-                };
-                let done = stage.play(|world, ledger| run::find(world, ledger, &wanted));
-                done.map(|run| run.session).map_err(|error| field(&error))
-            }
-            Self::Context | Self::Schedule => {
-                let route = RouteKey::new(format!("{agent}:{name}")).unwrap();
-                let want = match self {
-                    Self::Context => Want::Shared,
-                    _ => Want::Isolated {
-                        cause: siglum_domain::context::Cause::CronRun,
-                    },
-                };
-                let run =
-                    TurnKey::new(stage.play(|world, _| SessionId::mint(world.ids).to_string()));
-                let ask = Resolve {
-                    links: links.to_vec(),
-                    ..Resolve::new(route, want, agent, BY.to_owned(), run.unwrap())
-                };
-                let policy = Policy::new(Vec::new());
-                let done =
-                    stage.play(|world, ledger| context::resolve(world, ledger, &policy, &ask));
-                let resolved = done.map_err(|error| match error {
-                    ContextError::Turn(error) => field(&error),
-                    ContextError::Invalid { field, .. } => field.to_owned(),
-                    other => panic!("{other}"),
-                })?;
-                Ok(resolved.session)
+            Self::Hook => Ok(wanted.by_its_agent(stage, Source::Hook)),
+            Self::Import => Ok(wanted.by_its_agent(stage, Source::Transcript)),
+            Self::Telemetry => Ok(wanted.by_telemetry(stage)),
+            Self::Launch => wanted.by_a_launcher(stage),
+            Self::Api => wanted.by_the_api(stage, Mode::Driven),
+            Self::ApiObserved => wanted.by_the_api(stage, Mode::Observed),
+            Self::Turns => wanted.by_a_driver(stage),
+            Self::Run => wanted.by_a_run(stage, Which::Named(wanted.conversation())),
+            Self::UnnamedRun => wanted.by_a_run(stage, Which::Unnamed),
+            Self::Context => wanted.by_a_route(stage, Want::Shared),
+            Self::Schedule => {
+                let cause = Cause::CronRun;
+                wanted.by_a_route(stage, Want::Isolated { cause })
             }
         }
+    }
+}
+
+/// A session that somebody asks for.
+struct Wanted<'a> {
+    agent: AgentName,
+    name: &'a str,
+    links: &'a [Link],
+}
+
+impl Wanted<'_> {
+    fn conversation(&self) -> ConversationId {
+        ConversationId::new(self.name).unwrap()
+    }
+
+    fn by_its_agent(&self, stage: &mut Stage, source: Source) -> SessionId {
+        let start = Observation {
+            source,
+            ..started(1, StartKind::Startup)
+        };
+        stage.hear(AgentMatter {
+            agent: self.agent.clone(),
+            links: stated(self.links),
+            ..says(self.name, vec![start])
+        })
+    }
+
+    fn by_telemetry(&self, stage: &mut Stage) -> SessionId {
+        let trace = blake3::hash(format!("{} {}", self.agent, self.name).as_bytes());
+        let spoken = answer(&trace.to_hex()[..32], 1, self.name);
+        stage.send(&spans(self.agent.as_str(), &json!({}), &[spoken]));
+        stage.read(|tx| tx.sessions_by_native(&native(self.name)))[0].1
+    }
+
+    fn by_a_launcher(&self, stage: &mut Stage) -> Result<SessionId, String> {
+        let new = launch::NewLaunch {
+            session: stage.play(|world, _| SessionId::mint(world.ids)),
+            launch: Launch {
+                digest: "d".to_owned(),
+                launcher: Some(process(10)),
+                agent: Some(self.agent.clone()),
+                program: "x".to_owned(),
+                worktree: None,
+            },
+            links: stated(self.links),
+            left_out: Vec::new(),
+            by: BY.to_owned(),
+            cwd: "/home/dev/main".to_owned(),
+            place: None,
+            outer: None,
+        };
+        let done = stage.play(|here, ledger| launch::register(here, ledger, &new));
+        done.map(|()| new.session)
+            .map_err(|error| too_many(&error).to_owned())
+    }
+
+    fn by_the_api(&self, stage: &mut Stage, mode: Mode) -> Result<SessionId, String> {
+        let new = remote::NewSession {
+            id: None,
+            home: None,
+            agent: self.agent.clone(),
+            conversation: Some(self.conversation()),
+            native: None,
+            name: None,
+            mode,
+            cwd: None,
+            links: self.links.to_vec(),
+            repositories: Vec::new(),
+            from: None,
+            by: BY.to_owned(),
+        };
+        let done = stage.play(|world, ledger| {
+            let home = ledger.id();
+            attempt(ledger, Durability::Disk, |tx| {
+                let created = remote::create(world, tx, home, &new)?;
+                if !created.already {
+                    remote::created(world, tx, &new, created.record.id, "::1")?;
+                }
+                Ok(created.record.id)
+            })
+        });
+        done.map_err(|error| match error {
+            RemoteError::Invalid { field, .. } => field.to_owned(),
+            other => panic!("{other}"),
+        })
+    }
+
+    fn by_a_driver(&self, stage: &mut Stage) -> Result<SessionId, String> {
+        let new = turn::NewSession {
+            agent: self.agent.clone(),
+            conversation: self.conversation(),
+            cwd: None,
+            links: self.links.to_vec(),
+            by: BY.to_owned(),
+        };
+        let done = stage.play(|world, ledger| turn::create(world, ledger, &new));
+        done.map(|record| record.id).map_err(|error| field(&error))
+    }
+
+    fn by_a_run(&self, stage: &mut Stage, which: Which) -> Result<SessionId, String> {
+        let wanted = run::Wanted {
+            agent: self.agent.clone(),
+            which,
+            cwd: "/home/dev/main".to_owned(),
+            links: self.links.to_vec(),
+            by: BY.to_owned(),
+        };
+        let done = stage.play(|world, ledger| run::find(world, ledger, &wanted));
+        done.map(|run| run.session).map_err(|error| field(&error))
+    }
+
+    fn by_a_route(&self, stage: &mut Stage, want: Want) -> Result<SessionId, String> {
+        let route = RouteKey::new(format!("{}:{}", self.agent, self.name)).unwrap();
+        let run = stage.play(|world, _| SessionId::mint(world.ids).to_string());
+        let run = TurnKey::new(run).unwrap();
+        let ask = Resolve {
+            links: self.links.to_vec(),
+            ..Resolve::new(route, want, self.agent.clone(), BY.to_owned(), run)
+        };
+        let policy = Policy::new(Vec::new());
+        let done = stage.play(|world, ledger| context::resolve(world, ledger, &policy, &ask));
+        done.map(|resolved| resolved.session)
+            .map_err(|error| match error {
+                ContextError::Turn(error) => field(&error),
+                ContextError::Invalid { field, .. } => field.to_owned(),
+                other => panic!("{other}"),
+            })
+    }
+}
+
+fn too_many(error: &LinksError) -> &'static str {
+    match error {
+        LinksError::TooMany => "links",
+        LinksError::Ledger(error) => panic!("{error}"),
     }
 }
 

@@ -422,7 +422,8 @@ fn a_full_inbox_takes_nothing_more() {
 fn what_agents_sent_is_put_aside_for_a_collector_with_the_right_id() {
     let mut stage = Stage::new();
     stage.play(|world, ledger| {
-        use crate::otel::destination::{Destination, KIND, Sends};
+        use crate::otel::destination::{Destination, Sends};
+        use crate::project::OTLP;
         let address =
             siglum_egress::Address::parse("http://127.0.0.1:4318", siglum_egress::Plain::Loopback);
         let protocol = siglum_egress::otlp::Protocol::HttpProtobuf;
@@ -430,7 +431,7 @@ fn what_agents_sent_is_put_aside_for_a_collector_with_the_right_id() {
         destination.sends = Sends::Native;
         let projection = siglum_ledger::Projection {
             name: "down".to_owned(),
-            kind: KIND.to_owned(),
+            kind: OTLP.to_owned(),
             target: destination.to_json(),
             at: world.now(),
             scope: Some(siglum_domain::scope::Scope::in_process()),

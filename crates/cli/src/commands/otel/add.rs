@@ -4,8 +4,8 @@ use serde::Serialize;
 use siglum_domain::scope::Kinds;
 use siglum_egress::Plain;
 use siglum_egress::otlp::{Compression, Protocol};
-use siglum_engine::otel::destination::{Backlog, Content, Destination, KIND, Sample, Sends};
-use siglum_engine::project;
+use siglum_engine::otel::destination::{Backlog, Content, Destination, Sample, Sends};
+use siglum_engine::project::{self, OTLP};
 use siglum_ledger::{Projection, read};
 
 use super::headers::{self, Given};
@@ -130,7 +130,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if !args.dry_run {
         if outcome != Outcome::Before {
             headers::keep_all(&cx.home, &args.name, &given.secrets)?;
-            project::add(&world, &mut ledger, &args.name, KIND, &target, &scope)?;
+            project::add(&world, &mut ledger, &args.name, OTLP, &target, &scope)?;
         }
         platform::start_worker(&cx.home);
     }
@@ -142,7 +142,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let planned = Projection {
         name: args.name.clone(),
-        kind: KIND.to_owned(),
+        kind: OTLP.to_owned(),
         target,
         at: world.now(),
         scope: Some(scope),

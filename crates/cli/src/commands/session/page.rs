@@ -5,10 +5,10 @@ use siglum_domain::link::Link;
 use siglum_domain::observation::{Body, Outcome, Role, Tokens, ToolClass};
 use siglum_engine::history::{History, Passages, Turn, TurnState};
 use siglum_engine::launch;
-use siglum_ledger::{Forgotten, OwnWorktree, SessionRecord, StatementRecord};
+use siglum_ledger::{Forgotten, OwnWorktree, Relation, SessionRecord, StatementRecord};
 
 use super::list::style;
-use super::show::{message_text, relation};
+use super::show::message_text;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -200,7 +200,7 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
         );
         field(ui, "Parent", text.trim_end())?;
     }
-    let child = |(record, how): &(SessionRecord, _)| {
+    let child = |(record, how): &(SessionRecord, Relation)| {
         format!(
             "{} ({})",
             ui.paint(Style::Id, record.id.short()),
