@@ -9,7 +9,7 @@ use siglum_domain::observation::{
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, LedgerId, SessionId};
 use siglum_engine::Here;
-use siglum_engine::turn::{self, Driver, Holder, NewSession};
+use siglum_engine::driven::turn::{self, Driver, Holder, NewSession};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Durability, Ledger, LedgerError, SqliteLedger, Transaction};
 use siglum_platform::clock::{Ids, now, secret};

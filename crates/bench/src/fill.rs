@@ -18,8 +18,8 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{
     AgentName, CheckpointId, NativeId, Oid, RepositoryId, SessionId, Timestamp, receipt,
 };
-use siglum_engine::deliver::{Delivered, deliver};
-use siglum_engine::sighting_keys::file_key;
+use siglum_engine::identity::sighting_keys::file_key;
+use siglum_engine::record::deliver::{Delivered, deliver};
 use siglum_engine::{Here, worker};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, Durability, FileAuthors, IntentState, Ledger,

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::redact::Redactor;
 use siglum_domain::{LedgerId, Oid, SessionId};
-use siglum_engine::repositories::{self, Recognised};
-use siglum_engine::{EngineError, Here, World, launch, settle, worker};
+use siglum_engine::driven::launch;
+use siglum_engine::identity::repositories::{self, Recognised};
+use siglum_engine::{EngineError, Here, World, settle, worker};
 use siglum_gitstore::hooks::HookSite;
 use siglum_gitstore::{Git, ObjectStore, Repo, discover, without_checkout};
 use siglum_ledger::sqlite::Open;

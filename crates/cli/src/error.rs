@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use siglum_engine::EngineError;
-use siglum_engine::access::AccessError;
-use siglum_engine::find::FindError;
-use siglum_engine::heartbeat::{FormError, HeartbeatError};
-use siglum_engine::links::LinksError;
-use siglum_engine::pipeline::PipelineError;
-use siglum_engine::turn::TurnError;
+use siglum_engine::driven::heartbeat::{FormError, HeartbeatError};
+use siglum_engine::driven::turn::TurnError;
+use siglum_engine::identity::access::AccessError;
+use siglum_engine::identity::links::LinksError;
+use siglum_engine::views::find::FindError;
+use siglum_engine::views::pipeline::PipelineError;
 use siglum_gitstore::GitError;
 use siglum_ledger::LedgerError;
 

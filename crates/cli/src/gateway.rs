@@ -9,8 +9,8 @@ use siglum_domain::scope::Scope;
 use siglum_egress::{
     Address, EgressError, GatewayClient, Once, Plain, Timeouts, Token, Waits, backoff,
 };
-use siglum_engine::project;
-use siglum_engine::replica::{DocumentName, Gate, GateError, Positions};
+use siglum_engine::share::project;
+use siglum_engine::share::replica::{DocumentName, Gate, GateError, Positions};
 use siglum_ledger::{DESTINATION, Projection, SqliteLedger, read};
 
 use crate::clock::Ids;

@@ -4,7 +4,7 @@
 //! here and nowhere else.
 
 use siglum_domain::heartbeat::HeartbeatName;
-use siglum_engine::heartbeat::{Definition, Form, Target};
+use siglum_engine::driven::heartbeat::{Definition, Form, Target};
 use siglum_gateway::Configured;
 
 use crate::config::{self, HEARTBEATS};

@@ -77,7 +77,7 @@ const SCHEMAS: &[Row] = &[
     ),
     (
         pipeline::export::SCHEMA,
-        schema_for::<siglum_engine::pipeline::Bundle>,
+        schema_for::<siglum_engine::views::pipeline::Bundle>,
     ),
     (pipeline::list::SCHEMA, schema_for::<pipeline::list::Json>),
     (
@@ -86,7 +86,7 @@ const SCHEMAS: &[Row] = &[
     ),
     (
         pipeline::show::SCHEMA,
-        schema_for::<siglum_engine::pipeline::GraphJson>,
+        schema_for::<siglum_engine::views::pipeline::GraphJson>,
     ),
     (projection::add::SCHEMA, schema_for::<projection::add::Json>),
     (

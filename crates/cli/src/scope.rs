@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, Timestamp};
-use siglum_engine::repositories;
+use siglum_engine::identity::repositories;
 use siglum_gitstore::{Repo, discover};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, Projection, Reach, RepositoryRecord, SqliteLedger,

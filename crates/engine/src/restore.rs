@@ -9,7 +9,7 @@ use siglum_domain::audit::Action;
 use siglum_ledger::{Durability, Ledger, LedgerError, write};
 
 use crate::World;
-use crate::audit::{self, Entry};
+use crate::identity::audit::{self, Entry};
 
 /// What was done to a restored ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use siglum_ledger::{Ledger, RepositoryRecord, Spool};
 
-use crate::{EngineError, World, sweep, worker};
+use crate::commits::sweep;
+use crate::{EngineError, World, worker};
 
 /// Takes in what waits in the spools, closes what landed in this repository, and folds what grew.
 /// Transcripts are left to the worker, which the caller starts.

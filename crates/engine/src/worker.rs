@@ -15,14 +15,17 @@ use siglum_ledger::{
     SessionOrigin, SessionRecord, Spool, Spooled, Summary, Transaction, read, write,
 };
 
-use crate::contents::hash_added_lines;
+use crate::commits::contents::hash_added_lines;
+use crate::commits::{authors, pull_requests, sweep};
 use crate::damage::{self, undamaged};
+use crate::driven::turn;
+use crate::identity::repositories;
+use crate::record::{deliver, session_log, transcript};
+use crate::share::ingest;
+use crate::views::overview;
 pub use crate::world::Slice;
 use crate::world::salt;
-use crate::{
-    EngineError, Here, World, authors, deliver, ingest, overview, pull_requests, repositories,
-    session_log, sweep, transcript, turn,
-};
+use crate::{EngineError, Here, World};
 
 /// How many items one slice takes.
 const SLICE: usize = 64;

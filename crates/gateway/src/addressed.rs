@@ -4,7 +4,7 @@
 //! outside world calls the conversation; where several agents have one of that name, the agent must be said.
 
 use siglum_domain::{AgentName, ConversationId, NativeId, SessionId, Tenant};
-use siglum_engine::turn::TurnError;
+use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::{LedgerError, SessionRecord, Transaction, read};
 
 use crate::app::App;

@@ -12,8 +12,8 @@ use serde_json::json;
 use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Tenant};
-use siglum_engine::access::{self, AccessError, Caller as Known};
-use siglum_engine::audit::{self, Entry};
+use siglum_engine::identity::access::{self, AccessError, Caller as Known};
+use siglum_engine::identity::audit::{self, Entry};
 
 use crate::app::App;
 use crate::connection::Connection;

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use hyper_util::server::graceful::GracefulShutdown;
 use siglum_domain::Tenant;
+use siglum_engine::driven::remote;
+use siglum_engine::worker;
 use siglum_engine::worker::Slice;
-use siglum_engine::{remote, worker};
 use siglum_ledger::{Durability, LedgerError, write};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};

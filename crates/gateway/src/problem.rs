@@ -4,8 +4,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use siglum_domain::link::LinkError;
-use siglum_engine::access::AccessError;
-use siglum_engine::turn::{Fate, TurnError};
+use siglum_engine::driven::turn::{Fate, TurnError};
+use siglum_engine::identity::access::AccessError;
 use siglum_ledger::LedgerError;
 use utoipa::ToSchema;
 

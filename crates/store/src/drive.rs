@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use siglum_domain::observation::Observation;
 use siglum_domain::receipt::Receipt;
-use siglum_engine::turn::{self, Committed, Driver, Holder, Recovered, TurnError};
+use siglum_engine::driven::turn::{self, Committed, Driver, Holder, Recovered, TurnError};
 use siglum_ledger::{Ledger, OpenTurn};
 use siglum_platform::clock;
 

@@ -2,8 +2,8 @@
 
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::scope::Scope;
-use siglum_engine::project::{self, Sink};
-use siglum_engine::turn::TurnError;
+use siglum_engine::driven::turn::TurnError;
+use siglum_engine::share::project::{self, Sink};
 use siglum_ledger::{Ledger, read};
 
 use crate::store::here;

@@ -72,9 +72,9 @@ pub use siglum_domain::observation::{Fact, Observation, Outcome, Role, Tokens, T
 pub use siglum_domain::receipt::Receipt;
 pub use siglum_domain::tail::Tail;
 pub use siglum_domain::{AgentName, ConversationId, SessionId, Tenant, Timestamp, TurnId};
-pub use siglum_engine::project::{Position, Sealed, Sink, SinkError};
+pub use siglum_engine::share::project::{Position, Sealed, Sink, SinkError};
 
-pub use siglum_engine::turn::{
+pub use siglum_engine::driven::turn::{
     Committed, Decision, Event, Fate, Held, NewSession, Page, Recovered, TurnError,
 };
 pub use siglum_ledger::{

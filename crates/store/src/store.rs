@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 
 use siglum_domain::redact::Redactor;
 use siglum_domain::{ConversationId, IdSource, LedgerId, SessionId, TurnId};
-use siglum_engine::turn::{self, Decision, Held, Holder, NewSession, Page, Recovered, TurnError};
+use siglum_engine::Here;
+use siglum_engine::driven::turn::{
+    self, Decision, Held, Holder, NewSession, Page, Recovered, TurnError,
+};
+use siglum_engine::share::project::Sink;
 use siglum_engine::worker::Slice;
-use siglum_engine::{Here, project::Sink};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{
     Lag, Ledger, LedgerError, SessionFilter, SessionListing, SessionRecord, SqliteLedger, read,

@@ -208,7 +208,7 @@ fn a_projection_of_the_worker_is_not_taken_over() {
     let store = store(&dir);
     store
         .with(|ledger| {
-            siglum_engine::project::add(
+            siglum_engine::share::project::add(
                 &store::here(),
                 ledger,
                 "docs",

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 use siglum_domain::access::{Scope, Secret};
 use siglum_domain::{Tenant, TokenId, TokenName};
-use siglum_engine::access::{self, NewToken};
+use siglum_engine::identity::access::{self, NewToken};
 use siglum_ledger::{Ledger, PostgresLedger, PostgresSettings};
 use siglum_platform::clock::{Ids, secret};
 

@@ -7,7 +7,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
-use siglum_engine::{Here, World, import, worker};
+use siglum_engine::record::import;
+use siglum_engine::{Here, World, worker};
 use siglum_gitstore::ObjectStore;
 use siglum_ledger::Ledger as _;
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use siglum_domain::SessionId;
 use siglum_domain::observation::Observation;
-use siglum_engine::turn::{self, Recovered};
+use siglum_engine::driven::turn::{self, Recovered};
 use siglum_ledger::{Ledger, SessionFilter, read};
 
 use crate::Fallible;

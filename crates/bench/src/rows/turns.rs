@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use siglum_domain::SessionId;
 use siglum_domain::observation::Observation;
-use siglum_engine::turn::Driver;
+use siglum_engine::driven::turn::Driver;
 use siglum_ledger::{Ledger, SqliteLedger};
 
 use crate::Fallible;

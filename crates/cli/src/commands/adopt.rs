@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::json;
 use siglum_domain::audit::Action;
 use siglum_domain::{Oid, RepositoryId, SessionId};
-use siglum_engine::audit::{self, Entry};
-use siglum_engine::find;
+use siglum_engine::identity::audit::{self, Entry};
+use siglum_engine::views::find;
 use siglum_ledger::{Durability, LedgerError, Statement, Transaction, write};
 
 use crate::clock;

@@ -6,7 +6,7 @@ mod show;
 use std::collections::BTreeSet;
 
 use siglum_domain::Oid;
-use siglum_engine::check::{self, Checked, Finding};
+use siglum_engine::commits::check::{self, Checked, Finding};
 use siglum_gitstore::{GitError, RangeCommit, Repo};
 
 pub use json::Json;

@@ -5,7 +5,7 @@ pub mod list;
 pub mod show;
 
 use serde::Serialize;
-use siglum_engine::context::ContextError;
+use siglum_engine::driven::context::ContextError;
 use siglum_ledger::{ContextRecord, RouteRecord};
 
 use crate::cx::Cx;
@@ -43,7 +43,7 @@ fn failed(error: ContextError) -> CommandError {
         ContextError::NoRoute(_) | ContextError::NoContext(_) => {
             CommandError::not_found(error).hint("Run `siglum context list` to list the routes.")
         }
-        ContextError::Turn(siglum_engine::turn::TurnError::Ledger(error)) => error.into(),
+        ContextError::Turn(siglum_engine::driven::turn::TurnError::Ledger(error)) => error.into(),
         other => CommandError::failed(other),
     }
 }

@@ -11,8 +11,9 @@ use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
 use siglum_domain::price::Prices;
 use siglum_domain::{AgentName, SessionId, TurnId};
-use siglum_engine::cost::{self, By, CostQuery, CostRow, Costs, Explained, Sum};
-use siglum_engine::{find, worker};
+use siglum_engine::views::cost::{self, By, CostQuery, CostRow, Costs, Explained, Sum};
+use siglum_engine::views::find;
+use siglum_engine::worker;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
 
 use super::time::Period;

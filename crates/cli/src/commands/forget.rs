@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_engine::forget::{self, Costs, Holding, Needle, NeedleError, Place, Report};
-use siglum_engine::{World, find, worker};
+use siglum_engine::views::find;
+use siglum_engine::{World, worker};
 use siglum_ledger::{Ledger as _, SqliteLedger, TelemetryStore, read};
 
 use crate::cx::Cx;

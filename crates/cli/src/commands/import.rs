@@ -5,7 +5,7 @@ pub mod show;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::{SessionId, Timestamp};
-use siglum_engine::import::{self, ImportableTranscript, Linked, OnDisk};
+use siglum_engine::record::import::{self, ImportableTranscript, Linked, OnDisk};
 use siglum_engine::{EngineError, World, worker};
 use siglum_ledger::{Durability, Ledger, SqliteLedger, read, write};
 

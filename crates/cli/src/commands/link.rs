@@ -4,8 +4,9 @@ use clap::Subcommand;
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
-use siglum_engine::links::{self, Change, Changed};
-use siglum_engine::{find, statements};
+use siglum_engine::identity::links::{self, Change, Changed};
+use siglum_engine::identity::statements;
+use siglum_engine::views::find;
 use siglum_ledger::{Ledger, read};
 
 use crate::cx::Cx;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{AgentName, SessionId};
-use siglum_engine::overview::{self, CommitLog, LogFilter, LoggedCommit};
+use siglum_engine::views::overview::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_gitstore::GitError;
 use siglum_ledger::SessionRecord;
 
@@ -372,8 +372,8 @@ impl Commit {
 #[cfg(test)]
 mod tests {
     use siglum_domain::{Oid, Timestamp};
-    use siglum_engine::overview::Lines;
-    use siglum_engine::why::Claim;
+    use siglum_engine::commits::why::Claim;
+    use siglum_engine::views::overview::Lines;
     use siglum_gitstore::ListedCommit;
 
     use super::*;

@@ -7,8 +7,8 @@ pub mod remove;
 pub mod test;
 pub mod unassigned;
 
-use siglum_engine::otel::destination::Destination;
-use siglum_engine::project::OTLP;
+use siglum_engine::share::otel::destination::Destination;
+use siglum_engine::share::project::OTLP;
 use siglum_ledger::{Projection, SqliteLedger, read};
 
 use crate::cx::Cx;

@@ -3,7 +3,10 @@
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::evidence::{Committer, Verdict};
-use siglum_engine::{find, judgements, project, worker};
+use siglum_engine::commits::judgements;
+use siglum_engine::share::project;
+use siglum_engine::views::find;
+use siglum_engine::worker;
 use siglum_ledger::{DESTINATION, Durability, SqliteLedger, write};
 
 use crate::cx::Cx;

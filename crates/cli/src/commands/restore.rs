@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use siglum_domain::LedgerId;
-use siglum_engine::{restore, verify};
+use siglum_engine::restore;
+use siglum_engine::views::verify;
 use siglum_gitstore::ObjectStore;
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Aside, Ledger as _, SessionFilter, Spool, SqliteLedger, read};

@@ -14,8 +14,8 @@ use siglum_domain::audit::Action;
 use siglum_domain::link::{Dropped, LinkError, Stated, from_flag, from_variables, overlay};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, SessionId};
-use siglum_engine::audit::{self, Entry};
-use siglum_engine::launch::{self, NewLaunch};
+use siglum_engine::driven::launch::{self, NewLaunch};
+use siglum_engine::identity::audit::{self, Entry};
 use siglum_ledger::{Launch, LaunchEnd, OwnWorktree, read};
 
 use self::gateway::Gateway;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::AgentName;
-use siglum_engine::search::{self, Findings, Query, SearchResult, Words};
+use siglum_engine::views::search::{self, Findings, Query, SearchResult, Words};
 use siglum_ledger::{RepositoryRecord, SessionFilter, read};
 
 use super::session::list::Session;

@@ -1,7 +1,7 @@
 //! `siglum show`: whatever a name means.
 
 use siglum_domain::Oid;
-use siglum_engine::find::{self, FindError, Named};
+use siglum_engine::views::find::{self, FindError, Named};
 
 use super::session::show::Depth;
 use super::{checkpoint, session, why};

@@ -4,7 +4,7 @@ mod installed;
 pub mod json;
 
 use siglum_domain::{RepositoryId, Timestamp};
-use siglum_engine::overview::{self, COUNT_MOST, Listed, Overview};
+use siglum_engine::views::overview::{self, COUNT_MOST, Listed, Overview};
 use siglum_ledger::{RepositoryRecord, Spool, read};
 
 use self::installed::Installed;

@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use siglum_domain::SessionId;
 use siglum_egress::{Address, GatewayClient, Plain, Timeouts, Token};
-use siglum_engine::replica::{self, Destined, GateError, Passed, Sender, Sent};
+use siglum_engine::World;
+use siglum_engine::share::project;
+use siglum_engine::share::replica::{self, Destined, GateError, Passed, Sender, Sent};
+use siglum_engine::views::find;
 use siglum_engine::worker::{self, Run, Slice};
-use siglum_engine::{World, find, project};
 use siglum_ledger::{Durability, Ledger as _, Projection, SqliteLedger, read, write};
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_engine::find;
-use siglum_engine::verify::{self, Counts, Problem, Report};
+use siglum_engine::views::find;
+use siglum_engine::views::verify::{self, Counts, Problem, Report};
 
 use crate::cx::Cx;
 use crate::error::CommandError;

@@ -14,7 +14,7 @@ use siglum_domain::process::Chain;
 use siglum_domain::pull_request;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, Oid};
-use siglum_engine::sighting_keys::side_key;
+use siglum_engine::identity::sighting_keys::side_key;
 use siglum_gitstore::{HeadRead, Repo, discover};
 use siglum_ledger::{Ledger, read};
 

@@ -13,7 +13,7 @@ use siglum_domain::evidence::{Committer, Judgement, Verdict};
 use siglum_domain::intake::{Matter, Scene};
 use siglum_domain::process::{Chain, ProcessIdentity};
 use siglum_domain::{Oid, Timestamp, trailer};
-use siglum_engine::deliver::Delivered;
+use siglum_engine::record::deliver::Delivered;
 use siglum_gitstore::hooks::is_own_alone;
 use siglum_gitstore::{Git, HeadRead, Repo};
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use siglum_domain::intake::{Decline, Intake, Matter, Place, VERSION};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, NativeId, Timestamp};
-use siglum_engine::deliver::{Delivered, deliver};
+use siglum_engine::record::deliver::{Delivered, deliver};
 use siglum_gitstore::Repo;
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Ledger, LedgerError, SpoolError, SqliteLedger, read};

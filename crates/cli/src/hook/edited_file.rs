@@ -7,7 +7,7 @@ use siglum_agents::{AgentSpec, EditHint, Reduced, WriteHint};
 use siglum_domain::AgentName;
 use siglum_domain::observation::{CallWrite, DiskState, Fact, FileVersion, Side, Source};
 use siglum_domain::provenance::start_among_others;
-use siglum_engine::sighting_keys::{file_key, keyed_path};
+use siglum_engine::identity::sighting_keys::{file_key, keyed_path};
 use siglum_gitstore::{ObjectAddress, ObjectStore, Repo, blob_id, discover, file_identity};
 use siglum_ledger::{read, stored_name};
 

@@ -8,7 +8,7 @@ use siglum_agents::{Export, SettingsFile, TELEMETRY, TelemetrySpec, find};
 use siglum_domain::access::{Scope, Secret};
 use siglum_domain::{TokenId, TokenName};
 use siglum_egress::{Address, Plain};
-use siglum_engine::access::{self, AccessError, NewToken};
+use siglum_engine::identity::access::{self, AccessError, NewToken};
 use siglum_ledger::read;
 
 use super::{Kept, KeptFile, VERSION};

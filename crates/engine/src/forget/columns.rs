@@ -9,8 +9,8 @@ use siglum_ledger::{
 };
 
 use super::needle::{Needle, Replaced};
-use super::walk::{Place, Report};
-use crate::ingest;
+use super::report::{Place, Report};
+use crate::share::ingest;
 
 /// How many texts are in memory at once.
 const TEXTS: usize = 1_000;

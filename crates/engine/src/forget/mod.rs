@@ -5,9 +5,11 @@
 
 mod columns;
 mod needle;
+mod report;
 mod session;
 mod walk;
 
 pub use needle::{Needle, NeedleError, Replaced};
+pub use report::{NeedleMatch, Place, Report};
 pub use session::{Costs, Holding, forget_session, holding};
-pub use walk::{NeedleMatch, Place, Report, erase, search};
+pub use walk::{erase, search};

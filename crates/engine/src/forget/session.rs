@@ -9,7 +9,7 @@ use siglum_domain::audit::Action;
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{Durability, Holdings, Ledger, SessionRecord, read, write};
 
-use crate::audit::{self, Entry};
+use crate::identity::audit::{self, Entry};
 use crate::{EngineError, World};
 
 /// What would go with a session.

@@ -9,101 +9,20 @@ use siglum_domain::audit::Action;
 use siglum_domain::observation::Fact;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_gitstore::{ObjectAddress, ObjectStore};
-use siglum_ledger::{
-    Durability, Ledger, LedgerError, Payload, Segment, TelemetryStore, TextColumn, read, write,
-};
+use siglum_ledger::{Durability, Ledger, LedgerError, Payload, Segment, read, write};
 
 use super::columns;
 use super::needle::Needle;
-use crate::audit::{self, Entry};
+use super::report::{Place, Report};
+use crate::identity::audit::{self, Entry};
 use crate::{EngineError, World};
 
 /// How many payloads are in memory at once.
 const PAYLOADS: usize = 64;
 /// How many runs of lines are in memory at once.
 const SEGMENTS: usize = 4;
-/// How many finds are told one by one; more are counted.
-const TOLD: usize = 10_000;
 /// A file beside the ledger that is larger is not looked through, in bytes.
 const FILE_MOST: u64 = 256 << 20;
-
-/// Where something was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// In an entry of a log, of this kind.
-    Entry {
-        /// Its place in the log.
-        sequence: u64,
-        /// The word for its kind of fact.
-        kind: String,
-    },
-    /// In a line of a stored transcript.
-    Line {
-        /// The transcript.
-        stream: String,
-        /// Where the line begins in the agent's own file.
-        offset: u64,
-    },
-    /// In a version of a file.
-    Version(ObjectAddress),
-    /// In a turn that is open and not committed: it goes as a whole.
-    OpenTurn {
-        /// What its driver calls it.
-        key: String,
-    },
-    /// In a column beside the log.
-    Column {
-        /// Which.
-        column: TextColumn,
-        /// Whether it has to stay.
-        stays: bool,
-    },
-    /// In telemetry that waits or has no session: it goes as a whole.
-    Telemetry(TelemetryStore),
-    /// In a file beside the ledger.
-    File(PathBuf),
-}
-
-/// Something that was found; never what was found itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NeedleMatch {
-    /// The session.
-    pub session: Option<SessionId>,
-    /// Where.
-    pub place: Place,
-    /// The rules that matched; none for a pattern.
-    pub rules: Vec<&'static str>,
-}
-
-/// What a walk found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
-    /// What was found, at most ten thousand.
-    pub found: Vec<NeedleMatch>,
-    /// How much was found.
-    pub count: u64,
-    /// How much of that has to stay, since something else rests on it.
-    pub staying: u64,
-}
-
-impl Report {
-    pub(super) fn add(
-        &mut self,
-        session: Option<SessionId>,
-        place: Place,
-        rules: Vec<&'static str>,
-    ) {
-        self.count += 1;
-        self.staying += u64::from(matches!(place, Place::Column { stays: true, .. }));
-        if self.found.len() < TOLD {
-            self.found.push(NeedleMatch {
-                session,
-                place,
-                rules,
-            });
-        }
-    }
-}
 
 /// Looks for it, and changes nothing. `files` are those beside the ledger that hold text.
 ///

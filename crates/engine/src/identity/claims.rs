@@ -9,7 +9,7 @@ use siglum_ledger::{
     Binding, Claim, Launch, LaunchEnd, LedgerError, Mode, OwnWorktree, Statement, Transaction,
 };
 
-use crate::statements;
+use crate::identity::statements;
 
 /// The agent of a session of which nobody said what runs in it.
 pub const UNKNOWN_AGENT: &str = "unknown";

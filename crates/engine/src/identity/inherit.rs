@@ -7,8 +7,8 @@ use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Statement, Transaction};
 
 use super::claims::proven_session;
-use crate::links::{self, LinksError};
-use crate::statements;
+use crate::identity::links::{self, LinksError};
+use crate::identity::statements;
 
 /// Attaches what variables in the environment of a session's agent name, once: at its start, and at a turn's where it has
 /// none of them yet. What was detached stays so. A launcher has read the same variables and may have been told otherwise:

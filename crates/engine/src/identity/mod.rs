@@ -1,9 +1,15 @@
 //! Who a session is: found or opened once, for all that is written after it.
 
+pub mod access;
+pub mod audit;
 mod claims;
 mod inherit;
+pub mod links;
 mod open;
+pub mod repositories;
 mod resolve;
+pub mod sighting_keys;
+pub mod statements;
 
 #[cfg(test)]
 mod tests;

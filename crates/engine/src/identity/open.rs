@@ -4,7 +4,7 @@ use siglum_domain::NativeId;
 use siglum_domain::link::{Link, Stated};
 use siglum_ledger::{LedgerError, SessionRecord, Statement, Transaction};
 
-use crate::links::{self, LinksError};
+use crate::identity::links::{self, LinksError};
 
 /// The name under which a session is found again.
 #[derive(Debug, Clone, Copy)]

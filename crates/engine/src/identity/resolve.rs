@@ -8,7 +8,7 @@ use siglum_ledger::{LedgerError, Mode, Relation, SessionOrigin, SessionRecord, T
 
 use super::claims::{Taken, check_claim, take_up};
 use super::{FirstLinks, Name, NewSession, SessionIdentity, open_session};
-use crate::repositories::note_place;
+use crate::identity::repositories::note_place;
 
 /// First match wins: a session named by the caller, a known alias, the one that a launcher started
 /// this process for, a new session.

@@ -9,14 +9,15 @@ use siglum_domain::observation::{Observation, Source, StartKind};
 use siglum_domain::{AgentName, ConversationId, SessionId, TurnKey};
 use siglum_ledger::{AuditFilter, Durability, Launch, Ledger, Mode, attempt};
 
-use crate::context::{self, ContextError, Resolve, Want};
-use crate::ingest::tests::{answer, spans};
-use crate::links::{self, LINKS_MOST, LinksError};
-use crate::remote::{self, RemoteError};
-use crate::run::{self, Which};
+use crate::driven::context::{self, ContextError, Resolve, Want};
+use crate::driven::launch;
+use crate::driven::remote::{self, RemoteError};
+use crate::driven::run::{self, Which};
+use crate::driven::turn::{self, TurnError};
+use crate::identity::links::{self, LINKS_MOST, LinksError};
+use crate::identity::statements;
+use crate::share::ingest::tests::{answer, spans};
 use crate::tests::stage::*;
-use crate::turn::{self, TurnError};
-use crate::{launch, statements};
 
 /// Where somebody asks for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

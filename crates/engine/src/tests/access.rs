@@ -9,7 +9,7 @@ use siglum_ledger::AuditFilter;
 use uuid::Uuid;
 
 use super::stage::{Stage, at, says, started};
-use crate::access::*;
+use crate::identity::access::*;
 
 const HOUR: i64 = 3600;
 
@@ -137,7 +137,7 @@ fn use_is_noted_once_an_hour() {
 /// The entries of the audit as `action outcome actor`, oldest first.
 fn audited(stage: &mut Stage) -> Vec<String> {
     let all = AuditFilter::default();
-    let entries = stage.play(|_, ledger| crate::audit::list(ledger, &all).unwrap());
+    let entries = stage.play(|_, ledger| crate::identity::audit::list(ledger, &all).unwrap());
     let told = |e: &siglum_domain::audit::Entry| {
         let h = &e.header;
         format!("{} {} {}", h.action.as_str(), h.outcome.as_str(), h.actor)
@@ -208,7 +208,7 @@ fn the_tokens_of_a_session_end_when_it_is_archived() {
         };
         issued(&mut stage, &token);
     }
-    stage.play(|here, ledger| crate::turn::archive(here, ledger, session, "Ann").unwrap());
+    stage.play(|here, ledger| crate::driven::turn::archive(here, ledger, session, "Ann").unwrap());
     assert_eq!(authenticated_caller(&mut stage, 1), Err("token-revoked"));
     assert_eq!(authenticated_caller(&mut stage, 2), Err("token-revoked"));
     assert!(authenticated_caller(&mut stage, 3).is_ok());

@@ -10,9 +10,9 @@ use siglum_ledger::{AuditFilter, LedgerError};
 use uuid::Uuid;
 
 use super::stage::Stage;
-use crate::audit::{self, Entry};
-use crate::links::{self, Change};
-use crate::turn::{self, NewSession};
+use crate::driven::turn::{self, NewSession};
+use crate::identity::audit::{self, Entry};
+use crate::identity::links::{self, Change};
 
 const SECRET: &str =
     "siglum_default_3f786850e387550fdab836ed7e6dc8819f86d081884c7d659a2feaa0c55ad015";

@@ -8,9 +8,9 @@ use siglum_domain::{ConversationId, SessionId};
 use siglum_ledger::{Launch, LaunchEnd};
 
 use super::stage::*;
-use crate::launch;
-use crate::run::{self, RunSession, Wanted, Which};
-use crate::turn::{self, Event, Holder, Leased, Opened};
+use crate::driven::launch;
+use crate::driven::run::{self, RunSession, Wanted, Which};
+use crate::driven::turn::{self, Event, Holder, Leased, Opened};
 
 fn wanted(which: Which) -> Wanted {
     Wanted {

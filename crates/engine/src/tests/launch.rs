@@ -7,8 +7,8 @@ use siglum_domain::observation::StartKind;
 use siglum_ledger::{Launch, LaunchEnd, Relation};
 
 use super::stage::*;
-use crate::launch::{self, NewLaunch};
-use crate::statements;
+use crate::driven::launch::{self, NewLaunch};
+use crate::identity::statements;
 
 const DIGEST: &str = "d1";
 

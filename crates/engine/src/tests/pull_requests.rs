@@ -12,8 +12,11 @@ use siglum_domain::{AgentName, LedgerId, SessionId};
 use siglum_ledger::{AuditFilter, Durability, write};
 
 use super::stage::*;
-use crate::links::Change;
-use crate::{import, links, pull_requests, worker};
+use crate::commits::pull_requests;
+use crate::identity::links;
+use crate::identity::links::Change;
+use crate::record::import;
+use crate::worker;
 
 const URL: &str = "https://github.com/o/r/pull/7";
 const OPEN: &str = "git push -q && gh pr create --fill";
@@ -148,7 +151,7 @@ fn fold(stage: &mut Stage) {
 /// What is attached to a session, with who said so and where.
 fn linked(stage: &mut Stage, session: SessionId) -> Vec<String> {
     let statements = stage.read(|tx| tx.statements_of_session(session));
-    let told = crate::statements::attached(&statements).into_iter();
+    let told = crate::identity::statements::attached(&statements).into_iter();
     told.map(|(link, from)| format!("{link} by {}: {}", from.by, from.source))
         .collect()
 }

@@ -15,10 +15,12 @@ use siglum_ledger::{
 use uuid::Uuid;
 
 use super::stage::*;
-use crate::links::Change;
-use crate::links::LINKS_MOST;
-use crate::remote::{self, Created, NewCheckpoint, NewSession, RemoteError};
-use crate::{Here, statements, why};
+use crate::Here;
+use crate::commits::why;
+use crate::driven::remote::{self, Created, NewCheckpoint, NewSession, RemoteError};
+use crate::identity::links::Change;
+use crate::identity::links::LINKS_MOST;
+use crate::identity::statements;
 
 const BY: &str = "token one";
 

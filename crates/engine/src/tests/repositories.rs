@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::stage::*;
 use super::sweep::Repo;
 use crate::World;
-use crate::repositories::{clones, note_identity, note_place, set_clone_of};
+use crate::identity::repositories::{clones, note_identity, note_place, set_clone_of};
 
 fn id(n: u128) -> RepositoryId {
     RepositoryId::from_uuid(Uuid::from_u128(n))

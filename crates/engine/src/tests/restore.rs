@@ -7,9 +7,10 @@ use siglum_domain::observation::Source;
 use siglum_ledger::{Ledger as _, read};
 
 use super::stage::*;
-use crate::project::{self, Directory};
-use crate::turn::{self, Driver, TurnError};
-use crate::{World, restore, verify};
+use crate::driven::turn::{self, Driver, TurnError};
+use crate::share::project::{self, Directory};
+use crate::views::verify;
+use crate::{World, restore};
 
 fn driver(world: &World<'_>, ledger: &mut dyn siglum_ledger::Ledger, nonce: &str) -> Driver {
     let new = turn::NewSession {

@@ -8,7 +8,7 @@ use siglum_ledger::{CommitRecord, Durability, SeenBy, write};
 
 use super::scenes::*;
 use super::stage::*;
-use crate::origins::origins_of;
+use crate::commits::origins::origins_of;
 
 /// A session in process 50 that made a commit, its first checkpoint, and one in process 51 that did nothing yet.
 fn committed() -> (Stage, SessionId, SessionId) {
@@ -172,7 +172,7 @@ fn a_judgement_that_was_carried_over_is_taken_back_by_a_rebuild() {
         write(ledger, Durability::Process, |tx| tx.put_commit(&carried)).unwrap();
     });
     let changed = stage.play(|world, ledger| {
-        crate::judgements::rebuild(world, ledger, &mut |_, _| ())
+        crate::commits::judgements::rebuild(world, ledger, &mut |_, _| ())
             .unwrap()
             .1
     });

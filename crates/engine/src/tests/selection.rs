@@ -10,7 +10,7 @@ use siglum_domain::{AgentName, SessionId};
 
 use super::scenes::*;
 use super::stage::*;
-use crate::deliver::Delivered;
+use crate::record::deliver::Delivered;
 
 const NATIVES: [&str; 4] = ["a", "b", "c", "d"];
 /// The agent process above git, one further up, and one elsewhere.

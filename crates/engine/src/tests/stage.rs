@@ -19,8 +19,8 @@ use siglum_ledger::{
 };
 use uuid::Uuid;
 
-use crate::deliver::{Delivered, deliver};
-use crate::sighting_keys::{file_key, side_key};
+use crate::identity::sighting_keys::{file_key, side_key};
+use crate::record::deliver::{Delivered, deliver};
 use crate::{Here, World, worker};
 
 /// Ids that count up.

@@ -12,7 +12,7 @@ use siglum_ledger::{CommitRecord, Durability, IntentState, SeenBy, write};
 
 use super::scenes::*;
 use super::stage::*;
-use crate::sweep::sweep;
+use crate::commits::sweep::sweep;
 
 pub(crate) struct Repo {
     pub(super) place: Place,

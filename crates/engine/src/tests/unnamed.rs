@@ -216,7 +216,7 @@ fn read_transcript(stage: &mut Stage, parts: &[Part]) {
     };
     let spec = siglum_agents::find("gemini").unwrap();
     stage.play(|world, ledger| {
-        crate::transcript::read_on(world, ledger, spec, &record, None).unwrap();
+        crate::record::transcript::read_on(world, ledger, spec, &record, None).unwrap();
     });
 }
 

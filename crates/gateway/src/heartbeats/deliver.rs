@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use siglum_domain::{Tenant, legible};
-use siglum_engine::heartbeat::{self, Parcel, Target, Undelivered, document};
+use siglum_engine::driven::heartbeat::{self, Parcel, Target, Undelivered, document};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use siglum_engine::heartbeat::{Address, Definition, Reach, Target};
+use siglum_engine::driven::heartbeat::{Address, Definition, Reach, Target};
 
 /// What the operator says of heartbeats. Programs are named here and nowhere else.
 #[derive(Debug, Clone, Default)]

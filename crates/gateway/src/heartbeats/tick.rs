@@ -7,8 +7,8 @@ use siglum_domain::context::{Cause, Keys};
 use siglum_domain::heartbeat::{HeartbeatName, Skip};
 use siglum_domain::{SessionId, Tenant, TurnKey};
 use siglum_engine::Here;
-use siglum_engine::context::{self, ContextError, Ran, Resolve, Want};
-use siglum_engine::heartbeat::{
+use siglum_engine::driven::context::{self, ContextError, Ran, Resolve, Want};
+use siglum_engine::driven::heartbeat::{
     self, BY, Claimed, Definition, Ended, HeartbeatError, Isolation, Permission, Used, tick_name,
     tick_turn,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use siglum_domain::Tenant;
-use siglum_engine::heartbeat::{self, Claimed, Definition, SWEPT_MOST};
+use siglum_engine::driven::heartbeat::{self, Claimed, Definition, SWEPT_MOST};
 use siglum_platform::clock::Ids;
 
 use super::{deliver, tick};

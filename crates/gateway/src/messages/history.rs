@@ -213,7 +213,7 @@ fn ui_part(part: &Part) -> Value {
 mod tests {
     use siglum_domain::Timestamp;
     use siglum_domain::observation::Observation;
-    use siglum_engine::turn::Event;
+    use siglum_engine::driven::turn::Event;
 
     use super::*;
 

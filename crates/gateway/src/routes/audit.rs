@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use siglum_engine::audit;
+use siglum_engine::identity::audit;
 use siglum_ledger::AuditFilter;
 
 use crate::app::App;

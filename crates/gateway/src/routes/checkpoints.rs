@@ -5,8 +5,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use siglum_domain::SessionId;
 use siglum_domain::link::Link;
-use siglum_engine::turn::TurnError;
-use siglum_engine::{checkpoints, remote};
+use siglum_engine::commits::checkpoints;
+use siglum_engine::driven::remote;
+use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::read;
 
 use super::path::{OfSession, Path};

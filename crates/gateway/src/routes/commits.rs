@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::State;
 use siglum_domain::{Oid, RepositoryId};
-use siglum_engine::why;
+use siglum_engine::commits::why;
 use siglum_ledger::{LedgerError, Transaction, read};
 
 use super::path::Path;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::price::Prices;
 use siglum_domain::{AgentName, Timestamp};
-use siglum_engine::cost::{self, By, CostQuery};
+use siglum_engine::views::cost::{self, By, CostQuery};
 use siglum_ledger::read;
 
 use super::sessions::wanted_links;

@@ -11,9 +11,10 @@ use siglum_domain::digest::Hasher;
 use siglum_domain::link::Link;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{SessionId, Timestamp, TokenId, TokenName};
-use siglum_engine::access::{self, NewToken};
-use siglum_engine::remote;
-use siglum_engine::{Here, turn::TurnError};
+use siglum_engine::Here;
+use siglum_engine::driven::remote;
+use siglum_engine::driven::turn::TurnError;
+use siglum_engine::identity::access::{self, NewToken};
 use siglum_ledger::{Ledger, Mode, RequestRecord, Transaction};
 use siglum_platform::clock;
 

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde::Serialize;
-use siglum_engine::ingest;
+use siglum_engine::share::ingest;
 use siglum_ledger::read;
 use utoipa::ToSchema;
 

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use siglum_domain::Timestamp;
 use siglum_domain::heartbeat::HeartbeatName;
-use siglum_engine::heartbeat::{
+use siglum_engine::driven::heartbeat::{
     self, Definition, Form, FormError, HeartbeatError, HeartbeatJson, Origin, Pause, Target,
     TickJson,
 };

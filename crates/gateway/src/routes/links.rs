@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use siglum_engine::links::Change;
-use siglum_engine::remote;
-use siglum_engine::turn::TurnError;
+use siglum_engine::driven::remote;
+use siglum_engine::driven::turn::TurnError;
+use siglum_engine::identity::links::Change;
 use siglum_ledger::read;
 
 use super::path::{OfSession, Path};

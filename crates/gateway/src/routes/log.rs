@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
-use siglum_engine::turn::{self, TurnError};
+use siglum_engine::driven::turn::{self, TurnError};
 use siglum_ledger::read;
 
 use super::path::{OfSession, Path};

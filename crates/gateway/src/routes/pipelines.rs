@@ -7,9 +7,9 @@ use axum::response::IntoResponse;
 use siglum_domain::SessionId;
 use siglum_domain::link::Link;
 use siglum_domain::price::Prices;
-use siglum_engine::pipeline::{self, Bundle, GraphJson, PipelineError, Style};
-use siglum_engine::statements;
-use siglum_engine::turn::TurnError;
+use siglum_engine::driven::turn::TurnError;
+use siglum_engine::identity::statements;
+use siglum_engine::views::pipeline::{self, Bundle, GraphJson, PipelineError, Style};
 use siglum_ledger::{Ledger, read};
 
 use super::path::Path;

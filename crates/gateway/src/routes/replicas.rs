@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::Serialize;
 use siglum_domain::audit::Action;
-use siglum_engine::replica::{self, BATCH_MOST, Positions, ReplicaError};
+use siglum_engine::share::replica::{self, BATCH_MOST, Positions, ReplicaError};
 use utoipa::ToSchema;
 
 use crate::app::App;

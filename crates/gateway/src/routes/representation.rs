@@ -2,7 +2,7 @@
 
 use siglum_domain::{LedgerId, SessionId};
 use siglum_engine::Here;
-use siglum_engine::access::{self, Caller, Standing};
+use siglum_engine::identity::access::{self, Caller, Standing};
 use siglum_ledger::{LedgerError, Transaction};
 
 use crate::problem::Problem;

@@ -1,7 +1,7 @@
 //! Answers that several routes give.
 
 use siglum_domain::{RepositoryId, SessionId};
-use siglum_engine::remote;
+use siglum_engine::driven::remote;
 use siglum_ledger::{
     CheckpointRecord, LedgerError, SessionFilter, SessionListing, SessionRecord, Summary,
     Transaction,
@@ -77,7 +77,8 @@ pub(super) fn checkpoints(
         };
         let mut pins = Vec::new();
         for (session, sequence) in &record.pins {
-            let links = siglum_engine::statements::links(&tx.statements_of_session(*session)?);
+            let links =
+                siglum_engine::identity::statements::links(&tx.statements_of_session(*session)?);
             pins.push(Pin {
                 session: session.to_string(),
                 sequence: *sequence,

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::AgentName;
 use siglum_domain::link::Link;
-use siglum_engine::remote;
-use siglum_engine::turn::TurnError;
+use siglum_engine::driven::remote;
+use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::{Order, SessionFilter, read};
 
 use super::path::{OfSession, Path};

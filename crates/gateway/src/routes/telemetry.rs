@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use siglum_domain::link::NUMBER_MAX;
 use siglum_domain::trace::TraceId;
-use siglum_engine::ingest::{self, Assignment};
+use siglum_engine::share::ingest::{self, Assignment};
 use siglum_ledger::read;
 use siglum_telemetry::wire::{Encoding, Signal, status};
 

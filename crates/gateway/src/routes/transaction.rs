@@ -1,7 +1,7 @@
 //! Transactions that may be refused.
 
-use siglum_engine::remote::RemoteError;
-use siglum_engine::turn::TurnError;
+use siglum_engine::driven::remote::RemoteError;
+use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::{Durability, Ledger, LedgerError, Refusal, Transaction, attempt};
 
 use crate::problem::Problem;

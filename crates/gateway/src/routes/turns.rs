@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::SessionId;
 use siglum_domain::observation::Observation;
-use siglum_engine::turn::{self, Committed, Event, Hold, Holder, Opened};
+use siglum_engine::driven::turn::{self, Committed, Event, Hold, Holder, Opened};
 use siglum_platform::clock;
 
 use super::path::{OfSession, Path};

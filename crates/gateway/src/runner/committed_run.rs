@@ -9,7 +9,7 @@ use siglum_domain::price::Prices;
 use siglum_domain::receipt::Receipt;
 use siglum_domain::trace::TraceId;
 use siglum_domain::{SessionId, TurnId};
-use siglum_engine::run;
+use siglum_engine::driven::run;
 use siglum_ledger::{RunRecord, SessionRecord};
 
 use super::diverged;

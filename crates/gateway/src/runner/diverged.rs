@@ -4,7 +4,7 @@ use siglum_domain::Tenant;
 use siglum_domain::context::Keys;
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::Fact;
-use siglum_engine::context::{self, Assemble, Gaps, Heartbeats, Spoken};
+use siglum_engine::driven::context::{self, Assemble, Gaps, Heartbeats, Spoken};
 
 use super::{PromptMessage, Speaker};
 use crate::app::App;

@@ -4,7 +4,7 @@ use agent_client_protocol::v1::Responder;
 use serde_json::Value;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnId};
-use siglum_engine::run;
+use siglum_engine::driven::run;
 use siglum_ledger::{InteractionOption, InteractionRecord, Settlement};
 use tokio::time::Instant;
 

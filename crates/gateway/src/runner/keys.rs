@@ -3,8 +3,8 @@
 use siglum_domain::context::{Cause, Keys, Policy, RouteKey};
 use siglum_domain::{SessionId, TurnKey};
 use siglum_engine::Here;
-use siglum_engine::context::{self, ContextError, Ran, Resolve, Want};
-use siglum_engine::turn::TurnError;
+use siglum_engine::driven::context::{self, ContextError, Ran, Resolve, Want};
+use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::{ContextTurnKind, Ledger, SessionRecord, read};
 
 use super::plan::Plan;

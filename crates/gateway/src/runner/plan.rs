@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::link::Link;
 use siglum_domain::trace::TraceParent;
-use siglum_engine::run::{HeadlessSpec, RunSpec, run_spec};
+use siglum_engine::driven::run::{HeadlessSpec, RunSpec, run_spec};
 
 use super::agent::Opening;
 use super::{Ask, Permissions, PromptMessage, RunAgent, RunSettings, Speaker};

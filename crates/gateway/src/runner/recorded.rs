@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use siglum_domain::Timestamp;
 use siglum_domain::observation::{Fact, Observation, Outcome, ToolClass};
-use siglum_engine::run::{Blank, run_spec};
+use siglum_engine::driven::run::{Blank, run_spec};
 
 use super::scribe::Scribe;
 

@@ -7,8 +7,8 @@ use siglum_domain::Timestamp;
 use siglum_domain::observation::{Observation, Tokens};
 use siglum_domain::price::Prices;
 use siglum_domain::redact::Redactor;
-use siglum_engine::run::{Blank, ReportedUsage, RunSpec};
-use siglum_engine::turn::Event;
+use siglum_engine::driven::run::{Blank, ReportedUsage, RunSpec};
+use siglum_engine::driven::turn::Event;
 
 use super::tools::{Call, cut};
 use super::words::Words;

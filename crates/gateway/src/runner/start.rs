@@ -7,8 +7,8 @@ use siglum_domain::context::Keys;
 use siglum_domain::observation::Observation;
 use siglum_domain::trace::{SpanId, TraceId, TraceParent};
 use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
-use siglum_engine::run::{self, Kept, RunSession, Wanted, Which};
-use siglum_engine::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
+use siglum_engine::driven::run::{self, Kept, RunSession, Wanted, Which};
+use siglum_engine::driven::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
 use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
@@ -528,7 +528,7 @@ pub(super) async fn release(app: &App, tenant: &Tenant, hold: Hold) {
 /// Writes down that a process is over.
 pub(super) async fn process_over(app: &App, tenant: &Tenant, session: SessionId, end: LaunchEnd) {
     let ended = app.ledgers().write(tenant, move |here, ledger| {
-        siglum_engine::launch::end(here, ledger, session, &end, None)
+        siglum_engine::driven::launch::end(here, ledger, session, &end, None)
     });
     if !matches!(ended.await, Ok(Ok(()))) {
         tracing::warn!("cannot record the end of an agent of session {session}");

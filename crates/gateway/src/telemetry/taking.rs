@@ -2,7 +2,7 @@
 
 use axum::body::Bytes;
 use siglum_domain::redact::Redactor;
-use siglum_engine::ingest::{self, Parcel, Taken};
+use siglum_engine::share::ingest::{self, Parcel, Taken};
 use siglum_telemetry::wire::{self, Encoding, Limits, Signal};
 
 use super::packing::{Packing, Unpackable};

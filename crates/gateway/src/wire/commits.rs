@@ -3,8 +3,8 @@
 use serde::Serialize;
 use siglum_domain::evidence::{self, Committer, Verdict};
 use siglum_domain::{Oid, SessionId};
-use siglum_engine::origins::Origin;
-use siglum_engine::why::{self, SessionCard, Why};
+use siglum_engine::commits::origins::Origin;
+use siglum_engine::commits::why::{self, SessionCard, Why};
 use utoipa::ToSchema;
 
 use super::Link;

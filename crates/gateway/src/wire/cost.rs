@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::price::{Cost, Prices};
-use siglum_engine::cost::{self, By, Costs, Sum};
+use siglum_engine::views::cost::{self, By, Costs, Sum};
 use siglum_ledger::RepositoryRecord;
 use utoipa::ToSchema;
 

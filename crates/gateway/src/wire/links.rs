@@ -235,7 +235,7 @@ impl LinkList {
                 source: s.source.clone(),
             })
         };
-        let standing = siglum_engine::statements::links(statements);
+        let standing = siglum_engine::identity::statements::links(statements);
         Self {
             links: standing.iter().map(Link::from).collect(),
             events: statements.iter().filter_map(event).collect(),

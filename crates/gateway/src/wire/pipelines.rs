@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use siglum_domain::SessionId;
 use siglum_domain::pipeline::{CheckEvidence, NewEvent};
-use siglum_engine::pipeline::{GraphJson, Recorded};
+use siglum_engine::views::pipeline::{GraphJson, Recorded};
 use utoipa::ToSchema;
 
 use crate::problem::Problem;

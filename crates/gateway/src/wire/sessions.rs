@@ -343,7 +343,7 @@ impl Session {
             parent: record.parent.map(|(id, _)| id.to_string()),
             cwd: record.cwd.clone(),
             repositories,
-            links: siglum_engine::statements::links(statements)
+            links: siglum_engine::identity::statements::links(statements)
                 .iter()
                 .map(Link::from)
                 .collect(),
@@ -360,7 +360,7 @@ impl Session {
 fn end(statements: &[StatementRecord]) -> Option<String> {
     statements.iter().rev().find_map(|s| match &s.statement {
         Statement::Ended { end: Some(end), .. } | Statement::LaunchEnded { end, .. } => {
-            Some(siglum_engine::launch::words(end))
+            Some(siglum_engine::driven::launch::words(end))
         }
         _ => None,
     })

@@ -5,7 +5,7 @@ use siglum_domain::fold::Entry;
 use siglum_domain::observation::{self, Observation, Outcome, Tokens};
 use siglum_domain::receipt;
 use siglum_domain::{Timestamp, TurnId, TurnKey};
-use siglum_engine::turn::{Event, Leased, Page, Recovered};
+use siglum_engine::driven::turn::{Event, Leased, Page, Recovered};
 use utoipa::ToSchema;
 
 use super::numbers::count;

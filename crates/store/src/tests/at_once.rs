@@ -3,9 +3,11 @@
 use siglum_domain::access::Scope;
 use siglum_domain::link::Link;
 use siglum_domain::{LedgerId, TokenId, TokenName};
-use siglum_engine::access::{self, NewToken};
-use siglum_engine::links::{self, Change};
-use siglum_engine::{Here, audit, turn};
+use siglum_engine::Here;
+use siglum_engine::driven::turn;
+use siglum_engine::identity::access::{self, NewToken};
+use siglum_engine::identity::audit;
+use siglum_engine::identity::links::{self, Change};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{AuditFilter, Durability, Ledger, LedgerError, Refusal, SqliteLedger, write};
 

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use siglum_domain::access::Scope;
 use siglum_domain::evidence::Committer;
 use siglum_domain::{LedgerId, Oid, SessionId, Timestamp};
-use siglum_engine::replica::wire::ParentDocument;
-use siglum_engine::replica::{self, Batch};
+use siglum_engine::share::replica::wire::ParentDocument;
+use siglum_engine::share::replica::{self, Batch};
 use siglum_ledger::{Relation, Statement};
 use uuid::Uuid;
 

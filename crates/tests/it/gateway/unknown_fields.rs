@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use siglum_domain::Timestamp;
-use siglum_engine::replica::Batch;
+use siglum_engine::share::replica::Batch;
 
 use super::client::{Reply, id, secret};
 use super::server::{Gateway, base, each_store, stored};

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use siglum_domain::observation::{Body, Fact, Observation, Source, ToolClass};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, IdSource, LedgerId, SessionId, Timestamp};
-use siglum_engine::turn::{self, Driver, Holder, NewSession};
+use siglum_engine::driven::turn::{self, Driver, Holder, NewSession};
 use siglum_gitstore::ObjectStore;
 use siglum_ledger::SqliteLedger;
 use siglum_ledger::sqlite::Open;

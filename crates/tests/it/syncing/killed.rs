@@ -179,7 +179,7 @@ fn a_thousand_sessions_are_killed_through() {
     let mut ledger = here(&world);
     for n in 0..1_000_i64 {
         let intake = session_intake(n);
-        siglum_engine::deliver::deliver(&mut ledger, &ids, &intake).unwrap();
+        siglum_engine::record::deliver::deliver(&mut ledger, &ids, &intake).unwrap();
     }
     let gateway = Gateway::start(&world);
     // It is killed before and after every single request, and gets through all the same.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use siglum_domain::Timestamp;
 use siglum_domain::audit::Action;
 use siglum_domain::audit::wire::Line;
-use siglum_engine::audit::{self, Entry};
+use siglum_engine::identity::audit::{self, Entry};
 
 use crate::cx::Cx;
 use crate::error::CommandError;

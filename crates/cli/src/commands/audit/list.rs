@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 use siglum_domain::audit::Entry;
-use siglum_engine::{audit, find};
+use siglum_engine::identity::audit;
+use siglum_engine::views::find;
 use siglum_ledger::AuditFilter;
 
 use crate::commands::time::Period;

@@ -1,7 +1,7 @@
 //! `siglum audit verify`.
 
 use serde::Serialize;
-use siglum_engine::audit;
+use siglum_engine::identity::audit;
 
 use crate::cx::Cx;
 use crate::error::CommandError;

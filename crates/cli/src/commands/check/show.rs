@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use siglum_engine::check::{Checked, Finding};
+use siglum_engine::commits::check::{Checked, Finding};
 
 use super::json::Counts;
 use super::{Against, LENIENT, Outcome, Reason};

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::link::Link;
-use siglum_engine::{checkpoints, find, why};
+use siglum_engine::commits::{checkpoints, why};
+use siglum_engine::views::find;
 use siglum_ledger::{CheckpointRecord, LedgerError, Transaction, read};
 
 use super::kind;

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use siglum_domain::CheckpointId;
 use siglum_domain::link::Link;
-use siglum_engine::why::{SessionCard, card};
-use siglum_engine::{checkpoints, find};
+use siglum_engine::commits::checkpoints;
+use siglum_engine::commits::why::{SessionCard, card};
+use siglum_engine::views::find;
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, LedgerError, SqliteLedger, Transaction, read,
 };

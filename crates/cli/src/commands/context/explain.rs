@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use siglum_domain::context::{ContextKey, Keys};
-use siglum_engine::context::{self, Origin};
-use siglum_engine::find;
+use siglum_engine::driven::context::{self, Origin};
+use siglum_engine::views::find;
 use siglum_ledger::{ContextRecord, Ledger, read};
 
 use super::{ContextJson, failed};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::Timestamp;
-use siglum_engine::context;
+use siglum_engine::driven::context;
 use siglum_ledger::RouteRecord;
 
 use super::{RouteJson, failed};

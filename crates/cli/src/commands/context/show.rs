@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::context::RouteKey;
-use siglum_engine::context;
+use siglum_engine::driven::context;
 
 use super::{ContextJson, RouteJson, failed};
 use crate::clock;

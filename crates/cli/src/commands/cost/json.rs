@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::fold::Records;
-use siglum_engine::cost::{CostRow, Explained, Sum};
+use siglum_engine::views::cost::{CostRow, Explained, Sum};
 
 use super::Answer;
 use crate::commands::session::list::Tokens;

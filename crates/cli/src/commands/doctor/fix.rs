@@ -1,7 +1,8 @@
 //! `siglum doctor --fix`: what can be mended without asking.
 
+use siglum_engine::commits::sweep;
+use siglum_engine::views::{doctor, verify};
 use siglum_engine::worker::{self, Run, Slice};
-use siglum_engine::{doctor, sweep, verify};
 use siglum_gitstore::hooks;
 use siglum_ledger::{Aside, Durability, Ledger, Spool, read, write};
 

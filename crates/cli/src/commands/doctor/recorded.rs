@@ -1,9 +1,11 @@
 //! What the ledger tells of things that were refused, deferred or lost.
 
 use siglum_domain::{SessionId, Timestamp};
-use siglum_engine::doctor::{self, Declined, Waiting};
-use siglum_engine::verify::{self, Report};
-use siglum_engine::{World, audit, launch};
+use siglum_engine::World;
+use siglum_engine::driven::launch;
+use siglum_engine::identity::audit;
+use siglum_engine::views::doctor::{self, Declined, Waiting};
+use siglum_engine::views::verify::{self, Report};
 use siglum_ledger::SqliteLedger;
 
 use super::{Check, FIX};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use siglum_domain::heartbeat::HeartbeatName;
-use siglum_engine::heartbeat::{self, Definition, Form, HeartbeatJson, Origin, Target};
+use siglum_engine::driven::heartbeat::{self, Definition, Form, HeartbeatJson, Origin, Target};
 
 use crate::cx::Cx;
 use crate::error::CommandError;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use siglum_domain::Timestamp;
 use siglum_domain::heartbeat::TickOutcome;
-use siglum_engine::heartbeat::{self, HeartbeatJson, Overview};
+use siglum_engine::driven::heartbeat::{self, HeartbeatJson, Overview};
 use siglum_ledger::TickRecord;
 
 use crate::clock;

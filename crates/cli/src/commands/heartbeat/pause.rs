@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::heartbeat::HeartbeatName;
-use siglum_engine::heartbeat::{self, Pause};
+use siglum_engine::driven::heartbeat::{self, Pause};
 
 use crate::cx::Cx;
 use crate::error::CommandError;

@@ -1,7 +1,7 @@
 //! `siglum heartbeat resume`.
 
 use siglum_domain::heartbeat::HeartbeatName;
-use siglum_engine::heartbeat::Pause;
+use siglum_engine::driven::heartbeat::Pause;
 
 use super::pause::change;
 use crate::cx::Cx;

@@ -9,8 +9,8 @@ use siglum_domain::access::Scope;
 use siglum_domain::heartbeat::HeartbeatName;
 use siglum_domain::{TokenId, TokenName};
 use siglum_egress::{EgressError, GatewayClient, Once, Plain, Timeouts, Token};
-use siglum_engine::access::{self, NewToken};
-use siglum_engine::heartbeat;
+use siglum_engine::driven::heartbeat;
+use siglum_engine::identity::access::{self, NewToken};
 use siglum_ledger::Ledger;
 
 use crate::clock::{self, Ids};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::heartbeat::HeartbeatName;
-use siglum_engine::heartbeat::{self, HeartbeatJson, TickJson};
+use siglum_engine::driven::heartbeat::{self, HeartbeatJson, TickJson};
 
 use super::list::ended;
 use crate::clock;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use siglum_domain::observation::Tokens;
 use siglum_domain::{SessionId, Timestamp};
-use siglum_engine::import::{self, ImportableTranscript, Linked};
+use siglum_engine::record::import::{self, ImportableTranscript, Linked};
 use siglum_ledger::{SessionFilter, SqliteLedger, read};
 
 use super::{Outcome, SCHEMA, Wrong};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use siglum_engine::cost;
+use siglum_engine::views::cost;
 
 /// Where a tool looks.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! Which session asks.
 
 use siglum_domain::SessionId;
-use siglum_engine::launch;
+use siglum_engine::driven::launch;
 use siglum_ledger::{Ledger, LedgerError, Transaction, read};
 
 use crate::claim;

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
-use siglum_engine::find;
+use siglum_engine::views::find;
 use siglum_gateway::{Desk, Effect, McpTool, serve_mcp};
 use siglum_ledger::{Ledger, SessionFilter, SqliteLedger, read};
 

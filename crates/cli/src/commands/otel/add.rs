@@ -4,8 +4,8 @@ use serde::Serialize;
 use siglum_domain::scope::Kinds;
 use siglum_egress::Plain;
 use siglum_egress::otlp::{Compression, Protocol};
-use siglum_engine::otel::destination::{Backlog, Content, Destination, Sample, Sends};
-use siglum_engine::project::{self, OTLP};
+use siglum_engine::share::otel::destination::{Backlog, Content, Destination, Sample, Sends};
+use siglum_engine::share::project::{self, OTLP};
 use siglum_ledger::{Projection, read};
 
 use super::headers::{self, Given};

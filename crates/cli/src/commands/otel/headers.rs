@@ -6,7 +6,9 @@ use std::path::Path;
 
 use siglum_domain::redact::Redactor;
 use siglum_egress::otlp::{Header, OtlpClient};
-use siglum_engine::otel::destination::{Destination, DestinationError, HeaderSource, NamedHeader};
+use siglum_engine::share::otel::destination::{
+    Destination, DestinationError, HeaderSource, NamedHeader,
+};
 
 use crate::error::CommandError;
 use crate::home::Home;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use siglum_egress::otlp::Compression;
-use siglum_engine::otel;
-use siglum_engine::otel::destination::{Content, Destination, DestinationError, Sends};
+use siglum_engine::share::otel;
+use siglum_engine::share::otel::destination::{Content, Destination, DestinationError, Sends};
 use siglum_ledger::{Delivery, Depth, SqliteLedger, read};
 
 use crate::clock;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use siglum_domain::IdSource as _;
 use siglum_domain::trace::{SpanId, TraceId};
 use siglum_egress::otlp::{OtlpAnswer, OtlpError, Protocol, Refusal, Signal};
-use siglum_engine::otel::destination::Destination;
+use siglum_engine::share::otel::destination::Destination;
 use siglum_telemetry::answer::Answer;
 use siglum_telemetry::probe::{self, Probe};
 

@@ -1,6 +1,6 @@
 //! `siglum pipeline export`.
 
-use siglum_engine::pipeline;
+use siglum_engine::views::pipeline;
 
 use crate::cx::Cx;
 use crate::error::CommandError;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::pipeline::{Graph, State};
-use siglum_engine::pipeline;
+use siglum_engine::views::pipeline;
 
 use super::show::tone;
 use crate::clock;

@@ -8,7 +8,8 @@ use clap::Subcommand;
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::pipeline::{CheckEvidence, NewEvent, TEXT_MOST};
-use siglum_engine::{find, launch, pipeline};
+use siglum_engine::driven::launch;
+use siglum_engine::views::{find, pipeline};
 use siglum_ledger::{Ledger, read};
 
 use crate::cx::Cx;

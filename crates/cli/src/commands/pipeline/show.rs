@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use siglum_domain::pipeline::Graph;
-use siglum_engine::pipeline::{self, Drawing, GraphJson, Tone, draw};
+use siglum_engine::views::pipeline::{self, Drawing, GraphJson, Tone, draw};
 
 use super::watch;
 use crate::commands::cost;

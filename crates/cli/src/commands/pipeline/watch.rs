@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use siglum_domain::pipeline::Graph;
-use siglum_engine::pipeline::GraphJson;
+use siglum_engine::views::pipeline::GraphJson;
 use signal_hook::consts::signal;
 
 use super::show::Look;

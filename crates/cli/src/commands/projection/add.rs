@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
-use siglum_engine::project;
+use siglum_engine::share::project;
 use siglum_ledger::{Projection, read};
 
 use crate::commands::rebuild::SUMMARIES;

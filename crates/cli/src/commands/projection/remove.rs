@@ -1,7 +1,7 @@
 //! `siglum projection remove`.
 
 use serde::Serialize;
-use siglum_engine::project::OTLP;
+use siglum_engine::share::project::OTLP;
 use siglum_ledger::{DESTINATION, Durability, write};
 
 use super::standing;

@@ -1,7 +1,8 @@
 //! `siglum projection retry`.
 
 use serde::Serialize;
-use siglum_engine::{find, project, replica};
+use siglum_engine::share::{project, replica};
+use siglum_engine::views::find;
 use siglum_ledger::DESTINATION;
 
 use crate::cx::Cx;

@@ -1,7 +1,7 @@
 //! `siglum projection scope`.
 
 use serde::Serialize;
-use siglum_engine::project;
+use siglum_engine::share::project;
 use siglum_ledger::read;
 
 use crate::cx::Cx;

@@ -1,7 +1,8 @@
 //! `siglum projection skip`.
 
 use serde::Serialize;
-use siglum_engine::{find, project};
+use siglum_engine::share::project;
+use siglum_engine::views::find;
 use siglum_ledger::DESTINATION;
 
 use crate::cx::Cx;

@@ -4,8 +4,8 @@
 
 use serde::Serialize;
 use siglum_domain::Timestamp;
-use siglum_engine::otel::destination::Destination;
-use siglum_engine::{project, replica};
+use siglum_engine::share::otel::destination::Destination;
+use siglum_engine::share::{project, replica};
 use siglum_ledger::{DESTINATION, Lag, Ledger, LedgerError, Projection, read};
 
 use crate::scope::{ReachJson, ScopeJson, Shown};

@@ -1,7 +1,8 @@
 //! `siglum session archive`.
 
 use serde::Serialize;
-use siglum_engine::{find, turn};
+use siglum_engine::driven::turn;
+use siglum_engine::views::find;
 use siglum_ledger::read;
 
 use crate::cx::Cx;

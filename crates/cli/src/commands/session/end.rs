@@ -1,8 +1,8 @@
 //! `siglum session end`.
 
 use serde::Serialize;
-use siglum_engine::find;
-use siglum_engine::history::{self, Ended};
+use siglum_engine::record::session_end::{self, Ended};
+use siglum_engine::views::find;
 use siglum_ledger::{Ledger as _, read};
 
 use crate::clock::{self, Ids};
@@ -53,7 +53,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             id.short()
         )));
     }
-    let Some(ended) = history::end(&Ids, &mut ledger, id, &by, now)? else {
+    let Some(ended) = session_end::end(&Ids, &mut ledger, id, &by, now)? else {
         return Err(CommandError::not_found(format!("no session {id}")));
     };
     let (at, before) = match ended {

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use siglum_domain::{ConversationId, SessionId, TurnId};
-use siglum_engine::{find, turn};
+use siglum_engine::driven::turn;
+use siglum_engine::views::find;
 use siglum_ledger::SqliteLedger;
 
 use crate::cx::Cx;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use siglum_domain::{AgentName, RepositoryId};
-use siglum_engine::overview::{self, Listed, Stand};
+use siglum_engine::views::overview::{self, Listed, Stand};
 use siglum_ledger::{
     Forgotten, RepositoryRecord, SessionFilter, SessionOrigin, SessionRecord, SqliteLedger, read,
 };

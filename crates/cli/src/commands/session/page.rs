@@ -3,8 +3,9 @@
 use siglum_domain::fold::{MessageView, ToolCall};
 use siglum_domain::link::Link;
 use siglum_domain::observation::{Body, Outcome, Role, Tokens, ToolClass};
-use siglum_engine::history::{History, Passages, Turn, TurnState};
-use siglum_engine::launch;
+use siglum_engine::driven::launch;
+use siglum_engine::record::passages::Passages;
+use siglum_engine::views::history::{History, Turn, TurnState};
 use siglum_ledger::{Forgotten, OwnWorktree, Relation, SessionRecord, StatementRecord};
 
 use super::list::style;

@@ -4,8 +4,8 @@ mod open_turn;
 
 use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_engine::find;
-use siglum_engine::turn::{self, Decision, Recovered};
+use siglum_engine::driven::turn::{self, Decision, Recovered};
+use siglum_engine::views::find;
 use siglum_ledger::{SqliteLedger, read};
 
 use crate::cx::Cx;

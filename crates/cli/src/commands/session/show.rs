@@ -4,9 +4,10 @@ use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::fold::{MessageView, ToolCall};
 use siglum_domain::observation::{Body, Outcome, Role};
-use siglum_engine::find;
-use siglum_engine::history::{self, History, Made, Passages, Turn};
-use siglum_engine::launch::Standing;
+use siglum_engine::driven::launch::Standing;
+use siglum_engine::record::passages::Passages;
+use siglum_engine::views::find;
+use siglum_engine::views::history::{self, History, Made, Turn};
 use siglum_ledger::{LaunchEnd, LedgerError, OwnWorktree, Relation, SqliteLedger};
 
 use super::list::{ForgottenJson, ForkJson, Tokens, origin};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_egress::Address;
-use siglum_engine::replica::{Due, Passed, Sent};
+use siglum_engine::share::replica::{Due, Passed, Sent};
 use siglum_ledger::Projection;
 
 use crate::cx::Cx;

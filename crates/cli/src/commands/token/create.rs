@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use siglum_domain::access::Scope;
 use siglum_domain::{LedgerId, TokenId, TokenName};
-use siglum_engine::access::{self, NewToken};
-use siglum_engine::find;
+use siglum_engine::identity::access::{self, NewToken};
+use siglum_engine::views::find;
 
 use super::{Expiry, TokenJson};
 use crate::clock::{self, Ids};

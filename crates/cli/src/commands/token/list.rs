@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use siglum_domain::Timestamp;
-use siglum_engine::{access, find};
+use siglum_engine::identity::access;
+use siglum_engine::views::find;
 use siglum_ledger::TokenRecord;
 
 use super::TokenJson;

@@ -1,7 +1,8 @@
 //! `siglum token revoke`.
 
 use serde::Serialize;
-use siglum_engine::{access, find};
+use siglum_engine::identity::access;
+use siglum_engine::views::find;
 
 use crate::cx::Cx;
 use crate::error::CommandError;

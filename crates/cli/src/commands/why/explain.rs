@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use siglum_domain::evidence::{Committer, Counterfactual};
-use siglum_engine::judgements::Explanation;
-use siglum_engine::why::Why;
+use siglum_engine::commits::judgements::Explanation;
+use siglum_engine::commits::why::Why;
 
 use super::print::{heading, made_by, verdict};
 use crate::error::CommandError;

@@ -4,8 +4,8 @@ use serde::Serialize;
 use siglum_domain::evidence::{Evidence, Verdict};
 use siglum_domain::provenance::Span;
 use siglum_domain::{NativeId, SessionId};
-use siglum_engine::why::{Author, Why};
-use siglum_engine::{origins, prompts};
+use siglum_engine::commits::why::{Author, Why};
+use siglum_engine::commits::{origins, prompts};
 
 use super::explain::ExplanationJson;
 use super::line::writer;

@@ -1,7 +1,7 @@
 //! One line of a file: the commit that brought it, and who wrote it there.
 
-use siglum_engine::prompts::{Prompt, prompt_of_line};
-use siglum_engine::why::{Author, Why};
+use siglum_engine::commits::prompts::{Prompt, prompt_of_line};
+use siglum_engine::commits::why::{Author, Why};
 use siglum_gitstore::{BlameLine, Git};
 use siglum_ledger::{SqliteLedger, stored_name};
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use siglum_domain::evidence::Verdict;
-use siglum_engine::lines::{self, LineRun, Lines};
+use siglum_engine::commits::lines::{self, LineRun, Lines};
 use siglum_gitstore::Repo;
 
 use super::json::Prompt;

@@ -9,10 +9,10 @@ mod warnings;
 
 use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::{Oid, SessionId};
-use siglum_engine::judgements::{self, Explanation};
-use siglum_engine::prompts::Prompt;
-use siglum_engine::replica;
-use siglum_engine::why::{self, Why};
+use siglum_engine::commits::elsewhere;
+use siglum_engine::commits::judgements::{self, Explanation};
+use siglum_engine::commits::prompts::Prompt;
+use siglum_engine::commits::why::{self, Why};
 use siglum_gitstore::BlameLine;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
 
@@ -158,7 +158,7 @@ fn answers(
     commit: &Oid,
 ) -> Result<RepositoryRecord, CommandError> {
     if here.is_none()
-        && let Some(replica) = replica::elsewhere(ledger, None, commit)?
+        && let Some(replica) = elsewhere::repository(ledger, None, commit)?
     {
         return Ok(replica);
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::evidence::Verdict;
-use siglum_engine::why::Why;
+use siglum_engine::commits::why::Why;
 use siglum_gitstore::hooks::{self, HookCondition};
 use siglum_ledger::{Ledger, LedgerError, SeenBy, read};
 

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use siglum_domain::Timestamp;
 use siglum_egress::Timeouts;
 use siglum_engine::World;
-use siglum_engine::ingest::Forwarder;
-use siglum_engine::otel::Sessions;
-use siglum_engine::otel::destination::{Destination, DestinationError, Sends};
-use siglum_engine::project::{self, KINDS, Sink};
-use siglum_engine::replica::{self, Destined, Sender};
+use siglum_engine::share::ingest::Forwarder;
+use siglum_engine::share::otel::Sessions;
+use siglum_engine::share::otel::destination::{Destination, DestinationError, Sends};
+use siglum_engine::share::project::{self, KINDS, Sink};
+use siglum_engine::share::replica::{self, Destined, Sender};
 use siglum_ledger::{DESTINATION, Ledger, LedgerError, Projection, read};
 
 use crate::clock;

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::SessionId;
 use siglum_engine::Here;
-use siglum_engine::context::{self, Bootstrap, Committed, Compact, Ingest};
-use siglum_engine::turn::EVENTS_MOST;
+use siglum_engine::driven::context::{self, Bootstrap, Committed, Compact, Ingest};
+use siglum_engine::driven::turn::EVENTS_MOST;
 use siglum_ledger::Ledger;
 
 use super::permission::may;

@@ -2,7 +2,7 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::context::Keys;
-use siglum_engine::context::ContextError;
+use siglum_engine::driven::context::ContextError;
 use siglum_ledger::{Ledger, read};
 
 use crate::problem::Problem;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::SessionId;
 use siglum_domain::context::{ContextKey, Keys, RouteKey};
-use siglum_engine::context::{self, ContextError};
+use siglum_engine::driven::context::{self, ContextError};
 use siglum_ledger::Ledger;
 
 use super::permission::may;

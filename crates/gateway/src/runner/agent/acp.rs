@@ -9,7 +9,7 @@ use futures_util::sink::unfold as sink;
 use futures_util::stream::unfold as stream;
 use serde_json::{Value, json};
 use siglum_domain::NativeId;
-use siglum_engine::run::Choosing;
+use siglum_engine::driven::run::Choosing;
 use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use siglum_domain::Timestamp;
 use siglum_domain::observation::{Fact, Observation, Outcome, Tokens, ToolClass};
-use siglum_engine::run::{Blank, run_spec};
+use siglum_engine::driven::run::{Blank, run_spec};
 
 use super::claude_code::Records;
 use crate::runner::scribe::Scribe;

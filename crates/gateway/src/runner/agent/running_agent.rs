@@ -6,7 +6,7 @@ use std::time::Duration;
 use agent_client_protocol::v1::Responder;
 use serde_json::Value;
 use siglum_domain::NativeId;
-use siglum_engine::run::RunSpec;
+use siglum_engine::driven::run::RunSpec;
 use tokio::sync::mpsc;
 
 use super::acp::Acp;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use siglum_domain::Timestamp;
 use siglum_domain::observation::{Outcome, Tokens};
-use siglum_engine::context::{Message, Origin, Seen, Spoken};
+use siglum_engine::driven::context::{Message, Origin, Seen, Spoken};
 use siglum_ledger::ContextTurnKind;
 use utoipa::ToSchema;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use siglum_domain::context::{Cause, ContextKey, Inherit, Keys, RouteKey};
 use siglum_domain::{AgentName, NativeId, TurnKey};
-use siglum_engine::context::{
+use siglum_engine::driven::context::{
     self, Anchor, Assemble, Commit, During, Gaps, Heartbeats, Ran, Resolve, SubagentEnd, Want,
 };
 use siglum_ledger::ContextTurnKind;
@@ -385,10 +385,12 @@ impl CommitContextTurn {
     pub(crate) fn checked(&self) -> Result<Commit, Problem> {
         let digest = self.digest.as_deref();
         Ok(Commit {
-            positions: self.positions.map(|p| siglum_engine::context::Positions {
-                first: p.first,
-                last: p.last,
-            }),
+            positions: self
+                .positions
+                .map(|p| siglum_engine::driven::context::Positions {
+                    first: p.first,
+                    last: p.last,
+                }),
             kind: kind(self.heartbeat),
             digest: digest.map(|text| plain("digest", text, 200)).transpose()?,
             recovers: self.recovers.clone(),

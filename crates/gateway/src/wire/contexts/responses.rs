@@ -1,7 +1,7 @@
 //! What hosts are told of contexts.
 
 use serde::Serialize;
-use siglum_engine::context::{
+use siglum_engine::driven::context::{
     Assembled, Bootstrapped, Committed, Coverage, Explained, Lineage, Maintained, Part, Resolved,
     RouteShown, Was,
 };

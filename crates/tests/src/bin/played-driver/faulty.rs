@@ -3,7 +3,7 @@
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
 use siglum_domain::{LedgerId, SessionId};
-use siglum_engine::project::{Position, Sealed, Sink, SinkError};
+use siglum_engine::share::project::{Position, Sealed, Sink, SinkError};
 use siglum_ledger::{Durability, Ledger, LedgerError, Transaction};
 
 type Work<'a> = &'a mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>;

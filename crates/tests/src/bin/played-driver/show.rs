@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{Body, Fact, Observation};
 use siglum_domain::receipt::Receipt;
-use siglum_engine::turn::{Fate, Recovered, TurnError};
+use siglum_engine::driven::turn::{Fate, Recovered, TurnError};
 use siglum_ledger::{Delivery, LedgerError};
 
 use crate::machine::whole;

@@ -8,8 +8,10 @@ use siglum_domain::link::Link;
 use siglum_domain::scope::Scope;
 use siglum_domain::{AgentName, ConversationId, SessionId, TurnId};
 use siglum_engine::World;
-use siglum_engine::project::{self, Directory, Program, Sealed, Sink};
-use siglum_engine::turn::{self, Decision, Driver, Hold, Holder, NewSession, Opened, TurnError};
+use siglum_engine::driven::turn::{
+    self, Decision, Driver, Hold, Holder, NewSession, Opened, TurnError,
+};
+use siglum_engine::share::project::{self, Directory, Program, Sealed, Sink};
 use siglum_engine::worker::{self, Slice};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, SessionFilter, SessionOrigin, Statement, read, write,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use siglum_domain::observation::{Body, Fact};
 use siglum_domain::tail::Tail;
 use siglum_domain::{AgentName, SessionId, Timestamp};
-use siglum_engine::turn::{self, Held};
+use siglum_engine::driven::turn::{self, Held};
 use siglum_ledger::{SqliteLedger, read};
 
 use crate::clock;

@@ -1,0 +1,266 @@
+//! Whether commits are accounted for: each has a record, and its message points to it.
+//!
+//! Judges nothing anew: what the ledger says of a commit stands. Changes nothing.
+
+use std::collections::BTreeSet;
+
+use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId};
+use siglum_gitstore::RangeCommit;
+use siglum_ledger::{CommitRecord, Ledger, LedgerError, SeenBy, Transaction, read};
+
+use crate::commits::elsewhere;
+use crate::commits::why;
+
+/// What the ledger says of who made a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// A session, as sure as this.
+    Session(SessionId, Verdict),
+    /// A person was seen making it.
+    Human,
+    /// A person says that it is a session's.
+    Claimed(SessionId),
+    /// One of so many sessions.
+    Ambiguous(usize),
+    /// It is recorded, and nobody was seen making it.
+    Unknown,
+    /// Nothing is recorded of it, or there is no ledger to ask.
+    Unrecorded,
+}
+
+/// What is missing or wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// Nothing is recorded of it, and its message names no checkpoint.
+    Unrecorded,
+    /// It is recorded, nobody was seen making it, and its message names no checkpoint.
+    Unknown,
+    /// The same of a merge.
+    Merge,
+    /// Its message names no checkpoint, although a session made it; without a ledger nobody is known
+    /// to have made it.
+    NoTrailer(Option<(AgentName, SessionId)>),
+    /// Its message names only checkpoints of others.
+    Copied {
+        /// The first of them.
+        checkpoint: CheckpointId,
+        /// The commit that is this checkpoint, if it is one of a commit.
+        of: Option<Oid>,
+    },
+    /// Its message names a checkpoint that is not in the ledger.
+    Nowhere(CheckpointId),
+    /// Its trailer is no checkpoint id.
+    Malformed(String),
+    /// One of so many sessions made it.
+    Ambiguous(usize),
+    /// It was there before Siglum was switched on, whatever else it lacks.
+    Before,
+}
+
+/// One commit that was looked at.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// What git says.
+    pub git: RangeCommit,
+    /// What the ledger says.
+    pub standing: Standing,
+    /// What is missing or wrong.
+    pub findings: Vec<Finding>,
+}
+
+/// Checks commits against the ledger, in one transaction; those that were there `before` Siglum was switched on may lack
+/// anything. Nothing if the ledger can say nothing of them: it knows neither the repository nor any checkpoint that they
+/// name.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn against(
+    ledger: &mut dyn Ledger,
+    repository: Option<RepositoryId>,
+    commits: &[RangeCommit],
+    before: &BTreeSet<Oid>,
+) -> Result<Option<Vec<Checked>>, LedgerError> {
+    read(ledger, |tx| {
+        if repository.is_none() && !knows_any(tx, commits)? {
+            return Ok(None);
+        }
+        let mut checked = Vec::new();
+        for commit in commits {
+            let mut found = check_commit(tx, repository, commit)?;
+            if !found.findings.is_empty() && before.contains(&commit.commit) {
+                found.findings = vec![Finding::Before];
+            }
+            checked.push(found);
+        }
+        Ok(Some(checked))
+    })
+}
+
+/// Checks the trailers of commits alone: that there is one, and that it is well formed.
+#[must_use]
+pub fn trailers(commits: &[RangeCommit]) -> Vec<Checked> {
+    let look = |commit: &RangeCommit| {
+        let mut findings = malformed(commit);
+        if commit.named.is_empty() && findings.is_empty() {
+            findings.push(if commit.parents > 1 {
+                Finding::Merge
+            } else {
+                Finding::NoTrailer(None)
+            });
+        }
+        Checked {
+            git: commit.clone(),
+            standing: Standing::Unrecorded,
+            findings,
+        }
+    };
+    commits.iter().map(look).collect()
+}
+
+fn knows_any(tx: &mut dyn Transaction, commits: &[RangeCommit]) -> Result<bool, LedgerError> {
+    for id in commits.iter().flat_map(|c| &c.named) {
+        if tx.checkpoint(*id)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn malformed(commit: &RangeCommit) -> Vec<Finding> {
+    let values = commit.malformed.iter().cloned();
+    values.map(Finding::Malformed).collect()
+}
+
+fn check_commit(
+    tx: &mut dyn Transaction,
+    repository: Option<RepositoryId>,
+    commit: &RangeCommit,
+) -> Result<Checked, LedgerError> {
+    let mut record = match repository {
+        Some(_) => elsewhere::known_elsewhere(tx, repository, &commit.commit)?,
+        None => None,
+    };
+    let (mut findings, mut own, mut copied) = (malformed(commit), false, None);
+    for id in &commit.named {
+        match whose(tx, *id, &commit.commit, record.as_ref())? {
+            Whose::Own(found) => {
+                own = true;
+                record = record.or(found.map(|found| *found));
+            }
+            Whose::Other(of) => {
+                copied.get_or_insert(Finding::Copied {
+                    checkpoint: *id,
+                    of,
+                });
+            }
+            Whose::Nobodys => findings.push(Finding::Nowhere(*id)),
+        }
+    }
+    let standing = standing(tx, repository, commit, record.as_ref())?;
+    if !own && findings.is_empty() {
+        findings.extend(match copied {
+            Some(copied) => Some(copied),
+            None if is_rewritten_alone(record.as_ref()) => None,
+            None => unnamed(tx, standing, commit.parents > 1)?,
+        });
+    }
+    if let Standing::Ambiguous(sessions) = standing {
+        findings.push(Finding::Ambiguous(sessions));
+    }
+    Ok(Checked {
+        git: commit.clone(),
+        standing,
+        findings,
+    })
+}
+
+/// Whether a session only rewrote a commit that was no checkpoint: git gave it the message of the one before, and a
+/// rebase asks nobody for a trailer.
+fn is_rewritten_alone(record: Option<&CommitRecord>) -> bool {
+    record.is_some_and(|r| {
+        let by_session = matches!(r.judgement.committer, Committer::Session { .. });
+        r.seen_by == SeenBy::Rewrite && r.checkpoint.is_none() && by_session
+    })
+}
+
+/// Whose a checkpoint is that a message names.
+enum Whose {
+    /// The commit's, with its record where that is in another repository: that of a clone.
+    Own(Option<Box<CommitRecord>>),
+    /// That of another commit, or of none.
+    Other(Option<Oid>),
+    /// It is not there.
+    Nobodys,
+}
+
+fn whose(
+    tx: &mut dyn Transaction,
+    id: CheckpointId,
+    commit: &Oid,
+    record: Option<&CommitRecord>,
+) -> Result<Whose, LedgerError> {
+    let Some(checkpoint) = tx.checkpoint(id)? else {
+        return Ok(Whose::Nobodys);
+    };
+    if record.is_some_and(|r| r.checkpoint == Some(id)) {
+        return Ok(Whose::Own(None));
+    }
+    // An amend takes its checkpoint along, so it may be several commits; the newest counts.
+    let mut commits = tx.commits_of_checkpoint(id)?;
+    if let Some(at) = commits.iter().position(|c| c.commit == *commit) {
+        return Ok(Whose::Own(Some(Box::new(commits.swap_remove(at)))));
+    }
+    if checkpoint.commit.as_ref() == Some(commit) {
+        return Ok(Whose::Own(None));
+    }
+    let newest = commits.into_iter().next().map(|c| c.commit);
+    Ok(Whose::Other(newest.or(checkpoint.commit)))
+}
+
+fn standing(
+    tx: &mut dyn Transaction,
+    repository: Option<RepositoryId>,
+    commit: &RangeCommit,
+    record: Option<&CommitRecord>,
+) -> Result<Standing, LedgerError> {
+    let judgement = record.map(|r| &r.judgement);
+    match judgement.map(|j| j.committer) {
+        Some(Committer::Session { session }) => {
+            let verdict = judgement.map_or(Verdict::Unknown, |j| j.verdict);
+            return Ok(Standing::Session(session, verdict));
+        }
+        Some(Committer::Human) => return Ok(Standing::Human),
+        Some(Committer::Unknown) | None => {}
+    }
+    if let Some(repository) = record.map(|r| r.repository).or(repository) {
+        let stated = tx.statements_of_commit(repository, &commit.commit)?;
+        if let Some(claim) = why::claim(&stated) {
+            return Ok(Standing::Claimed(claim.session));
+        }
+    }
+    Ok(match judgement {
+        Some(j) if j.verdict == Verdict::Ambiguous => Standing::Ambiguous(j.candidates.len()),
+        Some(_) => Standing::Unknown,
+        None => Standing::Unrecorded,
+    })
+}
+
+/// What is wrong with a commit whose message names no checkpoint.
+fn unnamed(
+    tx: &mut dyn Transaction,
+    standing: Standing,
+    merge: bool,
+) -> Result<Option<Finding>, LedgerError> {
+    Ok(match standing {
+        Standing::Human | Standing::Claimed(_) => None,
+        Standing::Session(session, _) => {
+            let agent = tx.session(session)?.map(|s| s.agent);
+            Some(Finding::NoTrailer(agent.map(|agent| (agent, session))))
+        }
+        Standing::Ambiguous(_) => Some(Finding::NoTrailer(None)),
+        Standing::Unknown | Standing::Unrecorded if merge => Some(Finding::Merge),
+        Standing::Unknown => Some(Finding::Unknown),
+        Standing::Unrecorded => Some(Finding::Unrecorded),
+    })
+}

@@ -1,0 +1,8 @@
+//! Sessions that a program begins and leads: launched, driven turn by turn, run for a host, or on a schedule.
+
+pub mod context;
+pub mod heartbeat;
+pub mod launch;
+pub mod remote;
+pub mod run;
+pub mod turn;

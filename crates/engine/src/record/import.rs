@@ -1,0 +1,486 @@
+//! Sessions that agents left on disk before anybody watched.
+//!
+//! [`transcripts_on_disk`] lists them, [`import`] reads one from where the last import stopped, and
+//! [`link_commits`] finds the commits that hold their work.
+
+mod commits;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use siglum_agents::{AgentSpec, TranscriptFile, open_regular};
+use siglum_domain::intake::{AgentMatter, Decline, Intake, Matter, Place, VERSION};
+use siglum_domain::{AgentName, NativeId, SessionId, Timestamp};
+use siglum_gitstore::discover;
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, SessionOrigin, SessionRecord, Transaction, TranscriptRecord,
+    read, write,
+};
+
+use crate::record::deliver::{Delivered, deliver};
+use crate::record::{session_log, transcript};
+use crate::{EngineError, World};
+
+pub use commits::{Linked, commits_with, is_owed, link_commits};
+
+/// How much of a transcript tells where and when it was written, in bytes: most need little.
+const HEADS: [u64; 3] = [8 << 10, 64 << 10, 256 << 10];
+
+/// A transcript to import, and the repository that it was written in.
+#[derive(Debug, Clone)]
+pub struct ImportableTranscript {
+    /// The agent.
+    pub agent: &'static AgentSpec,
+    /// The file; where only transcripts of its sub-agents are left, the first of these.
+    pub file: TranscriptFile,
+    /// The files of its sub-agents.
+    pub subagents: Vec<TranscriptFile>,
+    /// Where the agent worked.
+    pub cwd: String,
+    /// The repository.
+    pub place: Option<Place>,
+}
+
+impl ImportableTranscript {
+    fn files(&self) -> impl Iterator<Item = &TranscriptFile> {
+        std::iter::once(&self.file).chain(&self.subagents)
+    }
+
+    /// The size of all its files in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files().map(|f| f.bytes).sum()
+    }
+
+    /// When any of its files was written last.
+    #[must_use]
+    pub fn modified(&self) -> Timestamp {
+        self.files().map(|f| f.modified).max().unwrap_or_default()
+    }
+}
+
+/// What is on this machine.
+#[derive(Debug, Clone, Default)]
+pub struct OnDisk {
+    /// The transcripts, newest first.
+    pub found: Vec<ImportableTranscript>,
+    /// Those that cannot be read, with the reason.
+    pub refused: Vec<(TranscriptFile, String)>,
+}
+
+/// The transcripts on this machine that were written in a repository, newest first. Those of sub-agents come with their
+/// session, and are what is left of it where its own is gone.
+#[must_use]
+pub fn transcripts_on_disk(
+    dir_of: &dyn Fn(&AgentSpec) -> PathBuf,
+    common_dir: Option<&str>,
+) -> OnDisk {
+    let mut on_disk = OnDisk::default();
+    let mut places: BTreeMap<String, Option<Place>> = BTreeMap::new();
+    for agent in siglum_agents::AGENTS {
+        for mut files in by_session((agent.discover)(&dir_of(agent))) {
+            let file = files.remove(0);
+            let cwd = match &file.cwd {
+                Some(cwd) => Ok(Some(cwd.clone())),
+                None => head_says(&file.path, agent.first_cwd),
+            };
+            let cwd = match cwd {
+                Ok(Some(cwd)) => cwd,
+                // A transcript in which nothing happened names no directory.
+                Ok(None) => continue,
+                Err(error) => {
+                    on_disk.refused.push((file, error.to_string()));
+                    continue;
+                }
+            };
+            let place = places
+                .entry(cwd.clone())
+                .or_insert_with(|| discover(Path::new(&cwd), None, None).map(|repo| repo.place))
+                .clone();
+            let here = |wanted| place.as_ref().is_some_and(|p| p.common_dir == wanted);
+            if common_dir.is_none_or(here) {
+                on_disk.found.push(ImportableTranscript {
+                    agent,
+                    subagents: files,
+                    file,
+                    cwd,
+                    place,
+                });
+            }
+        }
+    }
+    let key = |f: &ImportableTranscript| std::cmp::Reverse((f.modified(), f.file.stream.clone()));
+    on_disk.found.sort_by_key(key);
+    on_disk
+}
+
+/// The files of each session, its own before those of its sub-agents. One with several of its own stands several times.
+fn by_session(files: Vec<TranscriptFile>) -> Vec<Vec<TranscriptFile>> {
+    let (subagents, sessions): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|f| f.subagent.is_some());
+    let mut inner: BTreeMap<NativeId, Vec<TranscriptFile>> = BTreeMap::new();
+    for file in subagents {
+        inner.entry(file.session.clone()).or_default().push(file);
+    }
+    let mut all = Vec::new();
+    for file in sessions {
+        let subagents = inner.remove(&file.session).unwrap_or_default();
+        all.push(std::iter::once(file).chain(subagents).collect());
+    }
+    all.extend(inner.into_values());
+    all
+}
+
+/// In which order to import these transcripts, by their places: as they are given, but each behind those that it was
+/// forked from, so that what it copied belongs to the session it was copied from.
+#[must_use]
+pub fn forks_last(world: &World<'_>, found: &[&ImportableTranscript]) -> Vec<usize> {
+    let name = |f: &ImportableTranscript, native: &NativeId| (f.agent.name, native.clone());
+    let places: BTreeMap<_, usize> = found
+        .iter()
+        .enumerate()
+        .map(|(place, f)| (name(f, &f.file.session), place))
+        .collect();
+    let mut order = Vec::with_capacity(found.len());
+    let mut seen = BTreeSet::new();
+    for first in 0..found.len() {
+        let mut line = Vec::new();
+        let mut next = vec![first];
+        while let Some(place) = next.pop() {
+            if seen.insert(place) {
+                line.push(place);
+                let origins = head(world, found[place]).origins;
+                let known = |origin| places.get(&name(found[place], origin));
+                next.extend(origins.iter().filter_map(known));
+            }
+        }
+        order.extend(line.into_iter().rev());
+    }
+    order
+}
+
+/// Asks the head of a file, more of it if little does not tell.
+fn head_says<T>(
+    path: &Path,
+    mut ask: impl FnMut(&[u8]) -> Option<T>,
+) -> std::io::Result<Option<T>> {
+    let mut file = open_regular(path)?;
+    let mut head = Vec::new();
+    for most in HEADS {
+        let before = head.len() as u64;
+        file.by_ref().take(most - before).read_to_end(&mut head)?;
+        let answer = ask(&head);
+        if answer.is_some() || (head.len() as u64) < most {
+            return Ok(answer);
+        }
+    }
+    Ok(None)
+}
+
+/// How many bytes of a transcript and its sub-agents were not read yet. A line without an end does not count: it was cut,
+/// or is still written.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn unread(ledger: &mut dyn Ledger, found: &ImportableTranscript) -> Result<u64, LedgerError> {
+    read(ledger, |tx| {
+        let mut bytes = 0;
+        for file in found.files() {
+            let read_to = match tx.transcript(&file.stream)? {
+                Some(known) if is_same(&known, file) => known.read_to,
+                _ => 0,
+            };
+            bytes += whole_lines(file, read_to).saturating_sub(read_to);
+        }
+        Ok(bytes)
+    })
+}
+
+/// Where the last line with an end ends, behind `from`, which is the end of one. A file that cannot be read counts whole:
+/// who reads it tells why it cannot be.
+fn whole_lines(file: &TranscriptFile, from: u64) -> u64 {
+    const PIECE: u64 = 4 << 10;
+    if file.bytes <= from {
+        return from;
+    }
+    let last_end = |mut open: File| -> std::io::Result<u64> {
+        let mut past = file.bytes;
+        while past > from {
+            let start = past.saturating_sub(PIECE).max(from);
+            let mut piece = Vec::new();
+            open.seek(SeekFrom::Start(start))?;
+            open.by_ref().take(past - start).read_to_end(&mut piece)?;
+            if let Some(at) = piece.iter().rposition(|b| *b == b'\n') {
+                return Ok(start + at as u64 + 1);
+            }
+            past = start;
+        }
+        Ok(from)
+    };
+    open_regular(&file.path)
+        .and_then(last_end)
+        .unwrap_or(file.bytes)
+}
+
+fn is_same(known: &TranscriptRecord, file: &TranscriptFile) -> bool {
+    let identity = fs::symlink_metadata(&file.path).map(|m| format!("{}:{}", m.dev(), m.ino()));
+    identity.is_ok_and(|identity| identity == known.file) && known.read_to <= file.bytes
+}
+
+/// Imports one transcript with its sub-agents, from where the last import stopped. The history that
+/// may hold its work is [owed](link_commits) before the first byte is read. `progress` hears of each
+/// slice, in bytes.
+///
+/// # Errors
+/// The file cannot be read, or those of the ledger; what was read so far stays.
+pub fn import(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    found: &ImportableTranscript,
+    progress: &mut dyn FnMut(u64),
+) -> Result<SessionId, EngineError> {
+    let agent = name(found);
+    let session = session_of(world, ledger, &agent, found)?;
+    if unread(ledger, found)? == 0 {
+        return Ok(session);
+    }
+    write(ledger, Durability::Process, |tx| {
+        let record = tx.session(session)?;
+        match record.and_then(|r| Some((r.repository?, r.created_at))) {
+            Some((repository, since)) => commits::owe(tx, repository, since),
+            None => Ok(()),
+        }
+    })?;
+    for file in found.files() {
+        let record = TranscriptRecord {
+            stream: file.stream.clone(),
+            agent: agent.clone(),
+            session,
+            native: found.file.session.clone(),
+            path: file.path.to_string_lossy().into_owned(),
+            subagent: file.subagent.clone(),
+            file: String::new(),
+            read_to: 0,
+            tail: String::new(),
+            turn: None,
+            own: false,
+        };
+        let known = read(ledger, |tx| tx.transcript(&file.stream))?;
+        let is_read = |known: &TranscriptRecord| whole_lines(file, known.read_to) == known.read_to;
+        if known.is_some_and(|known| is_same(&known, file) && is_read(&known)) {
+            continue;
+        }
+        write(ledger, Durability::Process, |tx| {
+            tx.want_transcript(&record)
+        })?;
+        read_all(world, ledger, found, &agent, &record.stream, progress)?;
+    }
+    Ok(session)
+}
+
+/// Ends a session that was never seen running: a transcript has no word for its end. Where a hook
+/// hears of it later, it goes on.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn close(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+) -> Result<(), LedgerError> {
+    let is_open = read(ledger, |tx| Ok(left_open(tx, session)?.is_some()))?;
+    if !is_open {
+        return Ok(());
+    }
+    write(ledger, Durability::Process, |tx| {
+        match left_open(tx, session)? {
+            Some(record) => {
+                session_log::end(tx, world.ids, session, record.repository, record.last_at)
+            }
+            None => Ok(()),
+        }
+    })
+}
+
+/// The session's record, if it was never seen running and has no end where it was heard of last.
+fn left_open(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<Option<SessionRecord>, LedgerError> {
+    let Some(record) = tx.session(session)? else {
+        return Ok(None);
+    };
+    let seen = record.origin != SessionOrigin::Import || !tx.bindings(session)?.is_empty();
+    Ok((!seen && record.ended_at != Some(record.last_at)).then_some(record))
+}
+
+/// Ends the sessions of these transcripts, also those that an import that was killed left without an end.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn close_all(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    found: &[ImportableTranscript],
+) -> Result<(), LedgerError> {
+    for found in found {
+        let session = read(ledger, |tx| {
+            tx.session_by_alias(&name(found), &found.file.session)
+        })?;
+        if let Some(session) = session {
+            close(world, ledger, session)?;
+        }
+    }
+    Ok(())
+}
+
+fn name(found: &ImportableTranscript) -> AgentName {
+    AgentName::new(found.agent.name).expect("because the names of agents keep to the grammar")
+}
+
+/// Records that a transcript was not imported; the same refusal twice is one.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn refuse(
+    tx: &mut dyn Transaction,
+    at: Timestamp,
+    path: &Path,
+    reason: &str,
+    detail: &str,
+) -> Result<(), LedgerError> {
+    let path = path.to_string_lossy();
+    let decline = Decline {
+        edge: "import".to_owned(),
+        reason: reason.to_owned(),
+        detail: format!("{path}: {detail}"),
+        place: None,
+    };
+    tx.decline(&format!("import:{reason}:{path}:{detail}"), at, &decline)
+}
+
+fn session_of(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    agent: &AgentName,
+    found: &ImportableTranscript,
+) -> Result<SessionId, EngineError> {
+    let native: &NativeId = &found.file.session;
+    if let Some(session) = read(ledger, |tx| tx.session_by_alias(agent, native))? {
+        return Ok(session);
+    }
+    let matter = AgentMatter {
+        agent: agent.clone(),
+        native: native.clone(),
+        parent: None,
+        explicit: None,
+        process: None,
+        above: Vec::new(),
+        carried: None,
+        claim: None,
+        links: Vec::new(),
+        left_out: Vec::new(),
+        cwd: Some(found.cwd.clone()),
+        place: found.place.clone(),
+        transcript: None,
+        transcript_of: None,
+        observations: Vec::new(),
+    };
+    let intake = Intake {
+        version: VERSION,
+        key: format!("import:{}", found.file.stream),
+        at: head(world, found).began.unwrap_or(found.file.modified),
+        matter: Matter::Agent(matter),
+    };
+    match deliver(ledger, world.ids, &intake)? {
+        Delivered::Session(session) => Ok(session),
+        Delivered::Intent(_) | Delivered::Noted => {
+            unreachable!("an agent's matter is delivered to a session")
+        }
+    }
+}
+
+/// What the head of a transcript tells.
+#[derive(Debug, Default)]
+struct Head {
+    /// The time of the first thing that is its own and no copied history.
+    began: Option<Timestamp>,
+    /// The sessions that it was forked from, or that it copied history of.
+    origins: BTreeSet<NativeId>,
+}
+
+fn head(world: &World<'_>, found: &ImportableTranscript) -> Head {
+    let file = &found.file;
+    let mut told = Head::default();
+    let first = |head: &[u8]| {
+        let mut reader = (found.agent.transcript)(
+            file.stream.clone(),
+            file.subagent.clone(),
+            file.session.clone(),
+        );
+        let mut offset = 0;
+        for line in head.split_inclusive(|b| *b == b'\n') {
+            let text = std::str::from_utf8(line)
+                .ok()
+                .filter(|l| l.ends_with('\n'))?;
+            let seen = reader.line(offset, text.trim_end(), world.redactor);
+            told.origins.extend(seen.forked_from);
+            for sighting in seen.sightings {
+                if sighting.owner == file.session && !sighting.copied {
+                    return Some(sighting.observation.at);
+                }
+                told.origins.insert(sighting.owner);
+            }
+            offset += line.len() as u64;
+        }
+        None
+    };
+    told.began = head_says(&file.path, first).ok().flatten();
+    told.origins.remove(&file.session);
+    told
+}
+
+/// Reads one file to its end. Commits that its commands name are looked up slice by slice, so that
+/// an import that is interrupted has them.
+fn read_all(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    found: &ImportableTranscript,
+    agent: &AgentName,
+    stream: &str,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), EngineError> {
+    let mut reader = None;
+    while let Some(record) = read(ledger, |tx| tx.transcript(stream))? {
+        let step = transcript::read_on(world, ledger, found.agent, &record, reader.take())?;
+        progress(step.bytes);
+        reader = step.reader;
+        let repository = match &found.place {
+            Some(place) if !step.mentions.is_empty() => {
+                read(ledger, |tx| tx.repository(&place.common_dir))?
+            }
+            _ => None,
+        };
+        if let Some(repository) = repository {
+            let mentions = &step.mentions;
+            match transcript::link_mentioned(world, ledger, agent, &repository, mentions) {
+                Err(EngineError::Git(error)) => {
+                    tracing::warn!("left out the commits that {stream} names: {error}");
+                }
+                other => {
+                    other?;
+                }
+            }
+        }
+        if !step.more {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Writing down what a hook or a transcript saw of a session.
+
+use siglum_domain::intake::AgentMatter;
+use siglum_domain::observation::{Fact, Observation, Source};
+use siglum_domain::{IdSource, LedgerId, SessionId, Timestamp};
+use siglum_ledger::{LedgerError, Mode, SessionOrigin, Transaction, TranscriptRecord};
+
+use crate::commits::calls;
+use crate::identity::{self};
+use crate::record::{evidence, late_events, session_log};
+
+/// Resolves a matter and appends its observations.
+pub(crate) fn record(
+    tx: &mut dyn Transaction,
+    home: LedgerId,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    matter: &AgentMatter,
+) -> Result<SessionId, LedgerError> {
+    let live = matter.observations.iter().any(|o| o.source == Source::Hook);
+    let origin = match live {
+        true => SessionOrigin::Live,
+        false => SessionOrigin::Import,
+    };
+    record_from(tx, home, ids, at, matter, origin)
+}
+
+/// The same, of a session that is said to be of this origin where nobody knew it.
+pub(crate) fn record_from(
+    tx: &mut dyn Transaction,
+    home: LedgerId,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    matter: &AgentMatter,
+    origin: SessionOrigin,
+) -> Result<SessionId, LedgerError> {
+    let identity = identity::resolve(tx, home, ids, at, matter, origin)?;
+    if let Some(record) = tx.session(identity.session)?
+        && record.mode == Mode::Driven
+    {
+        evidence::take(tx, ids, at, identity, matter)?;
+        return Ok(identity.session);
+    }
+    identity::inherit(tx, ids, at, identity.session, matter)?;
+    want_transcript(tx, identity.session, matter)?;
+    let matter = &*calls::named(tx, identity.session, matter)?;
+    for observation in &matter.observations {
+        let late = late_events::end(tx, identity.session, matter, observation)?;
+        session_log::append(
+            tx,
+            ids,
+            at,
+            identity,
+            matter,
+            late.as_ref().unwrap_or(observation),
+        )?;
+    }
+    Ok(identity.session)
+}
+
+/// The transcript is read on after each turn, and when the session ends. Where it lies is noted
+/// with the prompt: an agent that is killed does not say so any more.
+fn want_transcript(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    matter: &AgentMatter,
+) -> Result<(), LedgerError> {
+    let inner = matter.transcript_of.is_some();
+    let telling = |o: &Observation| {
+        // Who starts a sub-agent may end before it, which then does not say that it stopped.
+        inner && o.subagent.is_some()
+            || matches!(
+                o.fact,
+                Fact::Prompt { .. }
+                    | Fact::Stopped { .. }
+                    | Fact::SessionEnded { .. }
+                    | Fact::SubagentStopped { .. }
+                    | Fact::Compacted { .. }
+            )
+    };
+    let Some(path) = matter
+        .transcript
+        .as_ref()
+        .filter(|_| matter.observations.iter().any(telling))
+    else {
+        return Ok(());
+    };
+    let stream = std::path::Path::new(path)
+        .file_stem()
+        .map(|s| s.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    tx.want_transcript(&TranscriptRecord {
+        stream,
+        agent: matter.agent.clone(),
+        session,
+        native: matter.native.clone(),
+        path: path.clone(),
+        subagent: matter.transcript_of.clone(),
+        file: String::new(),
+        read_to: 0,
+        tail: String::new(),
+        turn: None,
+        own: false,
+    })
+}

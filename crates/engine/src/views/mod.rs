@@ -1,0 +1,10 @@
+//! Answers about sessions, their cost, pipelines, and the state of the ledger.
+
+pub mod cost;
+pub mod doctor;
+pub mod find;
+pub mod history;
+pub mod overview;
+pub mod pipeline;
+pub mod search;
+pub mod verify;
