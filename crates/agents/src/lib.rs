@@ -27,6 +27,7 @@ mod regular;
 mod runs;
 mod spec;
 mod summary;
+mod table;
 mod telemetry;
 mod transcript;
 
@@ -37,7 +38,8 @@ pub use install::{InstallError, InstallState, SettingsError, SettingsFile, Setti
 pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
 pub use regular::open_regular;
 pub use runs::{Blank, Choosing, HeadlessSpec, Mode, ReportedUsage, RunSpec, run_spec, runnable};
-pub use spec::{AGENTS, AgentSpec, find};
+pub use spec::AgentSpec;
+pub use table::{AGENTS, find};
 pub use telemetry::{
     Export, TELEMETRY, TelemetryPlan, TelemetrySpec, TelemetryState,
     environment as telemetry_environment,

@@ -36,7 +36,8 @@ use args::{Args, Wish};
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
-    let wish = match Args::parse(std::env::args().skip(1)) {
+    let rows: Vec<&str> = rows::ROWS.iter().map(|(name, _)| *name).collect();
+    let wish = match Args::parse(std::env::args().skip(1), &rows) {
         Ok(wish) => wish,
         Err(what) => {
             eprintln!("error: {what}\n\n{}", args::HELP);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use siglum_ledger::Spool;
 
-use crate::env;
+use crate::{env, platform};
 
 /// The variable that names the home.
 const VARIABLE: &str = "SIGLUM_HOME";
@@ -139,6 +139,11 @@ impl Home {
     /// The lock of the one worker.
     pub fn worker_lock(&self) -> PathBuf {
         self.dir.join("worker.lock")
+    }
+
+    /// Starts the worker of this home, unless one runs. It is not waited for.
+    pub fn start_worker(&self) {
+        platform::start_worker(&self.dir, &self.worker_lock());
     }
 
     /// If this file is there, sessions are recorded outside of switched-on repositories, too.

@@ -10,7 +10,6 @@
 )]
 
 mod claim;
-mod cli;
 mod commands;
 mod config;
 mod cx;
@@ -28,9 +27,11 @@ mod platform;
 mod schema;
 mod scope;
 mod secret_files;
+mod settings_change;
 mod store;
 mod telemetry;
 mod text_files;
+mod time;
 mod ui;
 
 use std::process::ExitCode;
@@ -46,5 +47,5 @@ fn main() -> ExitCode {
         hook::run(args.collect());
         return ExitCode::SUCCESS;
     }
-    cli::run()
+    commands::cli::run()
 }

@@ -12,9 +12,9 @@ use siglum_ledger::{
     Transaction, read, write,
 };
 
-use crate::commands::time;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::time;
 use crate::ui;
 
 /// How many repositories are named in a line.

@@ -1,10 +1,11 @@
 //! Which store operators look after: this home's ledger, or a tenant's part of a PostgreSQL store.
 
 use siglum_domain::Tenant;
-use siglum_domain::access::DEFAULT_TENANT;
+use siglum_domain::access::{DEFAULT_TENANT, Secret};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Ledger, LedgerError, SqliteLedger};
 
+use crate::clock;
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
@@ -116,4 +117,13 @@ fn look_at_server(address: String) -> Result<(u32, Result<(), LedgerError>), Com
 #[cfg(not(feature = "postgres"))]
 fn look_at_server(_: String) -> Result<(u32, Result<(), LedgerError>), CommandError> {
     Err(without_server())
+}
+
+/// A new secret for the tenant of the store.
+pub fn new_secret() -> Result<Secret, CommandError> {
+    let tenant = match address()? {
+        Some(_) => tenant()?,
+        None => Tenant::new(DEFAULT_TENANT).expect("because it keeps to the grammar"),
+    };
+    Ok(Secret::mint(&tenant, &clock::secret()))
 }

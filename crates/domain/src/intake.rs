@@ -10,6 +10,7 @@ use crate::grammar::{AgentName, NativeId, Oid};
 use crate::id::{CheckpointId, SessionId};
 use crate::link::Stated;
 use crate::observation::Observation;
+pub use crate::place::{Decline, Place};
 use crate::process::{Chain, ProcessIdentity};
 use crate::time::Timestamp;
 
@@ -45,15 +46,6 @@ pub enum Matter {
     Head(Head),
     /// Something was refused, deferred or lost.
     Decline(Decline),
-}
-
-/// Where in the world of repositories something happened.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Place {
-    /// The git common directory, absolute.
-    pub common_dir: String,
-    /// The root of the checkout, absolute.
-    pub worktree: String,
 }
 
 /// Who an agent's hook says it is.
@@ -212,17 +204,4 @@ pub struct RewriteRun {
     pub scene: Scene,
     /// The commits that it made.
     pub commits: Vec<Oid>,
-}
-
-/// Something that was refused, deferred or lost, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decline {
-    /// Which edge: `hook claude-code`, `hook git post-commit`, `import`.
-    pub edge: String,
-    /// A stable word for the reason.
-    pub reason: String,
-    /// What exactly, without secrets.
-    pub detail: String,
-    /// The repository, if it is known.
-    pub place: Option<Place>,
 }

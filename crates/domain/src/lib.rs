@@ -24,6 +24,7 @@ pub mod legible;
 pub mod link;
 pub mod observation;
 pub mod pipeline;
+mod place;
 pub mod price;
 pub mod process;
 pub mod provenance;

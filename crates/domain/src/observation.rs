@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grammar::Oid;
-use crate::intake::Place;
+use crate::place::Place;
 use crate::redact::Redacted;
 use crate::time::Timestamp;
 use crate::trace::TraceParent;

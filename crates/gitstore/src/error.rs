@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::objects::ObjectAddress;
+use crate::address::ObjectAddress;
 
 /// Why something with git, a git hook or the object store did not work.
 #[derive(Debug, thiserror::Error)]

@@ -17,7 +17,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::error::GitError;
-use crate::harmless::{NO_HOOKS, SETTINGS, VARIABLES};
+use crate::harmless::{NO_HOOKS, SETTINGS, VARIABLES, filter_settings};
 
 /// The oldest git that is supported: the first with `--diff-merges=first-parent` and
 /// `rev-parse --path-format`.
@@ -346,6 +346,29 @@ impl Git {
     /// The directory that git runs in.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Git for a command that reads or writes files of the checkout, and so would run their filters:
+    /// those that the repository itself names are switched off, those of the person stay. So are hooks by
+    /// configuration, which git 2.54 switches off by their own names alone, and what has the person's Git LFS start
+    /// something.
+    pub(crate) fn without_own_filters(&self) -> Result<Self, GitError> {
+        let args = [
+            "config",
+            "--null",
+            "--show-scope",
+            "--get-regexp",
+            r"^(filter|hook|lfs)\.",
+        ];
+        let output = self.run(&args, b"")?;
+        match output.code {
+            Some(0) => {
+                let settings = filter_settings(&String::from_utf8_lossy(&output.stdout))?;
+                Ok(self.clone().with_settings(settings))
+            }
+            Some(1) => Ok(self.clone()),
+            _ => Err(output.refusal("config")),
+        }
     }
 }
 

@@ -5,7 +5,6 @@
 //! run them. The person's own settings (global, of the system, on the command line) are trusted.
 
 use crate::error::GitError;
-use crate::git::Git;
 
 /// Settings that name programs, or lead to some being started, each with a value that starts none.
 pub(crate) const SETTINGS: [&str; 25] = [
@@ -68,33 +67,8 @@ const FILTER_OFF: [(&str, &str); 4] = [
     ("required", "false"),
 ];
 
-impl Git {
-    /// Git for a command that reads or writes files of the checkout, and so would run their filters:
-    /// those that the repository itself names are switched off, those of the person stay. So are hooks by
-    /// configuration, which git 2.54 switches off by their own names alone, and what has the person's Git LFS start
-    /// something.
-    pub(crate) fn without_own_filters(&self) -> Result<Self, GitError> {
-        let args = [
-            "config",
-            "--null",
-            "--show-scope",
-            "--get-regexp",
-            r"^(filter|hook|lfs)\.",
-        ];
-        let output = self.run(&args, b"")?;
-        match output.code {
-            Some(0) => {
-                let settings = filter_settings(&String::from_utf8_lossy(&output.stdout))?;
-                Ok(self.clone().with_settings(settings))
-            }
-            Some(1) => Ok(self.clone()),
-            _ => Err(output.refusal("config")),
-        }
-    }
-}
-
 /// The settings that switch the filters of a repository off, from git's list of all.
-fn filter_settings(list: &str) -> Result<Vec<String>, GitError> {
+pub(crate) fn filter_settings(list: &str) -> Result<Vec<String>, GitError> {
     let mut own: Vec<&str> = Vec::new();
     let mut trusted: Vec<(&str, &str)> = Vec::new();
     let mut others: Vec<String> = Vec::new();

@@ -9,6 +9,7 @@
 //! variable, a clock or a random number. Nothing here decides who made a commit; that is `domain`.
 #![warn(missing_docs)]
 
+mod address;
 mod blame;
 mod blobs;
 mod bounded;
@@ -32,6 +33,7 @@ mod remote;
 mod snapshot;
 mod worktree;
 
+pub use address::ObjectAddress;
 pub use blame::BlameLine;
 pub use blobs::BlobContent;
 pub use bounded::open_regular;
@@ -42,7 +44,7 @@ pub use history::{MessageSettings, ReflogEntry};
 pub use identity::file_identity;
 pub use list::{ListedCommit, Listing};
 pub use mark::{is_mark, marks, may_be_at, set_marks};
-pub use objects::{ObjectAddress, ObjectStore, blob_id};
+pub use objects::{ObjectStore, blob_id};
 pub use owner::{create_directories, give_to_owner, is_another_users};
 pub use place::{ObjectFormat, Repo, discover, remotes, without_checkout};
 pub use range::{BEGUN, RangeCommit, is_shallow};

@@ -11,16 +11,15 @@
 //! here is ever exported. Which versions to keep is the caller's business.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use siglum_domain::Oid;
 
+use crate::address::{ObjectAddress, hex};
 use crate::bounded;
 use crate::error::GitError;
 use crate::objects::form::{Form, Header};
@@ -39,43 +38,6 @@ const EACH_MOST: usize = 64;
 
 /// A difference may take this part of what its base takes on disk.
 const DELTA_SHARE: usize = 10;
-
-/// The address of a file version: the BLAKE3 hash of its content, in hex.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectAddress([u8; 32]);
-
-/// The text is not 64 lower-case hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an object address has 64 hexadecimal digits")]
-pub struct ParseAddressError;
-
-impl ObjectAddress {
-    /// The address of this content.
-    #[must_use]
-    pub fn for_content(content: &[u8]) -> Self {
-        Self(*blake3::hash(content).as_bytes())
-    }
-}
-
-impl fmt::Display for ObjectAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
-impl FromStr for ObjectAddress {
-    type Err = ParseAddressError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let plain = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        let hash = blake3::Hash::from_hex(text).map_err(|_| ParseAddressError)?;
-        if plain {
-            Ok(Self(*hash.as_bytes()))
-        } else {
-            Err(ParseAddressError)
-        }
-    }
-}
 
 /// The object store in one directory.
 #[derive(Debug, Clone)]
@@ -403,16 +365,6 @@ fn digest<D: sha1::Digest>(head: &[u8], content: &[u8]) -> Vec<u8> {
         .chain_update(content)
         .finalize()
         .to_vec()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 /// Waits until a file or directory is on the disk.

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod commands;
+mod descendants;
 pub mod disk;
 mod procfs;
 mod ps;

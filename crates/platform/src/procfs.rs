@@ -8,7 +8,7 @@ use std::path::Path;
 
 use siglum_domain::process::{Ancestor, Chain, Holdings, ProcessIdentity, Terminal, WALK_LIMIT};
 
-use crate::{Machine, ProcessPaths, tree};
+use crate::{Machine, ProcessPaths, descendants};
 
 /// Most open files of one process that are looked at: a hook has little time.
 const FILES_MOST: usize = 512;
@@ -89,7 +89,7 @@ pub(super) fn below(top: u32, most: usize) -> Vec<(u32, u64)> {
         .flatten()
         .filter_map(|e| number(&e.file_name().to_string_lossy()))
         .filter_map(|pid| stat(pid).map(|s| (pid, s.parent, s.start)));
-    tree::below(&all.collect::<Vec<_>>(), top, most)
+    descendants::below(&all.collect::<Vec<_>>(), top, most)
 }
 
 /// Walks from a process up to the first one, bounded, and safe against loops and parents that vanish

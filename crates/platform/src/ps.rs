@@ -18,7 +18,7 @@ use rustix::process::{Pid, test_kill_process};
 use siglum_domain::Timestamp;
 use siglum_domain::process::{Ancestor, Chain, Holdings, ProcessIdentity, Terminal, WALK_LIMIT};
 
-use crate::{Machine, tree};
+use crate::{Machine, descendants};
 
 struct Row {
     parent: u32,
@@ -96,7 +96,7 @@ pub(super) fn below(top: u32, most: usize) -> Vec<(u32, u64)> {
         .iter()
         .map(|(pid, r)| (*pid, r.parent, r.start))
         .collect();
-    tree::below(&all, top, most)
+    descendants::below(&all, top, most)
 }
 
 fn walk(machine: &Machine, rows: &HashMap<u32, Row>, from: u32) -> Chain {

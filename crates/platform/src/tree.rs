@@ -32,18 +32,3 @@ fn pid(number: u32) -> Option<Pid> {
     let number = i32::try_from(number).ok().filter(|n| *n > 1)?;
     Pid::from_raw(number)
 }
-
-/// Those below one, with when each started, of all processes: number, parent, start. At most so many.
-pub(crate) fn below(all: &[(u32, u32, u64)], top: u32, most: usize) -> Vec<(u32, u64)> {
-    let mut found: Vec<(u32, u64)> = Vec::new();
-    let mut above = vec![top];
-    while let Some(parent) = above.pop() {
-        for (pid, _, start) in all.iter().filter(|(_, p, _)| *p == parent) {
-            if found.len() < most && *pid != top && found.iter().all(|(known, _)| known != pid) {
-                found.push((*pid, *start));
-                above.push(*pid);
-            }
-        }
-    }
-    found
-}

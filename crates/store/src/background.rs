@@ -9,7 +9,7 @@ use std::time::Duration;
 use siglum_engine::worker::Slice;
 use siglum_ledger::{Ledger, LedgerError};
 
-use crate::store::Place;
+use crate::place::Place;
 
 /// How long a store that is let go waits for what is under way.
 const GRACE: Duration = Duration::from_secs(1);

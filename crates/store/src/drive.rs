@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use siglum_domain::IdSource as _;
 use siglum_domain::observation::Observation;
 use siglum_domain::receipt::Receipt;
 use siglum_engine::driven::turn::{self, Committed, Driver, Holder, Recovered, TurnError};
 use siglum_ledger::{Ledger, OpenTurn};
-use siglum_platform::clock;
+use siglum_platform::clock::{self, Ids};
 
-use crate::store::{Store, here};
+use crate::place::here;
+use crate::store::Store;
 use crate::{Event, SessionId};
 
 /// The right to write to a session, for as long as it is used: each call prolongs it once half of its term is over.
@@ -31,8 +33,27 @@ pub enum Opening<'a> {
     Committed(Receipt),
 }
 
+impl Store {
+    /// Drives a session, for `term` from each use on, and settles what the driver before left.
+    ///
+    /// # Errors
+    /// [`TurnError::Leased`] while somebody else does; [`TurnError::Held`] while a turn waits for a decision.
+    pub fn drive(&self, session: SessionId, term: Duration) -> Result<Drive, TurnError> {
+        let process = siglum_platform::own();
+        let holder = Holder {
+            name: process.as_ref().map_or_else(
+                || format!("process {}", std::process::id()),
+                |p| format!("process {} on {}", p.pid, p.host),
+            ),
+            nonce: Ids.fresh().to_string(),
+            process,
+        };
+        Drive::take(self, session, &holder, term)
+    }
+}
+
 impl Drive {
-    pub(crate) fn take(
+    fn take(
         store: &Store,
         session: SessionId,
         holder: &Holder,

@@ -6,7 +6,7 @@ use siglum_engine::driven::turn::TurnError;
 use siglum_engine::share::project::{self, Sink};
 use siglum_ledger::{Ledger, read};
 
-use crate::store::here;
+use crate::place::here;
 
 /// The word for projections that no worker feeds, since only their own program has the sink.
 const KIND: &str = "embedded";

@@ -3,14 +3,22 @@
 use std::sync::Weak;
 use std::thread;
 
+use siglum_domain::LedgerId;
 use siglum_ledger::{LedgerError, PostgresHints, PostgresSettings};
 
 use crate::background::LOOK;
-use crate::store::Inner;
+
+/// Who is told that something was committed.
+pub(crate) trait Listener: Send + Sync + 'static {
+    /// The ledger whose commits count.
+    fn ledger_id(&self) -> LedgerId;
+    /// Something was committed, or may have been.
+    fn wake_followers(&self);
+}
 
 /// Listens on a thread of its own for as long as there is the store. Where the server knows no hints, nobody
 /// listens, and looking now and then is enough.
-pub(crate) fn listen(settings: PostgresSettings, store: Weak<Inner>) {
+pub(crate) fn listen(settings: PostgresSettings, store: Weak<impl Listener>) {
     thread::spawn(move || {
         while let Some(ledger) = store.upgrade().map(|store| store.ledger_id()) {
             match PostgresHints::listen(&settings, ledger) {
@@ -27,7 +35,7 @@ pub(crate) fn listen(settings: PostgresSettings, store: Weak<Inner>) {
     });
 }
 
-fn hear(mut hints: PostgresHints, store: &Weak<Inner>) {
+fn hear(mut hints: PostgresHints, store: &Weak<impl Listener>) {
     // What was committed before it could be heard.
     let mut heard = true;
     loop {

@@ -61,6 +61,7 @@ mod drive;
 mod follow;
 #[cfg(feature = "postgres")]
 mod hints;
+mod place;
 mod store;
 #[cfg(test)]
 mod tests;

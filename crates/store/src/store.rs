@@ -2,61 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use siglum_domain::redact::Redactor;
-use siglum_domain::{ConversationId, IdSource, LedgerId, SessionId, TurnId};
-use siglum_engine::Here;
-use siglum_engine::driven::turn::{
-    self, Decision, Held, Holder, NewSession, Page, Recovered, TurnError,
-};
+use siglum_domain::{ConversationId, SessionId, TurnId};
+use siglum_engine::driven::turn::{self, Decision, Held, NewSession, Page, Recovered, TurnError};
 use siglum_engine::share::project::Sink;
 use siglum_engine::worker::Slice;
-use siglum_ledger::sqlite::Open;
-use siglum_ledger::{
-    Lag, Ledger, LedgerError, SessionFilter, SessionListing, SessionRecord, SqliteLedger, read,
-};
-use siglum_platform::clock::{self, Ids};
+use siglum_ledger::{Lag, Ledger, SessionFilter, SessionListing, SessionRecord, read};
 
 use crate::background::{BackgroundWorker, LOOK};
-use crate::{Drive, Entry, Receipt, follow};
-
-/// The process that this runs in.
-pub(crate) fn here() -> Here<'static> {
-    Here {
-        ids: &Ids,
-        clock: &clock::now,
-        alive: &siglum_platform::alive,
-        redactor: Redactor::shared(),
-    }
-}
-
-/// Where a ledger is.
-#[derive(Debug, Clone)]
-pub(crate) enum Place {
-    /// A file on this machine.
-    File(PathBuf),
-    /// A tenant's part of a PostgreSQL store.
-    #[cfg(feature = "postgres")]
-    Server(Box<siglum_ledger::PostgresSettings>),
-}
-
-impl Place {
-    pub(crate) fn connect(&self) -> Result<Box<dyn Ledger + Send>, LedgerError> {
-        let how = Open::Command {
-            id: LedgerId::mint(&Ids),
-            key: clock::secret(),
-        };
-        Ok(match self {
-            Self::File(path) => Box::new(SqliteLedger::open(path, how)?),
-            #[cfg(feature = "postgres")]
-            Self::Server(at) => Box::new(siglum_ledger::PostgresLedger::open(at, how)?),
-        })
-    }
-}
+use crate::place::{Place, here};
+use crate::{Entry, Receipt, follow};
 
 /// A durable store of sessions. Cheap to clone; all clones are one store.
 ///
@@ -64,7 +23,7 @@ impl Place {
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
-pub(crate) struct Inner {
+struct Inner {
     place: Place,
     /// How often sinks look for what other processes committed.
     every: Duration,
@@ -84,16 +43,22 @@ impl Inner {
     }
 
     /// Something was committed: the sinks are told.
-    pub(crate) fn wake_followers(&self) {
+    fn wake_followers(&self) {
         for worker in self.followers().values() {
             worker.wake();
         }
     }
+}
 
-    #[cfg(feature = "postgres")]
-    pub(crate) fn ledger_id(&self) -> LedgerId {
+#[cfg(feature = "postgres")]
+impl crate::hints::Listener for Inner {
+    fn ledger_id(&self) -> siglum_domain::LedgerId {
         let ledger = self.ledger.lock();
         ledger.unwrap_or_else(PoisonError::into_inner).id()
+    }
+
+    fn wake_followers(&self) {
+        Inner::wake_followers(self);
     }
 }
 
@@ -166,23 +131,6 @@ impl Store {
     pub fn session(&self, session: SessionId) -> Result<SessionRecord, TurnError> {
         let found = self.with(|ledger| read(ledger, |tx| tx.session(session)))?;
         found.ok_or(TurnError::NoSession(session))
-    }
-
-    /// Drives a session, for `term` from each use on, and settles what the driver before left.
-    ///
-    /// # Errors
-    /// [`TurnError::Leased`] while somebody else does; [`TurnError::Held`] while a turn waits for a decision.
-    pub fn drive(&self, session: SessionId, term: Duration) -> Result<Drive, TurnError> {
-        let process = siglum_platform::own();
-        let holder = Holder {
-            name: process.as_ref().map_or_else(
-                || format!("process {}", std::process::id()),
-                |p| format!("process {} on {}", p.pid, p.host),
-            ),
-            nonce: Ids.fresh().to_string(),
-            process,
-        };
-        Drive::take(self, session, &holder, term)
     }
 
     /// The log of a session behind `after`, at most `limit` entries (0: all). Nothing of a turn that is open is in it.

@@ -209,7 +209,7 @@ fn a_projection_of_the_worker_is_not_taken_over() {
     store
         .with(|ledger| {
             siglum_engine::share::project::add(
-                &store::here(),
+                &place::here(),
                 ledger,
                 "docs",
                 "directory",
@@ -235,7 +235,7 @@ fn what_another_process_commits_is_heard_and_not_waited_for() {
     let settings = server.settings(server.tenant());
     // Nobody looks by themselves within a day.
     let open = || {
-        let place = crate::store::Place::Server(Box::new(settings.clone()));
+        let place = crate::place::Place::Server(Box::new(settings.clone()));
         Store::at(place, Duration::from_secs(86_400)).unwrap()
     };
     let (ours, other) = (open(), open());

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::summary::Ended;
 use crate::{
     Failure, layering, names, packages, programs, rings, size, summary, tests_lane, truth,
     workspace,
@@ -81,17 +82,6 @@ const LANES: &[Lane] = &[
         has_tests: HasTests::Yes,
     },
 ];
-
-/// How a lane's checks ended.
-#[derive(Default)]
-pub(crate) struct Ended {
-    /// The test runners' own summary lines.
-    pub(crate) summaries: Vec<String>,
-    /// What failed tests printed.
-    pub(crate) failures: Vec<String>,
-    /// What was wrong, if anything.
-    pub(crate) problem: Option<String>,
-}
 
 /// One line of the report.
 struct Outcome {

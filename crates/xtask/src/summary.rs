@@ -1,4 +1,15 @@
-//! What test runners print: their summary lines, and what nextest shows of tests that failed.
+//! How checks ended, and what test runners print: their summary lines, and what nextest shows of tests that failed.
+
+/// How a lane's checks ended.
+#[derive(Default)]
+pub(crate) struct Ended {
+    /// The test runners' own summary lines.
+    pub(crate) summaries: Vec<String>,
+    /// What failed tests printed.
+    pub(crate) failures: Vec<String>,
+    /// What was wrong, if anything.
+    pub(crate) problem: Option<String>,
+}
 
 /// A test runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::lanes::Ended;
-use crate::summary::{self, Runner};
+use crate::summary::{self, Ended, Runner};
 use crate::{
     Failure, compat, debian, front_end, lab, postgres, programs, python, sinks, workspace,
 };

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::lanes::Ended;
+use crate::summary::Ended;
 use crate::{Failure, debian, programs, workspace};
 
 /// Chooses release builds, for many cases.

@@ -14,7 +14,7 @@ use siglum_gitstore::Listing;
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{SessionFilter, SqliteLedger, read};
 
-use crate::cli::{self, Cli};
+use crate::commands::cli::{self, Cli};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::{clock, env, ui};

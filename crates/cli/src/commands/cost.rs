@@ -16,12 +16,12 @@ use siglum_engine::views::find;
 use siglum_engine::worker;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
 
-use super::time::Period;
 use crate::config;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::regular_file;
 use crate::scope::Where;
+use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
 pub use json::Json;

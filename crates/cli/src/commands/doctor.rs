@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long)]
     fix: bool,
     /// Show data that was declined since this time
-    #[arg(long, value_name = "TIME", value_parser = super::time::since, default_value = "7d")]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::since, default_value = "7d")]
     since: Timestamp,
     /// Scan all stored data for secrets that the current rules match
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::builder::StyledStr;
 use clap::{Command, CommandFactory as _};
 
-use crate::cli::Cli;
+use crate::commands::cli::Cli;
 use crate::ui;
 
 /// Show help for a command, or list all commands

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui;
-use crate::{clock, env, platform};
+use crate::{clock, env};
 use show::{json, preview, rows, table, total};
 
 /// The schema of the JSON answer.
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long)]
     all: bool,
     /// Import only transcripts written at or after this time
-    #[arg(long, value_name = "TIME", value_parser = super::time::since)]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::since)]
     since: Option<Timestamp>,
     /// Import only these transcripts, or those in these directories; they must be inside the agent's own directory
     #[arg(value_name = "PATH")]
@@ -230,7 +230,7 @@ fn bring_in(
     import::close_all(&world, ledger, found)?;
     while worker::fold_sessions(&world, ledger, 256)? > 0 {}
     ledger.maintain()?;
-    platform::start_worker(&cx.home);
+    cx.home.start_worker();
     Ok(())
 }
 

@@ -11,10 +11,10 @@ use siglum_gitstore::GitError;
 use siglum_ledger::SessionRecord;
 
 use super::import::GO_ON_IMPORTING;
-use super::time::Period;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::CommandFactory as _;
 use clap_mangen::Man;
 
-use crate::cli::Cli;
+use crate::commands::cli::Cli;
 use crate::cx::Cx;
 use crate::error::CommandError;
 

@@ -11,7 +11,7 @@ use siglum_ledger::{DESTINATION, Durability, SqliteLedger, write};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::{clock, platform, ui};
+use crate::{clock, ui};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.rebuild/1";
@@ -191,7 +191,7 @@ fn projection(
             }
             tx.restart(name, session, now)
         })?;
-        platform::start_worker(&cx.home);
+        cx.home.start_worker();
         return Ok(sessions);
     }
     let Some(mut sink) = project::sink(&projection) else {
@@ -200,7 +200,7 @@ fn projection(
         )));
     };
     let done = project::rebuild(&*cx.world()?, ledger, name, sink.as_mut(), session)?;
-    platform::start_worker(&cx.home);
+    cx.home.start_worker();
     done.map_err(|error| {
         CommandError::failed(format!("cannot empty the projection: {error}"))
             .hint("Nothing was removed, and delivery goes on as before.")

@@ -18,7 +18,7 @@ use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::known_ledger;
-use crate::platform::{self, Lock};
+use crate::platform::Lock;
 use crate::ui;
 
 /// The schema of the JSON answer.
@@ -86,7 +86,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let json = done?;
     drop(lock);
     if json.waiting > 0 {
-        platform::start_worker(&cx.home);
+        cx.home.start_worker();
     }
     if cx.ui.json {
         return cx.ui.json(SCHEMA, json);

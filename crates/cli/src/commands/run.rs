@@ -352,7 +352,7 @@ impl Launched {
                 error.source
             )),
         }
-        platform::start_worker(&cx.home);
+        cx.home.start_worker();
     }
 
     fn write_down(

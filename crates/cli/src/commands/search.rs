@@ -6,10 +6,10 @@ use siglum_engine::views::search::{self, Findings, Query, SearchResult, Words};
 use siglum_ledger::{RepositoryRecord, SessionFilter, read};
 
 use super::session::list::Session;
-use super::time::Period;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
+use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.

@@ -17,7 +17,6 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::heartbeats;
-use crate::platform;
 
 /// The schema of the JSON answer: one line when the gateway is ready.
 pub const SCHEMA: &str = "siglum.serve/1";
@@ -142,7 +141,7 @@ fn store(cx: &Cx) -> Result<Store, CommandError> {
             drop(cx.open_ledger()?);
             let home = cx.home.clone();
             // The worker does what requests leave for later: folds, projections.
-            let written = Written(Arc::new(move || platform::start_worker(&home)));
+            let written = Written(Arc::new(move || home.start_worker()));
             Ok(Store::File(cx.home.ledger(), written))
         }
         #[cfg(feature = "postgres")]

@@ -16,7 +16,7 @@ use super::session::recover::{OpenJson, open_turns};
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::platform::{self, Lock};
+use crate::platform::Lock;
 use crate::ui::{self, Cell, Style, Table};
 
 /// How many running sessions are named.
@@ -103,7 +103,7 @@ fn read_status(cx: &Cx) -> Result<Status, CommandError> {
         (true, _) => Worker::Running,
         (false, false) => Worker::NotNeeded,
         (false, true) => {
-            platform::start_worker(&cx.home);
+            cx.home.start_worker();
             Worker::Started
         }
     };

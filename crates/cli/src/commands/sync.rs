@@ -20,7 +20,7 @@ use self::outcome::Outcome;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway::{self, Way};
-use crate::platform::{self, Lock};
+use crate::platform::Lock;
 use crate::scope::{KindsArg, ScopeArgs, Shown, as_if_added};
 use crate::{clock, commands::projection::add, ui};
 
@@ -148,7 +148,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Some(name) => {
             write(&mut ledger, Durability::Disk, |tx| tx.drop_projection(name))?;
         }
-        None if !args.dry_run => platform::start_worker(&cx.home),
+        None if !args.dry_run => cx.home.start_worker(),
         None => {}
     }
     outcome::tell(cx, &outcomes, forget.is_none())

@@ -8,14 +8,12 @@ pub mod rotate;
 use std::time::Duration;
 
 use serde::Serialize;
-use siglum_domain::access::{DEFAULT_TENANT, Secret};
-use siglum_domain::{Tenant, Timestamp, TokenName};
+use siglum_domain::access::Secret;
+use siglum_domain::{Timestamp, TokenName};
 use siglum_ledger::TokenRecord;
 
-use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::store;
 use crate::ui;
 
 /// Create, list, rotate and revoke tokens for the gateway
@@ -68,7 +66,7 @@ impl Expiry {
 fn expiry(text: &str) -> Result<Expiry, String> {
     match text {
         "never" => Ok(Expiry::Never),
-        _ => match super::time::duration(text) {
+        _ => match crate::time::duration(text) {
             Ok(time) if !time.is_zero() => Ok(Expiry::After(time)),
             _ => Err("expected a duration such as `12h`, `30d` or `8w`, or `never`".to_owned()),
         },
@@ -78,15 +76,6 @@ fn expiry(text: &str) -> Result<Expiry, String> {
 /// Reads what a token is to be called; for clap.
 fn name(text: &str) -> Result<TokenName, String> {
     TokenName::new(text).map_err(|e| e.rule.to_owned())
-}
-
-/// A new secret for the tenant of the store.
-pub fn secret() -> Result<Secret, CommandError> {
-    let tenant = match store::address()? {
-        Some(_) => store::tenant()?,
-        None => Tenant::new(DEFAULT_TENANT).expect("because it keeps to the grammar"),
-    };
-    Ok(Secret::mint(&tenant, &clock::secret()))
 }
 
 /// A token as answers show it: all but its secret.

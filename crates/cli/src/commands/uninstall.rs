@@ -12,7 +12,7 @@ use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_ledger::read;
 
-use super::init::{SettingsChange, refused, show_diff};
+use super::init::show_diff;
 use crate::claim;
 use crate::clock::Ids;
 use crate::cx::Cx;
@@ -21,6 +21,7 @@ use crate::error::CommandError;
 use crate::home::repository_spool;
 use crate::hook::{self, landings};
 use crate::install_record::InstallRecord;
+use crate::settings_change::{SettingsChange, refused};
 use crate::telemetry::settings::Undoing;
 use crate::ui::{self, Style};
 

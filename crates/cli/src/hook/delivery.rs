@@ -14,7 +14,7 @@ use siglum_ledger::{Ledger, LedgerError, SpoolError, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::home::{Home, repository_spool};
-use crate::platform::{self, regular_file};
+use crate::platform::regular_file;
 use crate::ui::log_line;
 
 /// Above this size of its log the ledger is left to the worker, and the hook spools.
@@ -177,7 +177,7 @@ impl Drop for Delivery {
     fn drop(&mut self) {
         self.ledger = None;
         if self.worker_wanted {
-            platform::start_worker(&self.home);
+            self.home.start_worker();
         }
     }
 }

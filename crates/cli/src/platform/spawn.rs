@@ -5,19 +5,19 @@
     reason = "this is the one place that starts the worker"
 )]
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::Lock;
-use crate::home::Home;
 
 /// The first descriptor behind standard input, output and error.
 const FIRST_INHERITED: i32 = 3;
 
-/// Starts the worker, unless one runs. What this process inherited stays with it: nothing that it
+/// Starts the worker of a home, unless one runs and holds the lock. What this process inherited stays with it: nothing that it
 /// starts from now on has it. The worker is not waited for, and what goes wrong is not told: the
 /// next command does what the worker would have done.
-pub fn start_worker(home: &Home) {
-    if Lock::try_take(&home.worker_lock()).is_none() {
+pub fn start_worker(home: &Path, lock: &Path) {
+    if Lock::try_take(lock).is_none() {
         return;
     }
     let Ok(program) = std::env::current_exe() else {
@@ -29,7 +29,7 @@ pub fn start_worker(home: &Home) {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    command.current_dir("/").env("SIGLUM_HOME", home.dir());
+    command.current_dir("/").env("SIGLUM_HOME", home);
     for name in [
         "GIT_DIR",
         "GIT_WORK_TREE",

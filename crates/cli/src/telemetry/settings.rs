@@ -13,10 +13,9 @@ use siglum_ledger::read;
 
 use super::{Kept, KeptFile, VERSION};
 use crate::clock::Ids;
-use crate::commands::init::{Mode, SettingsChange, refused};
-use crate::commands::token::secret;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::settings_change::{Mode, SettingsChange, refused};
 use crate::{env, gateway, store};
 
 /// Where a gateway listens unless told otherwise.
@@ -253,7 +252,7 @@ fn token(
         ))
         .hint("Run `siglum token create --telemetry` there, and pass the token with `--token-file FILE`."));
     }
-    let secret = secret()?;
+    let secret = store::new_secret()?;
     Ok((
         secret.reveal().to_owned(),
         Some((TokenId::mint(&Ids), secret)),

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::intake::{Decline, Place};
+use crate::place::{Decline, Place};
 
 use super::{Link, LinkError, refuse, refuse_bytes};
 

@@ -12,7 +12,7 @@ use siglum_ledger::sqlite::Open;
 use siglum_ledger::{AuditFilter, Durability, Ledger, LedgerError, Refusal, SqliteLedger, write};
 
 use super::*;
-use crate::store::here;
+use crate::place::here;
 
 const WRITERS: u64 = 8;
 const ROUNDS: u64 = 6;

@@ -7,7 +7,7 @@ mod site;
 use std::path::{Path, PathBuf};
 
 use crate::dist::{self, files};
-use crate::lanes::Ended;
+use crate::summary::Ended;
 use crate::{Failure, debian, programs, workspace};
 
 use cases::{CASES, Case};

@@ -26,7 +26,7 @@ Examples:
     siglum audit export --since 2026-01-31")]
 pub struct Args {
     /// Limit to entries since this time: `2h`, `3d`, `1w`, `2026-01-31`, or RFC 3339
-    #[arg(long, value_name = "TIME", value_parser = crate::commands::time::since)]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::since)]
     since: Option<Timestamp>,
 }
 

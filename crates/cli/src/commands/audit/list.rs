@@ -7,9 +7,9 @@ use siglum_engine::identity::audit;
 use siglum_engine::views::find;
 use siglum_ledger::AuditFilter;
 
-use crate::commands::time::Period;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.

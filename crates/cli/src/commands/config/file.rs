@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use toml_edit::{DocumentMut, KeyMut, RawString, value};
 
-use super::super::init::{Mode, SettingsChange};
 use crate::config::{Key, user_file};
 use crate::error::CommandError;
 use crate::platform::regular_file;
+use crate::settings_change::{Mode, SettingsChange};
 
 /// The user's file, open for a change.
 pub(super) struct UserFile {

@@ -14,7 +14,6 @@ use siglum_engine::identity::access::{self, NewToken};
 use siglum_ledger::Ledger;
 
 use crate::clock::{self, Ids};
-use crate::commands::token;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::{env, gateway, store};
@@ -105,7 +104,7 @@ fn refused(error: &EgressError) -> CommandError {
 
 /// A launcher's token for one call.
 fn made(cx: &Cx, ledger: &mut dyn Ledger) -> Result<(TokenId, Token), CommandError> {
-    let secret = token::secret()?;
+    let secret = store::new_secret()?;
     let name = TokenName::new("heartbeat run").map_err(|e| CommandError::failed(e.to_string()))?;
     let new = NewToken {
         id: TokenId::mint(&Ids),

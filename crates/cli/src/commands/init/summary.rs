@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use siglum_agents::AgentSpec;
 use siglum_gitstore::hooks::{HOOKS, Plan};
 
-use super::SettingsChange;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::settings_change::SettingsChange;
 use crate::ui::{self, Style};
 
 /// How many files are named.

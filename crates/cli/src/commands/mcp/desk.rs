@@ -15,12 +15,12 @@ use siglum_ledger::{Ledger, SessionFilter, SqliteLedger, read};
 
 use super::{args, caller};
 use crate::commands::session::show::{self, Depth};
-use crate::commands::time::Period;
 use crate::commands::{cost, link, search, why};
 use crate::config::Config;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
+use crate::time::Period;
 use crate::ui;
 
 const INSTRUCTIONS: &str = "Siglum keeps a ledger of the work of coding agents in this repository: which session \

@@ -12,8 +12,8 @@ use super::headers::{self, Given};
 use crate::commands::projection::add::name;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::gateway;
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown};
-use crate::{gateway, platform};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.otel.add/1";
@@ -132,7 +132,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             headers::keep_all(&cx.home, &args.name, &given.secrets)?;
             project::add(&world, &mut ledger, &args.name, OTLP, &target, &scope)?;
         }
-        platform::start_worker(&cx.home);
+        cx.home.start_worker();
     }
     if destination.content == Content::On {
         cx.ui.warning(format!(

@@ -9,7 +9,6 @@ use siglum_ledger::{Projection, read};
 use crate::commands::rebuild::SUMMARIES;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::platform;
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown};
 
 /// The schema of the JSON answer.
@@ -97,7 +96,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         if !before || scoped != Some(&scope) {
             project::add(&world, &mut ledger, &args.name, kind, &target, &scope)?;
         }
-        platform::start_worker(&cx.home);
+        cx.home.start_worker();
     }
     let planned = Projection {
         name: args.name.clone(),

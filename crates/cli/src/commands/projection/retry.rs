@@ -7,7 +7,7 @@ use siglum_ledger::DESTINATION;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::{platform, ui};
+use crate::ui;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.retry/1";
@@ -49,7 +49,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         replica::retry(&mut ledger, &projection.name)?;
     }
     let sessions = project::retry(&*cx.world()?, &mut ledger, &projection.name, session)?;
-    platform::start_worker(&cx.home);
+    cx.home.start_worker();
     if cx.ui.json {
         let name = projection.name;
         return cx.ui.json(SCHEMA, Json { name, sessions });

@@ -6,7 +6,6 @@ use siglum_ledger::read;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::platform;
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown, named};
 
 /// The schema of the JSON answer.
@@ -72,7 +71,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         if !args.dry_run {
             let (kind, target) = (&projection.kind, &projection.target);
             project::add(&*cx.world()?, &mut ledger, &args.name, kind, target, &scope)?;
-            platform::start_worker(&cx.home);
+            cx.home.start_worker();
         }
         projection.scope = Some(scope);
     }

@@ -7,7 +7,6 @@ use siglum_ledger::DESTINATION;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::platform;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.skip/1";
@@ -51,7 +50,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let session = find::session(&mut ledger, &args.session)?;
     let receipt = project::skip(&*cx.world()?, &mut ledger, &projection.name, session)?;
-    platform::start_worker(&cx.home);
+    cx.home.start_worker();
     if cx.ui.json {
         let answer = Json {
             name: projection.name,

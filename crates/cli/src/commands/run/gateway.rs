@@ -134,7 +134,7 @@ impl Gateway {
         if self.standing.is_some() {
             cx.ui
                 .hint("Unsent data is kept; the worker and the next `siglum sync` retry.");
-            return crate::platform::start_worker(&cx.home);
+            return cx.home.start_worker();
         }
         cx.ui.hint(format!(
             "Run `siglum sync --to {address} --session {session}` to send the session again."

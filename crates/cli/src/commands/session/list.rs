@@ -11,10 +11,10 @@ use siglum_ledger::{
 
 use crate::clock;
 use crate::commands::link::{Fact, Facts, words};
-use crate::commands::time::Period;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
+use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.

@@ -82,7 +82,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Scope::Telemetry => Expiry::Never,
     };
     let named = |word| TokenName::new(word).expect("because it keeps to the grammar");
-    let (now, secret) = (clock::now(), super::secret()?);
+    let (now, secret) = (clock::now(), store::new_secret()?);
     let new = NewToken {
         id: TokenId::mint(&Ids),
         digest: secret.digest(),

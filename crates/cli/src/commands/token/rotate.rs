@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(value_name = "TOKEN")]
     token: String,
     /// Grace period in which the old token stays valid; `0s` ends it at once
-    #[arg(long, value_name = "SPAN", value_parser = crate::commands::time::duration, default_value = "1h")]
+    #[arg(long, value_name = "SPAN", value_parser = crate::time::duration, default_value = "1h")]
     grace: Duration,
     /// Lifetime of the new token: `12h`, `30d`, `never`
     #[arg(long, value_name = "SPAN", value_parser = super::expiry)]
@@ -60,7 +60,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let old = find::token(ledger.as_mut(), &args.token)?;
     let before = read(ledger.as_mut(), |tx| tx.token(old))?;
     let before = before.ok_or(access::AccessError::Unknown)?;
-    let (now, secret) = (clock::now(), super::secret()?);
+    let (now, secret) = (clock::now(), store::new_secret()?);
     let expires_at = match args.expires {
         Some(expiry) => expiry.from(now),
         None => before
