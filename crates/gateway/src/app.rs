@@ -1,34 +1,20 @@
-//! What all requests share, and the way from a request to its handler.
+//! What all requests share.
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
-use axum::Router;
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
 use siglum_domain::context::Policy;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
-use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::caller::Remembered;
-use crate::cors::{self, Origin};
-use crate::heartbeats::HeartbeatSettings;
+use crate::cors::Origin;
 use crate::ledgers::Ledgers;
 use crate::limits::Rates;
 use crate::metrics::Metrics;
-use crate::nearest;
-use crate::openapi;
-use crate::problem::Problem;
 use crate::quota::Quota;
-use crate::runner::Runs;
-use crate::settings::{Limits, Settings};
-use crate::shares::{Shares, Slot};
-
-/// What answers when a run has ended.
-const RUNS: [&str; 2] = ["/v1/messages", "/v1/sessions/{session}/messages"];
+use crate::runs::Runs;
+use crate::settings::{HeartbeatSettings, Limits, Settings};
+use crate::shares::Shares;
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -150,73 +136,8 @@ impl App {
         self.0.sealed.subscribe()
     }
 
-    /// The way from a request to its handler.
-    pub(crate) fn router(&self) -> Router {
-        let (router, document) = openapi::routes().split_for_parts();
-        let known = Arc::new(nearest::operations(&document));
-        let router = router.layer(from_fn_with_state(
-            (self.clone(), known),
-            nearest::known_names,
-        ));
-        #[cfg(feature = "grpc")]
-        let router = router.merge(crate::telemetry::grpc::routes());
-        let router = router
-            .fallback(|| async { Problem::not_found("no such route; see /v1/openapi.json") })
-            .layer(from_fn(told_as_problem))
-            .layer(CatchPanicLayer::custom(|_| {
-                tracing::error!("a handler panicked");
-                Problem::internal().into_response()
-            }))
-            .layer(from_fn_with_state(self.clone(), watched));
-        // Outermost, so that a page is told of each refusal, and a browser's question needs no token.
-        let router = match cors::layer(&self.0.origins) {
-            Some(layer) => router.layer(layer),
-            None => router,
-        };
-        router.with_state(self.clone())
+    /// Pages of these origins may ask.
+    pub(crate) fn origins(&self) -> &[Origin] {
+        &self.0.origins
     }
-}
-
-/// What the router itself refuses has no body; it gets one.
-async fn told_as_problem(request: Request, next: Next) -> Response {
-    let response = next.run(request).await;
-    if response.status() != StatusCode::METHOD_NOT_ALLOWED {
-        return response;
-    }
-    // The router says what can be done, in the header `allow`.
-    Problem::method().into_response()
-}
-
-/// Counts a request and bounds its time and what its caller holds. The path that is counted has no ids in it.
-async fn watched(State(app): State<App>, request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>();
-    let route = route.map_or("none", MatchedPath::as_str).to_owned();
-    let slot = Slot::default();
-    let mut request = request.map(|body| slot.counted(body));
-    request.extensions_mut().insert(slot.clone());
-    let wait = app.limits().request_wait;
-    let answer = slot.answer(next.run(request));
-    let answered = match method == Method::POST && RUNS.contains(&route.as_str()) {
-        // The body has its own time, and a run its own limits.
-        true => Ok(answer.await),
-        false => tokio::time::timeout(wait, answer).await,
-    };
-    let response = answered.unwrap_or_else(|_| Problem::too_slow().into_response());
-    let mut response = slot.answered(response);
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    let (status, took) = (response.status().as_u16(), begun.elapsed());
-    app.metrics().request(method.as_str(), &route, status, took);
-    tracing::debug!(
-        http.status = status,
-        duration_ms = took.as_millis(),
-        "{method} {route}: {status}"
-    );
-    response
 }

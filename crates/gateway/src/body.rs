@@ -14,9 +14,9 @@ use serde::de::{
 use siglum_domain::redact::Redactor;
 
 use crate::app::App;
-use crate::nearest;
 use crate::problem::Problem;
 use crate::shares::TooMuch;
+use crate::unknown_name::unknown;
 
 /// How deep arrays and objects may lie in each other.
 const DEPTH: usize = 32;
@@ -114,7 +114,7 @@ fn unknown_field(path: &str, error: &serde_json::Error) -> Option<Problem> {
         "." => name.to_owned(),
         outer => format!("{outer}.{name}"),
     };
-    Some(nearest::unknown(&field, name, &known))
+    Some(unknown(&field, name, &known))
 }
 
 /// What is wrong, without a word of what was sent: it may be a secret.

@@ -35,7 +35,6 @@ pub(crate) use self::activity::Connection;
 use self::patience::Patient;
 use self::unread::Unread;
 use crate::app::App;
-use crate::caller::Peer;
 use crate::problem::Problem;
 
 /// Serves a connection to its end.
@@ -82,6 +81,10 @@ pub(crate) async fn serve(
         tracing::debug!("a connection failed: {error}");
     }
 }
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Answers a request that says where it comes from.
 async fn answer(

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod addressed;
+mod admission;
 mod app;
 mod body;
 mod caller;
@@ -19,25 +20,29 @@ mod mcp;
 mod messages;
 mod metrics;
 mod naming;
-mod nearest;
 mod openapi;
+mod operations;
 mod problem;
+mod problem_responses;
 mod query;
 mod quota;
+mod router;
 mod routes;
 mod run_answer;
 mod runner;
+mod runs;
 mod settings;
 mod shares;
 mod stream;
 mod telemetry;
+mod unknown_name;
 mod wire;
 
 pub use cors::{NotAnOrigin, Origin};
-pub use heartbeats::{Configured, HeartbeatSettings};
-pub use ledgers::{Store, Written};
 pub use listen::{ServeError, serve};
 pub use mcp::{Desk, Effect, McpError, McpTool, serve_mcp};
 pub use openapi::document;
-pub use runner::{Handed, Handing, Over, RunAgent, RunSettings};
-pub use settings::{Limits, Settings};
+pub use settings::{
+    Configured, Handed, Handing, HeartbeatSettings, Limits, Over, RunAgent, RunSettings, Settings,
+    Store, Written,
+};

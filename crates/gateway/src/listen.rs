@@ -20,8 +20,10 @@ use tokio::sync::Semaphore;
 use crate::app::App;
 use crate::connection;
 use crate::heartbeats;
-use crate::ledgers::{Ledgers, Store, Unavailable};
+use crate::ledgers::{Ledgers, Unavailable};
+use crate::router::router;
 use crate::settings::Settings;
+use crate::settings::Store;
 
 /// How long to wait after the system had no room for a connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
@@ -103,7 +105,7 @@ async fn told_to_stop() {
 }
 
 async fn accept_all(app: &App, listener: TcpListener, stop: impl Future<Output = ()>) {
-    let router = app.router();
+    let router = router(app);
     let room = Arc::new(Semaphore::new(app.limits().connections));
     let open = GracefulShutdown::new();
     tokio::pin!(stop);

@@ -7,7 +7,8 @@ use axum::http::HeaderMap;
 use siglum_domain::ConversationId;
 
 use crate::problem::Problem;
-use crate::wire::{IgnoredName, NameSource, conversation};
+use crate::runs::NameSource;
+use crate::wire::{IgnoredName, conversation};
 
 /// The header that names the conversation, in requests and in answers.
 pub(crate) const CONVERSATION: &str = "siglum-conversation-id";

@@ -1,76 +1,19 @@
 //! The API as a document, from the same table as the router.
 
-use axum::http::StatusCode;
+use axum::http::header;
+use axum::response::IntoResponse;
 use utoipa::openapi::schema::{AdditionalProperties, Schema};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder};
-use utoipa::{IntoResponses, Modify, OpenApi as _};
+use utoipa::openapi::{OpenApi, RefOr};
+use utoipa::{Modify, OpenApi as _};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::problem::ProblemBody;
+use crate::problem_responses::{PROBLEMS, Problems, named, response};
 use crate::routes::*;
 use crate::wire::{LabelInput, RunEvent};
-
-/// Why a request may be refused, or fail: the same for all routes.
-pub(crate) struct Problems;
-
-const PROBLEMS: &[(StatusCode, &str)] = &[
-    (
-        StatusCode::BAD_REQUEST,
-        "The body, a field or a parameter is invalid",
-    ),
-    (StatusCode::UNAUTHORIZED, "The request has no valid token"),
-    (StatusCode::FORBIDDEN, "The token does not allow this"),
-    (StatusCode::NOT_FOUND, "The resource does not exist"),
-    (
-        StatusCode::METHOD_NOT_ALLOWED,
-        "The resource does not support this method",
-    ),
-    (StatusCode::REQUEST_TIMEOUT, "The request took too long"),
-    (
-        StatusCode::CONFLICT,
-        "The request conflicts with the current state",
-    ),
-    (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large"),
-    (
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "The media type of the body is not supported",
-    ),
-    (
-        StatusCode::TOO_MANY_REQUESTS,
-        "Too many requests; `retry-after` says when to retry",
-    ),
-    (
-        StatusCode::SERVICE_UNAVAILABLE,
-        "The gateway cannot serve the request now; `retry-after` says when to retry",
-    ),
-];
-
-/// The name of the response of a status.
-fn named(status: StatusCode) -> String {
-    format!("Problem{}", status.as_u16())
-}
-
-impl IntoResponses for Problems {
-    fn responses() -> std::collections::BTreeMap<String, RefOr<Response>> {
-        let one = |(status, _): &(StatusCode, &str)| {
-            let response = Ref::from_response_name(named(*status));
-            (status.as_u16().to_string(), RefOr::Ref(response))
-        };
-        PROBLEMS.iter().map(one).collect()
-    }
-}
-
-fn response(text: &str) -> Response {
-    let problem = Ref::from_schema_name("Problem");
-    let content = ContentBuilder::new().schema(Some(problem)).build();
-    ResponseBuilder::new()
-        .description(text)
-        .content("application/problem+json", content)
-        .build()
-}
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -114,7 +57,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))
-        .routes(routes!(health::document))
+        .routes(routes!(served))
         .routes(routes!(creation::create, sessions::list))
         .routes(routes!(sessions::show))
         .routes(routes!(sessions::heartbeat))
@@ -211,6 +154,13 @@ pub fn document() -> String {
     let mut text = document.to_pretty_json().unwrap_or_default();
     text.push('\n');
     text.replace(r"\\p{C}", UNSEEN)
+}
+
+/// Get this OpenAPI document
+#[utoipa::path(get, path = "/v1/openapi.json", tag = "health", operation_id = "getOpenApi",
+    responses((status = 200, description = "The document", body = Object, content_type = "application/json"), Problems))]
+pub(crate) async fn served() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], document())
 }
 
 #[cfg(test)]

@@ -4,12 +4,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use siglum_domain::link::LinkError;
-use siglum_engine::driven::turn::{Fate, TurnError};
 use siglum_engine::identity::access::AccessError;
-use siglum_ledger::LedgerError;
 use utoipa::ToSchema;
-
-use crate::ledgers::Unavailable;
 
 /// The form of its body.
 const TYPE: &str = "application/problem+json";
@@ -218,7 +214,7 @@ impl Problem {
         problem
     }
 
-    fn unavailable(code: &'static str, detail: String) -> Self {
+    pub(crate) fn unavailable(code: &'static str, detail: String) -> Self {
         let title = "the gateway cannot serve the request now";
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, code, title, detail);
         problem.retry_after = Some(SOON);
@@ -283,38 +279,6 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<Unavailable> for Problem {
-    fn from(error: Unavailable) -> Self {
-        match error {
-            Unavailable::Full => Self::unavailable("busy", error.to_string()),
-            Unavailable::NoTenant => Self::unauthorized("token-unknown", "this token is unknown"),
-            Unavailable::Refused(cause) => {
-                tracing::warn!("the store refused: {cause}");
-                let mut problem = Self::unavailable(
-                    "store",
-                    "the store refused the write; nothing was written".to_owned(),
-                );
-                problem.body.fate = Some("not-committed");
-                problem
-            }
-            Unavailable::Unknown(cause) => {
-                tracing::warn!("it is unknown whether a write was stored: {cause}");
-                let detail = "the connection to the store was lost during the write; retry with the same key";
-                let mut problem = Self::unavailable("unknown", detail.to_owned());
-                problem.body.fate = Some("unknown");
-                problem
-            }
-            Unavailable::Broken => Self::internal(),
-        }
-    }
-}
-
-impl From<LedgerError> for Problem {
-    fn from(error: LedgerError) -> Self {
-        Unavailable::from(&error).into()
-    }
-}
-
 impl From<LinkError> for Problem {
     fn from(error: LinkError) -> Self {
         Self::invalid(error.field, format!("`{}`: {}", error.value, error.rule))
@@ -336,26 +300,13 @@ impl From<AccessError> for Problem {
     }
 }
 
-impl From<TurnError> for Problem {
-    fn from(error: TurnError) -> Self {
-        let detail = error.to_string();
-        let fate = match error.fate() {
-            Fate::NotCommitted => "not-committed",
-            Fate::Unknown => "unknown",
-        };
-        let code = error.code();
-        let mut problem = match error {
-            TurnError::Ledger(error) => return error.into(),
-            TurnError::NoSession(_) => Self::not_found(detail),
-            TurnError::Invalid { field, rule } => Self::invalid(field, rule),
-            _ => Self::conflict(code, detail),
-        };
-        problem.body.fate = Some(fate);
-        problem
-    }
-}
-
 impl Problem {
+    /// What became of a write that failed: `not-committed` or `unknown`.
+    pub(crate) fn with_fate(mut self, fate: &'static str) -> Self {
+        self.body.fate = Some(fate);
+        self
+    }
+
     /// The word for programs.
     pub(crate) const fn code(&self) -> &'static str {
         self.body.code

@@ -17,7 +17,7 @@ use crate::messages::UiStream;
 use crate::naming::{CONVERSATION, one};
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::runner::{Events, Finished, NOT_COMMITTED, Next, Running, Started, Status};
+use crate::runs::{Events, Finished, NOT_COMMITTED, Next, Running, Started, Status};
 use crate::wire::{IgnoredName, RunEnd, RunEvent, RunResult};
 
 /// The header with the session, in answers.

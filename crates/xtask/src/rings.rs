@@ -9,9 +9,6 @@ use std::path::{Path, PathBuf};
 
 use crate::{Failure, workspace};
 
-/// Crates that still have rings. None may be added.
-const RINGED: &[&str] = &["gateway"];
-
 /// Crates whose folders stand on floors, and what is in them as well.
 const FOLDED: &[&str] = &["engine"];
 
@@ -21,7 +18,7 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 /// The names of a module below its crate, from the outermost in.
 type ModulePath = Vec<String>;
 
-/// The floors of each crate without rings, for a person to read, and the rings of those that may have none.
+/// The floors of each crate, for a person to read, and the rings, of which there may be none.
 pub(crate) fn check(root: &Path) -> Result<(Vec<String>, Vec<String>), Failure> {
     let (mut floors, mut problems) = (Vec::new(), Vec::new());
     for dir in workspace::crate_dirs(root)? {
@@ -29,13 +26,9 @@ pub(crate) fn check(root: &Path) -> Result<(Vec<String>, Vec<String>), Failure> 
         let arrows = arrows(&dir.join("src"))?;
         let graph = graph(&arrows, &[]);
         let stack = stack(&graph);
-        match (stack.ringed.is_empty(), RINGED.contains(&name.as_ref())) {
-            (true, false) => floors.push(format!("{name}: {stack}")),
-            (false, false) => problems.push(ring(&name, &stack)),
-            (true, true) => problems.push(format!(
-                "crates/{name}/src has no ring of modules any more: take it out of RINGED in crates/xtask/src/rings.rs"
-            )),
-            (false, true) => {}
+        match stack.ringed.is_empty() {
+            true => floors.push(format!("{name}: {stack}")),
+            false => problems.push(ring(&name, &stack)),
         }
         if FOLDED.contains(&name.as_ref()) {
             let names: Vec<String> = stack.floors.iter().map(|floor| floor.join(", ")).collect();

@@ -4,10 +4,8 @@
 //! after one store: the ledger says whose a tick is.
 
 mod deliver;
-mod settings;
 mod tick;
 mod watch;
 
-pub use settings::{Configured, HeartbeatSettings};
 pub(crate) use tick::ask;
 pub(crate) use watch::watch;

@@ -17,9 +17,10 @@ use siglum_ledger::{ContextTurnKind, Ledger, TickRecord, read};
 use super::{deliver, watch};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::runner::{
+use crate::runner::start;
+use crate::runs::{
     Ask, Finished, IfBusy, Owned, Permissions, PromptMessage, Resume, RunLimits, Running, Speaker,
-    Status, Target, Under, start,
+    Status, Target, Under,
 };
 
 /// How often it is said that a tick is still run.

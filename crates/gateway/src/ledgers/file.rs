@@ -13,8 +13,8 @@ use siglum_platform::disk::{self, ROOM_NONE};
 
 use super::Unavailable;
 use super::job::Job;
-use super::store::{Written, how};
-use crate::settings::Limits;
+use super::store::how;
+use crate::settings::{Limits, Written};
 
 /// How many jobs are stored with one sync, at most.
 const GROUP: usize = 256;

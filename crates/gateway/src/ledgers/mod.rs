@@ -9,6 +9,7 @@ mod job;
 #[cfg(feature = "postgres")]
 mod server;
 mod store;
+mod unavailable;
 
-pub(crate) use store::{Ledgers, Unavailable};
-pub use store::{Store, Written};
+pub(crate) use store::Ledgers;
+pub(crate) use unavailable::Unavailable;

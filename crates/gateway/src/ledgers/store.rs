@@ -1,7 +1,6 @@
 //! Where the sessions are, and the way there.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,80 +11,16 @@ use siglum_ledger::{Durability, Ledger, LedgerError, write};
 use siglum_platform::clock::{self, Ids};
 use tokio::sync::Mutex;
 
+use super::Unavailable;
 use super::file::File;
 use super::job::Job;
 #[cfg(feature = "postgres")]
 use super::server::Server;
-use crate::settings::Limits;
+use crate::settings::{Limits, Store};
 use crate::shares::place_to_read;
 
 /// The name of the only tenant of a file.
 const LOCAL: &str = siglum_domain::access::DEFAULT_TENANT;
-
-/// Where the sessions are.
-#[derive(Clone)]
-pub enum Store {
-    /// A SQLite file: one tenant, whose name is `default`. Whoever does what can wait is told that something was
-    /// written.
-    File(PathBuf, Written),
-    /// A PostgreSQL store, at `postgres://user:password@host/database`: all tenants that have a ledger there.
-    #[cfg(feature = "postgres")]
-    Server(String),
-}
-
-impl std::fmt::Debug for Store {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::File(path, _) => f.debug_tuple("File").field(path).finish(),
-            // Its address may hold a password.
-            #[cfg(feature = "postgres")]
-            Self::Server(_) => f.debug_struct("Server").finish_non_exhaustive(),
-        }
-    }
-}
-
-/// Called from time to time when something was written.
-#[derive(Clone)]
-pub struct Written(pub Arc<dyn Fn() + Send + Sync>);
-
-/// Why a ledger did not do what was asked.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Unavailable {
-    /// More waits than can be done soon. Nothing was begun.
-    #[error("too many requests are waiting for the store")]
-    Full,
-    /// The store refused. Nothing was written.
-    #[error("{0}")]
-    Refused(String),
-    /// Whether it was written must be asked.
-    #[error("{0}")]
-    Unknown(String),
-    /// There is no such tenant. A file has one, whose name is known.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(dead_code, reason = "a file has one tenant")
-    )]
-    #[error("the store has no ledger for this tenant")]
-    NoTenant,
-    /// The program has a fault there.
-    #[error("internal error")]
-    Broken,
-}
-
-impl From<&LedgerError> for Unavailable {
-    fn from(error: &LedgerError) -> Self {
-        let mut text = error.to_string();
-        let mut cause = std::error::Error::source(error);
-        while let Some(inner) = cause {
-            text = format!("{text}: {inner}");
-            cause = inner.source();
-        }
-        match error {
-            LedgerError::Unknown(_) => Self::Unknown(text),
-            _ => Self::Refused(text),
-        }
-    }
-}
 
 /// The threads. Cheap to clone.
 #[derive(Clone)]

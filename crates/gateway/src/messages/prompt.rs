@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
-use crate::runner::{PromptMessage, Speaker};
+use crate::runs::{PromptMessage, Speaker};
 use crate::wire::{MessageInput, Role};
 
 /// The most messages of a request.

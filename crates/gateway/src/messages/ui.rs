@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use siglum_domain::observation::Outcome;
 
-use crate::runner::{Choice, ChoiceKind, Finished, RunEvent, Started, Status};
+use crate::runs::{Choice, ChoiceKind, Finished, RunEvent, Started, Status};
 use crate::wire::{IgnoredName, InteractionChoice, RunEnd, RunIds, RunUsage};
 
 /// The name that calls get of which the stream has no beginning.
@@ -253,8 +253,8 @@ mod tests {
     use siglum_domain::{ConversationId, InteractionId, SessionId, Timestamp, TurnId};
 
     use super::*;
-    use crate::runner::{RunError, Usage};
-    use crate::wire::NameSource;
+    use crate::runs::NameSource;
+    use crate::runs::{RunError, Usage};
 
     fn turn() -> TurnId {
         "trn_00000000000070008000000000000001".parse().unwrap()

@@ -5,10 +5,10 @@ use axum::extract::State;
 use siglum_engine::identity::audit;
 use siglum_ledger::AuditFilter;
 
+use crate::admission::Launcher;
 use crate::app::App;
-use crate::caller::Launcher;
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::wire::{AuditEntry, AuditPage, AuditReport};
 

@@ -10,10 +10,10 @@ use siglum_ledger::{LedgerError, Transaction, read};
 
 use super::path::Path;
 use super::responses::repository_name;
+use crate::admission::Launcher;
 use crate::app::App;
-use crate::caller::Launcher;
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::wire::{Commit, CommitList};
 

@@ -8,10 +8,10 @@ use siglum_engine::views::cost::{self, By, CostQuery};
 use siglum_ledger::read;
 
 use super::sessions::wanted_links;
+use crate::admission::Launcher;
 use crate::app::App;
-use crate::caller::Launcher;
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::wire::{CostReport, LabelInput};
 

@@ -22,14 +22,16 @@ use super::path::{OfSession, Path};
 use super::representation::Elsewhere;
 use super::responses;
 use super::transaction::refusable;
+use crate::admission::{Launcher, refused};
 use crate::app::App;
 use crate::body::Body;
-use crate::caller::{Caller, Launcher, refused};
+use crate::caller::Caller;
 use crate::naming::{Name, one};
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
+use crate::runs::NameSource;
 use crate::wire::{
-    CreateSession, CreatedSession, IgnoredName, NameSource, Session, SessionToken, without_secret,
+    CreateSession, CreatedSession, IgnoredName, Session, SessionToken, without_secret,
 };
 
 /// The header with the key of a request that may be made twice.

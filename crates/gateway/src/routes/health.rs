@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::ledgers::{Ledgers, Unavailable};
 use crate::metrics::Standing;
-use crate::openapi::{self, Problems};
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 
 /// The health of the gateway.
 #[derive(Serialize, ToSchema)]
@@ -80,14 +80,4 @@ async fn standing(app: &App) -> Standing {
         }
     }
     all
-}
-
-/// Get this OpenAPI document
-#[utoipa::path(get, path = "/v1/openapi.json", tag = "health", operation_id = "getOpenApi",
-    responses((status = 200, description = "The document", body = Object, content_type = "application/json"), Problems))]
-pub(crate) async fn document() -> impl IntoResponse {
-    (
-        [(header::CONTENT_TYPE, "application/json")],
-        openapi::document(),
-    )
 }

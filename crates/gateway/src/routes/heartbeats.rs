@@ -13,11 +13,11 @@ use siglum_engine::driven::heartbeat::{
 use utoipa::ToSchema;
 
 use super::path::Path;
+use crate::admission::Launcher;
 use crate::app::App;
 use crate::body::Body;
-use crate::caller::Launcher;
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 
 /// Ticks of one page, and at most.

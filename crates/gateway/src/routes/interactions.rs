@@ -8,12 +8,14 @@ use utoipa::IntoParams;
 
 use super::path::{OfConversation, Path};
 use super::running::running_turn;
+use crate::admission;
 use crate::app::App;
 use crate::body::Body;
-use crate::caller::{self, Caller};
-use crate::openapi::Problems;
+use crate::caller::Caller;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
+use crate::runner;
 use crate::wire::{AnswerInteraction, Interaction, InteractionList};
 
 /// The most that are listed.
@@ -53,7 +55,7 @@ pub(crate) async fn list(
     let limit = query.limit(MOST, MOST)?;
     let session = running_turn(&app, &caller, &path, &mut query).await?.id;
     query.end()?;
-    caller::read(&app, &caller, session);
+    admission::read(&app, &caller, session);
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| tx.interactions_of(session, MOST))
     });
@@ -91,9 +93,7 @@ pub(crate) async fn answer(
         of_session(found.await??, session)
     };
     let option = chosen(&read_interaction().await?, &new)?;
-    let (runs, by) = (app.runs(), caller.by());
-    runs.answer(&app, &caller.tenant, session, id, &option, &by)
-        .await?;
+    runner::answer(&app, &caller.tenant, session, id, &option, &caller.by()).await?;
     Ok(Json(Interaction::from(&read_interaction().await?)))
 }
 

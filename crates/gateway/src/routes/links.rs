@@ -12,8 +12,8 @@ use super::transaction::refusable;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::wire::{LinkInput, LinkList};
 
 /// List the links of a session and the history of their changes

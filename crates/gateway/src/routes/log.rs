@@ -12,10 +12,11 @@ use siglum_engine::driven::turn::{self, TurnError};
 use siglum_ledger::read;
 
 use super::path::{OfSession, Path};
+use crate::admission;
 use crate::app::App;
-use crate::caller::{self, Caller};
-use crate::openapi::Problems;
+use crate::caller::Caller;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::stream;
 use crate::wire::{LogPage, Receipt, ReceiptList};
@@ -44,7 +45,7 @@ pub(crate) async fn read_log(
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let (after, limit) = part(query)?;
-    caller::read(&app, &caller, session);
+    admission::read(&app, &caller, session);
     let page = app.ledgers().read(&caller.tenant, move |_, ledger| {
         turn::committed(ledger, session, after, limit)
     });
@@ -117,7 +118,7 @@ pub(crate) async fn stream(
     if !known.await?? {
         return Err(TurnError::NoSession(session).into());
     }
-    caller::read(&app, &caller, session);
+    admission::read(&app, &caller, session);
     let events = stream::sealed(app, caller.tenant, session, after);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)))
 }

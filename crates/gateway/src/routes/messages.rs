@@ -15,16 +15,18 @@ use siglum_platform::clock;
 use super::path::{OfConversation, Path};
 use super::trace_context::{InTrace, Traced};
 use crate::addressed::{self, Address};
+use crate::admission::{Launcher, refused};
 use crate::app::App;
 use crate::body::Body;
-use crate::caller::{Caller, Launcher, refused};
+use crate::caller::Caller;
 use crate::messages::prompt;
 use crate::naming::{Name, one};
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::run_answer::{Form, answer};
-use crate::runner::{self, Ask, Owned, Resume, RunLimits, Target, Under};
+use crate::runner;
+use crate::runs::{Ask, Owned, Resume, RunLimits, Target, Under};
 use crate::wire::{self, IgnoredName, RunResult, SendMessages};
 
 /// The header with the key of a request that may be made twice.

@@ -13,11 +13,12 @@ use siglum_engine::views::pipeline::{self, Bundle, GraphJson, PipelineError, Sty
 use siglum_ledger::{Ledger, read};
 
 use super::path::Path;
+use crate::admission::Launcher;
 use crate::app::App;
 use crate::body::Body;
-use crate::caller::{Caller, Launcher};
-use crate::openapi::Problems;
+use crate::caller::Caller;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::wire::{PipelineEvents, PipelinePage, RecordedEvent, RecordedEvents};
 

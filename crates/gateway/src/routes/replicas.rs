@@ -9,11 +9,12 @@ use siglum_domain::audit::Action;
 use siglum_engine::share::replica::{self, BATCH_MOST, Positions, ReplicaError};
 use utoipa::ToSchema;
 
+use crate::admission::refused;
 use crate::app::App;
 use crate::body::{is_json, whole};
-use crate::caller::{Caller, refused};
-use crate::openapi::Problems;
+use crate::caller::Caller;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 
 /// The positions of this ledger after a batch.
 #[derive(Serialize, ToSchema)]

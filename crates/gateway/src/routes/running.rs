@@ -12,11 +12,12 @@ use siglum_ledger::{LedgerError, SessionRecord, Transaction, read};
 
 use super::path::{OfConversation, Path};
 use crate::addressed::{self, Address};
+use crate::admission;
 use crate::app::App;
-use crate::caller::{self, Caller};
+use crate::caller::Caller;
 use crate::messages::{Talk, plain, ui_messages};
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::run_answer::{Form, answer, last_event};
 use crate::wire::{CancelledRun, MessagePage};
@@ -100,7 +101,7 @@ pub(crate) async fn stream(
     let Some(running) = running else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
-    caller::read(&app, &caller, running.session());
+    admission::read(&app, &caller, running.session());
     Ok(answer(&app, &running, Vec::new(), form, after).await)
 }
 
@@ -162,7 +163,7 @@ pub(crate) async fn history(
     let Some(session) = session else {
         return Ok(Json(MessagePage::default()));
     };
-    caller::read(&app, &caller, session.id);
+    admission::read(&app, &caller, session.id);
     let id = session.id;
     let entries = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| page(tx, id, before, limit))

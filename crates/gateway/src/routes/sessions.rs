@@ -12,11 +12,12 @@ use super::path::{OfSession, Path};
 use super::representation::Elsewhere;
 use super::responses;
 use super::transaction::refusable;
+use crate::admission::Launcher;
 use crate::app::App;
 use crate::body::Body;
-use crate::caller::{Caller, Launcher};
-use crate::openapi::Problems;
+use crate::caller::Caller;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::wire::{EndSession, EndedSession, LabelInput, Session, SessionPage};
 

@@ -11,11 +11,11 @@ use siglum_engine::share::ingest::{self, Assignment};
 use siglum_ledger::read;
 use siglum_telemetry::wire::{Encoding, Signal, status};
 
+use crate::admission::{Launcher, Sender};
 use crate::app::App;
 use crate::body::{Body, whole};
-use crate::caller::{Launcher, Sender};
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::routes::path::{OfSession, Path};
 use crate::telemetry::{Packing, Refusal, Request, take};

@@ -14,8 +14,8 @@ use super::trace_context::{InTrace, Traced};
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
-use crate::openapi::Problems;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::wire::{
     AcquireLease, CommittedTurn, HeldLease, Lease, OpenedTurn, Receipt, RenewLease, TurnEvents,
     observed, turn_key,

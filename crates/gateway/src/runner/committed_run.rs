@@ -13,11 +13,11 @@ use siglum_engine::driven::run;
 use siglum_ledger::{RunRecord, SessionRecord};
 
 use super::diverged;
-use super::log::Log;
-use super::{Ask, Finished, RunError, RunEvent, Running, Started, Status, Target, Usage};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::wire::NameSource;
+use crate::runs::Log;
+use crate::runs::NameSource;
+use crate::runs::{Ask, Finished, RunError, RunEvent, Running, Started, Status, Target, Usage};
 
 /// The run of a turn that is committed, with what is stored of it.
 pub(super) async fn committed_run(

@@ -6,9 +6,9 @@ use siglum_domain::fold::Entry;
 use siglum_domain::observation::Fact;
 use siglum_engine::driven::context::{self, Assemble, Gaps, Heartbeats, Spoken};
 
-use super::{PromptMessage, Speaker};
 use crate::app::App;
 use crate::problem::Problem;
+use crate::runs::{PromptMessage, Speaker};
 
 /// The event of a turn whose agent began anew.
 pub(super) const NAME: &str = "run.diverged";

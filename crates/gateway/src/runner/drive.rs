@@ -13,16 +13,16 @@ use siglum_platform::clock::{self, Ids};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::agent::{Agent, AgentError, AgentMessage, Refused};
 use super::interactions::{PendingInteraction, settlement};
-use super::runs::{Control, Place, Slot};
-use super::scribe::Scribe;
 use super::start::{TERM, parent, process_over, prompt_key, release};
-use super::{
-    Ask, Finished, NOT_COMMITTED, Owned, Permissions, RunError, RunEvent, Running, Status,
-};
 use crate::app::App;
 use crate::problem::Problem;
+use crate::runs::agent::{Agent, AgentError, AgentMessage, Refused};
+use crate::runs::scribe::Scribe;
+use crate::runs::{
+    Ask, Finished, NOT_COMMITTED, Owned, Permissions, RunError, RunEvent, Running, Status,
+};
+use crate::runs::{Control, Place, Slot};
 
 /// How often what was said is stored.
 const STORE: Duration = Duration::from_millis(200);

@@ -6,12 +6,13 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnId};
 use siglum_engine::driven::run;
 use siglum_ledger::{InteractionOption, InteractionRecord, Settlement};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::agent::{cancelled, selected};
-use super::{Choice, ChoiceKind};
 use crate::app::App;
 use crate::problem::Problem;
+use crate::runs::agent::{cancelled, selected};
+use crate::runs::{Choice, ChoiceKind, Control};
 
 /// The most answers that one may have.
 const OPTIONS_MOST: usize = 32;
@@ -108,6 +109,37 @@ fn choice(option: &Value) -> Option<Choice> {
         name: Redactor::shared().redact(&name).into_string(),
         kind,
     })
+}
+
+/// Answers an interaction.
+///
+/// # Errors
+/// Where there is none of this id in this session, where it was answered or lost, and for an option that it does not
+/// have.
+pub(crate) async fn answer(
+    app: &App,
+    tenant: &Tenant,
+    session: SessionId,
+    interaction: InteractionId,
+    option: &str,
+    by: &str,
+) -> Result<(), Problem> {
+    let asked = find(app, tenant, session, interaction).await?;
+    check(&asked, option)?;
+    let gone = || {
+        let detail = format!("the run that asked {interaction} is not active on this gateway");
+        Problem::conflict("interaction-lost", detail)
+    };
+    let active = app.runs().active(tenant, session).ok_or_else(gone)?;
+    let (told, answer) = oneshot::channel();
+    let control = Control::Answer {
+        id: interaction,
+        option: option.to_owned(),
+        by: by.to_owned(),
+        told,
+    };
+    active.control.send(control).await.map_err(|_| gone())?;
+    answer.await.map_err(|_| gone())?
 }
 
 /// What an agent asked in this session.

@@ -7,11 +7,11 @@ use siglum_engine::driven::context::{self, ContextError, Ran, Resolve, Want};
 use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::{ContextTurnKind, Ledger, SessionRecord, read};
 
-use super::plan::Plan;
 use super::start::prompt_key;
-use super::{Ask, Resume, Target, Under};
 use crate::app::App;
 use crate::problem::Problem;
+use crate::runs::plan::Plan;
+use crate::runs::{Ask, Resume, Target, Under};
 
 /// The keys of a run and its session, as far as both can be told before the agent told its own name for it.
 ///

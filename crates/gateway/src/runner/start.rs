@@ -13,19 +13,20 @@ use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
 
-use super::agent::{Agent, AgentError, Opening};
 use super::committed_run;
 use super::diverged;
 use super::drive::Drive;
-use super::log::Log;
-use super::plan::{self, Plan, Way};
-use super::process;
-use super::runs::{Active, Admitted, Place, Slot};
-use super::scribe::Scribe;
-use super::{Ask, IfBusy, Owned, Resume, Running, Started, Target, Under, keys};
+use super::keys;
 use crate::app::App;
 use crate::problem::Problem;
-use crate::wire::NameSource;
+use crate::runs::Log;
+use crate::runs::NameSource;
+use crate::runs::agent::{Agent, AgentError, Opening};
+use crate::runs::plan::{self, Plan, Way};
+use crate::runs::process;
+use crate::runs::scribe::Scribe;
+use crate::runs::{Active, Admitted, Place, Slot};
+use crate::runs::{Ask, IfBusy, Owned, Resume, Running, Started, Target, Under};
 
 /// For how long the lease of a session is taken, from each renewal on.
 pub(super) const TERM: Duration = Duration::from_secs(30);
@@ -407,7 +408,7 @@ impl Beginning {
         noted.await??;
         let (control, controls) = mpsc::channel(CONTROLS);
         let log = Log::new();
-        log.push(super::RunEvent::Started(started.clone()));
+        log.push(crate::runs::RunEvent::Started(started.clone()));
         let running = Running {
             started: Arc::new(started),
             agent: self.ask.agent.clone(),

@@ -14,9 +14,9 @@ use siglum_telemetry::wire::{Encoding, Signal};
 
 use super::packing::Packing;
 use super::taking::{Refusal, Request, take};
+use crate::admission::Sender;
 use crate::app::App;
 use crate::body::whole;
-use crate::caller::Sender;
 use crate::problem::Problem;
 
 const FORM: &str = "application/grpc";

@@ -6,8 +6,8 @@ use siglum_engine::share::ingest::{self, Parcel, Taken};
 use siglum_telemetry::wire::{self, Encoding, Limits, Signal};
 
 use super::packing::{Packing, Unpackable};
+use crate::admission::Sender;
 use crate::app::App;
-use crate::caller::Sender;
 use crate::ledgers::Unavailable;
 use crate::problem::Problem;
 

@@ -10,7 +10,7 @@ use super::LinkInput;
 use super::links::{of_both, with_links};
 use super::numbers::count_if_any;
 use crate::problem::Problem;
-use crate::runner::{self, Permissions};
+use crate::runs::{self, Permissions};
 
 /// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -52,7 +52,7 @@ pub(crate) enum IfBusy {
     Cancel,
 }
 
-impl From<IfBusy> for runner::IfBusy {
+impl From<IfBusy> for runs::IfBusy {
     fn from(told: IfBusy) -> Self {
         match told {
             IfBusy::Refuse => Self::Refuse,

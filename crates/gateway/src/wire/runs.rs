@@ -6,8 +6,8 @@ use siglum_domain::observation::{Outcome, ToolClass};
 use siglum_ledger::{InteractionOption, InteractionRecord};
 use utoipa::ToSchema;
 
-use super::{IgnoredName, NameSource, TokenUsage};
-use crate::runner::{self, Choice, Finished, Started, Usage};
+use super::{IgnoredName, TokenUsage};
+use crate::runs::{self, Choice, Finished, NameSource, Started, Usage};
 
 /// Ids of a run: the same in its first event, in its result and in the headers of the response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -88,8 +88,8 @@ pub(crate) struct RunError {
     text: String,
 }
 
-impl From<&runner::RunError> for RunError {
-    fn from(error: &runner::RunError) -> Self {
+impl From<&runs::RunError> for RunError {
+    fn from(error: &runs::RunError) -> Self {
         Self {
             code: error.code,
             text: error.text.clone(),
@@ -228,22 +228,22 @@ impl RunEvent {
     }
 }
 
-impl From<&runner::RunEvent> for RunEvent {
-    fn from(event: &runner::RunEvent) -> Self {
+impl From<&runs::RunEvent> for RunEvent {
+    fn from(event: &runs::RunEvent) -> Self {
         match event {
-            runner::RunEvent::Started(started) => Self::Started {
+            runs::RunEvent::Started(started) => Self::Started {
                 run: started.into(),
                 ignored: Vec::new(),
             },
-            runner::RunEvent::Text { id, delta } => Self::Text {
+            runs::RunEvent::Text { id, delta } => Self::Text {
                 id: id.clone(),
                 delta: delta.clone(),
             },
-            runner::RunEvent::Reasoning { id, delta } => Self::Reasoning {
+            runs::RunEvent::Reasoning { id, delta } => Self::Reasoning {
                 id: id.clone(),
                 delta: delta.clone(),
             },
-            runner::RunEvent::ToolCall {
+            runs::RunEvent::ToolCall {
                 id,
                 name,
                 title,
@@ -256,7 +256,7 @@ impl From<&runner::RunEvent> for RunEvent {
                 class: class_word(*class),
                 input: input.clone(),
             },
-            runner::RunEvent::ToolResult {
+            runs::RunEvent::ToolResult {
                 id,
                 output,
                 outcome,
@@ -265,7 +265,7 @@ impl From<&runner::RunEvent> for RunEvent {
                 output: output.clone(),
                 outcome: outcome_word(*outcome),
             },
-            runner::RunEvent::Interaction {
+            runs::RunEvent::Interaction {
                 id,
                 title,
                 call,
@@ -276,15 +276,15 @@ impl From<&runner::RunEvent> for RunEvent {
                 call: call.clone(),
                 options: options.iter().map(InteractionChoice::from).collect(),
             },
-            runner::RunEvent::Answered { id, option, by } => Self::Answered {
+            runs::RunEvent::Answered { id, option, by } => Self::Answered {
                 id: id.to_string(),
                 option: option.clone(),
                 by: by.clone(),
             },
-            runner::RunEvent::Usage(usage) => Self::Usage {
+            runs::RunEvent::Usage(usage) => Self::Usage {
                 usage: usage.into(),
             },
-            runner::RunEvent::Finished(finished) => Self::Finished {
+            runs::RunEvent::Finished(finished) => Self::Finished {
                 end: finished.into(),
             },
         }

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use super::links::{of_both, with_links};
 use super::{Link, LinkInput};
 use crate::problem::Problem;
+use crate::runs::NameSource;
 
 /// Whether a session is driven or observed.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
@@ -107,24 +108,6 @@ impl RepositoryName {
         let rule = "1 to 512 of the characters A-Z a-z 0-9 . _ : / ~ + -, and no `/` at the start";
         Err(Problem::invalid(field, rule))
     }
-}
-
-/// Where the name of a conversation came from.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum NameSource {
-    /// The path of the request.
-    Path,
-    /// The body of the request.
-    Body,
-    /// The header `siglum-conversation-id`.
-    Header,
-    /// The baggage of the trace.
-    Baggage,
-    /// The agent's own id.
-    Agent,
-    /// Nobody named it: it is the id of the session.
-    Nobody,
 }
 
 /// A conversation id that was ignored, because one with higher precedence was given.

@@ -9,11 +9,12 @@ use siglum_engine::driven::turn::EVENTS_MOST;
 use siglum_ledger::Ledger;
 
 use super::permission::may;
+use crate::admission::Launcher;
 use crate::app::App;
 use crate::body::Body;
-use crate::caller::{Caller, Launcher};
-use crate::openapi::Problems;
+use crate::caller::Caller;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::routes::trace_context::{InTrace, Traced};
 use crate::routes::turns::Acknowledgement;
 use crate::wire::{

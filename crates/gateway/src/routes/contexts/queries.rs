@@ -8,11 +8,12 @@ use siglum_engine::driven::context::{self, ContextError};
 use siglum_ledger::Ledger;
 
 use super::permission::may;
+use crate::admission::Launcher;
 use crate::app::App;
 use crate::body::Body;
-use crate::caller::{Caller, Launcher};
-use crate::openapi::Problems;
+use crate::caller::Caller;
 use crate::problem::Problem;
+use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::wire::{
     AssembleContext, AssembledContext, ContextExplanation, ContextLineage, GapList, Route,
@@ -75,7 +76,7 @@ pub(crate) async fn assemble(
     });
     let (assembled, session) = done.await?;
     if let Some(session) = session {
-        crate::caller::read(&app, &caller, session);
+        crate::admission::read(&app, &caller, session);
     }
     Ok(Json(AssembledContext::from(&assembled)))
 }

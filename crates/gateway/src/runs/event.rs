@@ -6,7 +6,7 @@ use siglum_domain::observation::{Outcome, Tokens, ToolClass};
 use siglum_domain::trace::TraceId;
 use siglum_domain::{ConversationId, InteractionId, NativeId, SessionId, Timestamp, TurnId};
 
-use crate::wire::NameSource;
+use super::NameSource;
 
 /// One thing that happened in a run. Texts are redacted.
 #[derive(Debug, Clone, PartialEq)]

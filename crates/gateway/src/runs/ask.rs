@@ -8,7 +8,7 @@ use siglum_domain::link::Link;
 use siglum_domain::trace::TraceParent;
 use siglum_domain::{AgentName, ConversationId, SessionId, Tenant, TurnKey};
 
-use crate::wire::NameSource;
+use super::NameSource;
 
 /// What somebody asks of an agent.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use super::words::Words;
 use super::{RunEvent, Usage};
 
 /// Writes down one run.
-pub(super) struct Scribe {
+pub(crate) struct Scribe {
     spec: &'static RunSpec,
     /// What names of the scribe's own begin with.
     prefix: String,
@@ -35,10 +35,10 @@ pub(super) struct Scribe {
     first: Blank,
     said: Vec<Event>,
     events: Vec<RunEvent>,
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
     tokens: Tokens,
     /// Tokens in the agent's context, by its own word.
-    pub(super) context: u64,
+    pub(crate) context: u64,
     /// The last message that was whole, redacted.
     last: String,
     /// What the agent says that its process cost before this run, and by now.
@@ -66,7 +66,7 @@ enum CallProgress {
 }
 
 impl Scribe {
-    pub(super) fn new(
+    pub(crate) fn new(
         spec: &'static RunSpec,
         prefix: String,
         native: String,
@@ -97,7 +97,7 @@ impl Scribe {
     }
 
     /// Takes an update.
-    pub(super) fn hear(&mut self, params: &Value) {
+    pub(crate) fn hear(&mut self, params: &Value) {
         if params["sessionId"].as_str() != Some(self.native.as_str()) {
             return;
         }
@@ -270,7 +270,7 @@ impl Scribe {
     }
 
     /// Says that a call of this name is about to be made, since somebody is asked about it.
-    pub(super) fn asked_about(&mut self, call: &Value) -> Option<String> {
+    pub(crate) fn asked_about(&mut self, call: &Value) -> Option<String> {
         self.tool(call);
         let id = self.name_call(call["toolCallId"].as_str()?, false);
         let at = self.calls.iter().position(|call| call.id == id)?;
@@ -279,7 +279,7 @@ impl Scribe {
     }
 
     /// Somebody refused a call.
-    pub(super) fn refused(&mut self, id: &str) {
+    pub(crate) fn refused(&mut self, id: &str) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
             call.refused = true;
         }
@@ -352,7 +352,7 @@ impl Scribe {
     }
 
     /// The calls that have no result.
-    pub(super) fn open_calls(&self) -> usize {
+    pub(crate) fn open_calls(&self) -> usize {
         self.told
             .values()
             .filter(|told| **told == CallProgress::Start)
@@ -380,17 +380,17 @@ impl Scribe {
     }
 
     /// What the agent said that its process had cost before this run.
-    pub(super) fn cost_before(&mut self, before: u64) {
+    pub(crate) fn cost_before(&mut self, before: u64) {
         self.cost = Some((before, before));
     }
 
     /// What the agent says that its process cost by now.
-    pub(super) fn cost_now(&self) -> u64 {
+    pub(crate) fn cost_now(&self) -> u64 {
         self.cost.map_or(0, |(_, now)| now)
     }
 
     /// Takes the answer to the prompt.
-    pub(super) fn answered(&mut self, answer: &Value) {
+    pub(crate) fn answered(&mut self, answer: &Value) {
         let quota = &answer["_meta"]["quota"];
         let by_model = quota["model_usage"].as_array();
         let model = by_model
@@ -419,7 +419,7 @@ impl Scribe {
     }
 
     /// What was used so far, as far as it is told.
-    pub(super) fn usage(&self, now: Timestamp) -> Usage {
+    pub(crate) fn usage(&self, now: Timestamp) -> Usage {
         let priced = Prices::built_in().cost(self.model.as_deref(), now, self.tokens);
         let is_priced = self.tokens != Tokens::default() && priced.is_whole();
         let told = self
@@ -434,12 +434,12 @@ impl Scribe {
     }
 
     /// What the agent said last, redacted.
-    pub(super) fn last_words(&self) -> &str {
+    pub(crate) fn last_words(&self) -> &str {
         &self.last
     }
 
     /// Looks again at what waits. To be called now and then.
-    pub(super) fn start_silent_calls(&mut self) {
+    pub(crate) fn start_silent_calls(&mut self) {
         for at in 0..self.calls.len() {
             let id = self.calls[at].id.clone();
             match self.told.get(&id) {
@@ -453,7 +453,7 @@ impl Scribe {
     }
 
     /// The turn is over: what grew is whole.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.end_thought();
         self.end_message();
         for at in 0..self.calls.len() {
@@ -482,13 +482,13 @@ impl Scribe {
     }
 
     /// What is to be stored, since it was asked last.
-    pub(super) fn take_observations(&mut self, now: Timestamp) -> Vec<Observation> {
+    pub(crate) fn take_observations(&mut self, now: Timestamp) -> Vec<Observation> {
         let said = std::mem::take(&mut self.said);
         said.into_iter().map(|event| event.observed(now)).collect()
     }
 
     /// What is to be told, since it was asked last.
-    pub(super) fn events(&mut self) -> Vec<RunEvent> {
+    pub(crate) fn events(&mut self) -> Vec<RunEvent> {
         std::mem::take(&mut self.events)
     }
 }

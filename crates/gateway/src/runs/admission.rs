@@ -8,10 +8,9 @@ use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnKey};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::agent::Agent;
-use super::interactions;
-use super::{Ask, IfBusy, RunSettings, Running};
-use crate::app::App;
+use super::{Ask, IfBusy, Running};
 use crate::problem::Problem;
+use crate::settings::RunSettings;
 
 /// Messages that wait for one session.
 const WAITING_MOST: usize = 32;
@@ -28,7 +27,7 @@ pub(crate) struct Runs {
 const GOING_MOST: usize = 256;
 
 /// What a session has here.
-pub(super) struct Slot {
+pub(crate) struct Slot {
     /// One run at a time, in the order in which they came.
     gate: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -44,15 +43,15 @@ struct State {
 
 /// A run that goes on.
 #[derive(Clone)]
-pub(super) struct Active {
-    pub(super) running: Running,
-    pub(super) key: TurnKey,
-    pub(super) control: mpsc::Sender<Control>,
-    pub(super) since: Timestamp,
+pub(crate) struct Active {
+    pub(crate) running: Running,
+    pub(crate) key: TurnKey,
+    pub(crate) control: mpsc::Sender<Control>,
+    pub(crate) since: Timestamp,
 }
 
 /// What a run is told from outside.
-pub(super) enum Control {
+pub(crate) enum Control {
     /// Somebody cancels it.
     Cancel(String),
     /// Somebody says something to what the agent asked.
@@ -65,13 +64,13 @@ pub(super) enum Control {
 }
 
 /// Whoever has it runs the session here; the other one is a place among all runs.
-pub(super) struct Place {
+pub(crate) struct Place {
     _session: OwnedSemaphorePermit,
     _all: OwnedSemaphorePermit,
 }
 
 /// What comes of asking for a place.
-pub(super) enum Admitted {
+pub(crate) enum Admitted {
     /// It is this one's turn.
     Mine(Place),
     /// The same ask is being answered.
@@ -96,7 +95,7 @@ impl Runs {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn slot(&self, tenant: &Tenant, session: SessionId) -> Arc<Slot> {
+    pub(crate) fn slot(&self, tenant: &Tenant, session: SessionId) -> Arc<Slot> {
         let mut slots = self.slots();
         // Those that nobody needs any more go.
         slots.retain(|_, slot| Arc::strong_count(slot) > 1 || !slot.is_idle());
@@ -104,7 +103,7 @@ impl Runs {
         Arc::clone(slot.or_insert_with(|| Arc::new(Slot::new())))
     }
 
-    fn active(&self, tenant: &Tenant, session: SessionId) -> Option<Active> {
+    pub(crate) fn active(&self, tenant: &Tenant, session: SessionId) -> Option<Active> {
         let slot = self.slots().get(&(tenant.clone(), session)).cloned();
         slot.and_then(|slot| slot.active())
     }
@@ -135,38 +134,6 @@ impl Runs {
         Ok(active.running)
     }
 
-    /// Answers an interaction.
-    ///
-    /// # Errors
-    /// Where there is none of this id in this session, where it was answered or lost, and for an option that it does not
-    /// have.
-    pub(crate) async fn answer(
-        &self,
-        app: &App,
-        tenant: &Tenant,
-        session: SessionId,
-        interaction: InteractionId,
-        option: &str,
-        by: &str,
-    ) -> Result<(), Problem> {
-        let asked = interactions::find(app, tenant, session, interaction).await?;
-        interactions::check(&asked, option)?;
-        let gone = || {
-            let detail = format!("the run that asked {interaction} is not active on this gateway");
-            Problem::conflict("interaction-lost", detail)
-        };
-        let active = self.active(tenant, session).ok_or_else(gone)?;
-        let (told, answer) = oneshot::channel();
-        let control = Control::Answer {
-            id: interaction,
-            option: option.to_owned(),
-            by: by.to_owned(),
-            told,
-        };
-        active.control.send(control).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
-    }
-
     /// Lets go of agents that wait for another message, and waits until no run goes on.
     pub(crate) async fn end(&self) {
         for slot in self.slots().values() {
@@ -180,7 +147,7 @@ impl Runs {
     }
 
     /// Waits for a place for this ask.
-    pub(super) async fn admit(&self, slot: &Arc<Slot>, ask: &Ask) -> Result<Admitted, Problem> {
+    pub(crate) async fn admit(&self, slot: &Arc<Slot>, ask: &Ask) -> Result<Admitted, Problem> {
         if let Some(active) = slot.active()
             && active.key == ask.key
         {
@@ -228,12 +195,12 @@ impl Slot {
         is_free && state.active.is_none() && state.warm.is_none()
     }
 
-    pub(super) fn active(&self) -> Option<Active> {
+    pub(crate) fn active(&self) -> Option<Active> {
         self.state().active.clone()
     }
 
     /// A run goes on, or none does any more.
-    pub(super) fn set_active(&self, active: Option<Active>) {
+    pub(crate) fn set_active(&self, active: Option<Active>) {
         self.state().active = active;
     }
 
@@ -265,12 +232,12 @@ impl Slot {
     }
 
     /// The agent that was kept, if there is one.
-    pub(super) fn warm(&self) -> Option<Agent> {
+    pub(crate) fn warm(&self) -> Option<Agent> {
         self.state().warm.take().map(|(_, agent)| agent)
     }
 
     /// Keeps an agent for the next message, for a while.
-    pub(super) fn keep(self: &Arc<Self>, agent: Agent, until: std::time::Duration) {
+    pub(crate) fn keep(self: &Arc<Self>, agent: Agent, until: std::time::Duration) {
         let mut state = self.state();
         state.parked += 1;
         let number = state.parked;

@@ -17,11 +17,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::error::{AgentError, Refused};
 use super::lines::next_message;
 use super::running_agent::{AgentMessage, Answer, BEGIN, Opening, WAITING};
-use crate::runner::Permissions;
-use crate::runner::process::{Process, Start, Tail};
+use crate::runs::Permissions;
+use crate::runs::process::{Process, Start, Tail};
 
 /// An agent that speaks the protocol.
-pub(in crate::runner) struct Acp {
+pub(crate) struct Acp {
     process: Process,
     connection: ConnectionTo<Peer>,
     pub(super) heard: mpsc::Receiver<AgentMessage>,
@@ -299,12 +299,12 @@ impl Acp {
 }
 
 /// What is answered to a permission request of a run that was cancelled.
-pub(in crate::runner) fn cancelled() -> Value {
+pub(crate) fn cancelled() -> Value {
     json!({ "outcome": { "outcome": "cancelled" } })
 }
 
 /// What is answered to one for which something was chosen.
-pub(in crate::runner) fn selected(option: &str) -> Value {
+pub(crate) fn selected(option: &str) -> Value {
     json!({ "outcome": { "outcome": "selected", "optionId": option } })
 }
 

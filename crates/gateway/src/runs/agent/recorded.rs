@@ -8,8 +8,8 @@ use siglum_domain::observation::{Fact, Observation, Outcome, Tokens, ToolClass};
 use siglum_engine::driven::run::{Blank, run_spec};
 
 use super::claude_code::Records;
-use crate::runner::scribe::Scribe;
-use crate::runner::{RunEvent, Usage};
+use crate::runs::scribe::Scribe;
+use crate::runs::{RunEvent, Usage};
 
 /// What came of one run of the program.
 struct Run {

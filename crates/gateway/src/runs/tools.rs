@@ -9,8 +9,8 @@ const TEXT_MOST: usize = 1 << 20;
 
 /// What is known of a call so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Call {
-    pub(super) id: String,
+pub(crate) struct Call {
+    pub(crate) id: String,
     name: Option<String>,
     title: String,
     kind: String,
@@ -22,15 +22,15 @@ pub(super) struct Call {
     shown: String,
     exit: Option<i64>,
     /// The call whose sub-agent made this one.
-    pub(super) parent: Option<String>,
+    pub(crate) parent: Option<String>,
     /// The sub-agent that it started, by the agent's own name for it.
     helper: Option<String>,
     /// Somebody refused it.
-    pub(super) refused: bool,
+    pub(crate) refused: bool,
 }
 
 impl Call {
-    pub(super) fn new(id: &str) -> Self {
+    pub(crate) fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
             ..Self::default()
@@ -38,7 +38,7 @@ impl Call {
     }
 
     /// Takes what an update says of it.
-    pub(super) fn take(&mut self, update: &Value) {
+    pub(crate) fn take(&mut self, update: &Value) {
         let text = |field: &str| update[field].as_str().filter(|t| !t.is_empty());
         let meta = &update["_meta"];
         let claude = &meta["claudeCode"];
@@ -88,7 +88,7 @@ impl Call {
     }
 
     /// What the sub-agent is called that it started, and its kind; where the agent does not say, it is called as the call.
-    pub(super) fn helper(&self) -> (&str, &str) {
+    pub(crate) fn helper(&self) -> (&str, &str) {
         let kind = self
             .input
             .as_ref()
@@ -100,17 +100,17 @@ impl Call {
     }
 
     /// Whether it is known to run, so that it is told at once.
-    pub(super) fn runs(&self) -> bool {
+    pub(crate) fn runs(&self) -> bool {
         self.status == "in_progress" || self.is_over()
     }
 
     /// Whether it returned.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         matches!(self.status.as_str(), "completed" | "failed")
     }
 
     /// The tool's own name, else the word for what it does.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let plain = |text: &&str| {
             let fits = (1..=64).contains(&text.len());
             fits && text
@@ -127,14 +127,14 @@ impl Call {
     }
 
     /// Human-readable text.
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         match self.title.is_empty() {
             true => self.name(),
             false => self.title.chars().take(500).collect(),
         }
     }
 
-    pub(super) fn class(&self) -> ToolClass {
+    pub(crate) fn class(&self) -> ToolClass {
         if matches!(
             self.name.as_deref(),
             Some("Agent" | "Task" | "task" | "invoke_agent")
@@ -149,7 +149,7 @@ impl Call {
     }
 
     /// What it was given. Some say it in the title or the content alone.
-    pub(super) fn input(&self) -> Value {
+    pub(crate) fn input(&self) -> Value {
         if let Some(input) = &self.input {
             return input.clone();
         }
@@ -164,7 +164,7 @@ impl Call {
     }
 
     /// What it gave.
-    pub(super) fn output(&self) -> String {
+    pub(crate) fn output(&self) -> String {
         let mut text = match &self.output {
             Some(Value::String(text)) => text.clone(),
             Some(output) => match output["output"].as_str() {
@@ -190,7 +190,7 @@ impl Call {
         cut(text)
     }
 
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> Outcome {
         match (self.refused, self.status.as_str(), self.exit) {
             (true, ..) => Outcome::Denied,
             (_, "failed", _) | (_, _, Some(1..)) => Outcome::Failed,
@@ -213,7 +213,7 @@ fn is_something(value: &Value) -> bool {
 }
 
 /// What is too long is cut, and says so.
-pub(super) fn cut(mut text: String) -> String {
+pub(crate) fn cut(mut text: String) -> String {
     if text.len() > TEXT_MOST {
         let end = (0..=TEXT_MOST).rev().find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));

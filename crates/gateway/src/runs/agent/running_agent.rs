@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use super::acp::Acp;
 use super::error::{AgentError, Refused};
 use super::headless::Headless;
-use crate::runner::Permissions;
-use crate::runner::plan::Way;
-use crate::runner::process::Start;
+use crate::runs::Permissions;
+use crate::runs::plan::Way;
+use crate::runs::process::Start;
 
 /// Messages of an agent that wait to be looked at; then it waits, too.
 pub(super) const WAITING: usize = 1_024;
@@ -22,7 +22,7 @@ pub(super) const WAITING: usize = 1_024;
 pub(super) const BEGIN: Duration = Duration::from_secs(90);
 
 /// What an agent says by itself.
-pub(in crate::runner) enum AgentMessage {
+pub(crate) enum AgentMessage {
     /// Something of the turn, as the protocol has it.
     Update(Value),
     /// It wants to be allowed something, and waits.
@@ -30,22 +30,22 @@ pub(in crate::runner) enum AgentMessage {
 }
 
 /// What comes of a prompt, in the end.
-pub(in crate::runner) type Answer = Pin<Box<dyn Future<Output = Result<Value, Refused>> + Send>>;
+pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<Value, Refused>> + Send>>;
 
 /// How an agent begins.
-pub(in crate::runner) struct Opening<'a> {
-    pub(in crate::runner) spec: &'static RunSpec,
+pub(crate) struct Opening<'a> {
+    pub(crate) spec: &'static RunSpec,
     /// The native session that it goes on with.
-    pub(in crate::runner) native: Option<&'a NativeId>,
-    pub(in crate::runner) cwd: &'a str,
-    pub(in crate::runner) permissions: Permissions,
-    pub(in crate::runner) model: Option<&'a str>,
+    pub(crate) native: Option<&'a NativeId>,
+    pub(crate) cwd: &'a str,
+    pub(crate) permissions: Permissions,
+    pub(crate) model: Option<&'a str>,
     /// What it is told, for one that is told so as it begins.
-    pub(in crate::runner) blocks: &'a [String],
+    pub(crate) blocks: &'a [String],
 }
 
 /// An agent that runs.
-pub(in crate::runner) enum Agent {
+pub(crate) enum Agent {
     /// It speaks the protocol.
     Acp(Box<Acp>),
     /// It is run once, by its own headless mode.
@@ -54,7 +54,7 @@ pub(in crate::runner) enum Agent {
 
 impl Agent {
     /// Starts the process of an agent.
-    pub(in crate::runner) async fn start(start: Start<'_>, way: Way) -> Result<Self, AgentError> {
+    pub(crate) async fn start(start: Start<'_>, way: Way) -> Result<Self, AgentError> {
         match way {
             Way::Protocol => Ok(Self::Acp(Box::new(Acp::start(start).await?))),
             Way::Headless(_) => Ok(Self::Headless(Box::new(Headless::start(start)?))),
@@ -62,10 +62,7 @@ impl Agent {
     }
 
     /// Opens its native session; one that names it when it has its prompt is told that.
-    pub(in crate::runner) async fn open(
-        &mut self,
-        opening: &Opening<'_>,
-    ) -> Result<(), AgentError> {
+    pub(crate) async fn open(&mut self, opening: &Opening<'_>) -> Result<(), AgentError> {
         match self {
             Self::Acp(agent) => agent.open(opening).await,
             Self::Headless(agent) => agent.open(opening).await,
@@ -73,10 +70,7 @@ impl Agent {
     }
 
     /// Its native session goes on in the same process. What it said meanwhile is dropped.
-    pub(in crate::runner) async fn again(
-        &mut self,
-        opening: &Opening<'_>,
-    ) -> Result<(), AgentError> {
+    pub(crate) async fn again(&mut self, opening: &Opening<'_>) -> Result<(), AgentError> {
         match self {
             Self::Acp(agent) => agent.again(opening).await,
             Self::Headless(_) => {
@@ -86,7 +80,7 @@ impl Agent {
         }
     }
 
-    pub(in crate::runner) const fn pid(&self) -> u32 {
+    pub(crate) const fn pid(&self) -> u32 {
         match self {
             Self::Acp(agent) => agent.pid(),
             Self::Headless(agent) => agent.pid(),
@@ -94,7 +88,7 @@ impl Agent {
     }
 
     /// What it calls the session that it has open.
-    pub(in crate::runner) fn native(&self) -> Option<&NativeId> {
+    pub(crate) fn native(&self) -> Option<&NativeId> {
         match self {
             Self::Acp(agent) => agent.native(),
             Self::Headless(agent) => agent.native(),
@@ -102,7 +96,7 @@ impl Agent {
     }
 
     /// The model of that session, by its own word.
-    pub(in crate::runner) fn model(&self) -> Option<String> {
+    pub(crate) fn model(&self) -> Option<String> {
         match self {
             Self::Acp(agent) => agent.model(),
             Self::Headless(agent) => agent.model(),
@@ -110,7 +104,7 @@ impl Agent {
     }
 
     /// Whether its process is there, as far as that can be told.
-    pub(in crate::runner) fn lives(&self) -> bool {
+    pub(crate) fn lives(&self) -> bool {
         match self {
             Self::Acp(agent) => agent.lives(),
             Self::Headless(agent) => agent.lives(),
@@ -118,7 +112,7 @@ impl Agent {
     }
 
     /// How often it was asked something in this process.
-    pub(in crate::runner) const fn turns(&self) -> u32 {
+    pub(crate) const fn turns(&self) -> u32 {
         match self {
             Self::Acp(agent) => agent.turns,
             Self::Headless(_) => 0,
@@ -126,7 +120,7 @@ impl Agent {
     }
 
     /// What it says that its process cost by now, in billionths of a dollar.
-    pub(in crate::runner) const fn cost(&self) -> u64 {
+    pub(crate) const fn cost(&self) -> u64 {
         match self {
             Self::Acp(agent) => agent.cost,
             Self::Headless(_) => 0,
@@ -134,19 +128,19 @@ impl Agent {
     }
 
     /// Keeps in mind what its process cost by now.
-    pub(in crate::runner) const fn cost_now(&mut self, cost: u64) {
+    pub(crate) const fn cost_now(&mut self, cost: u64) {
         if let Self::Acp(agent) = self {
             agent.cost = cost;
         }
     }
 
     /// What it says next by itself.
-    pub(in crate::runner) async fn hear(&mut self) -> Option<AgentMessage> {
+    pub(crate) async fn hear(&mut self) -> Option<AgentMessage> {
         self.message_receiver().recv().await
     }
 
     /// What it said, and nobody looked at yet.
-    pub(in crate::runner) fn heard_more(&mut self) -> Option<AgentMessage> {
+    pub(crate) fn heard_more(&mut self) -> Option<AgentMessage> {
         self.message_receiver().try_recv().ok()
     }
 
@@ -158,11 +152,7 @@ impl Agent {
     }
 
     /// Tells it the prompt; the answer comes when it comes.
-    pub(in crate::runner) fn prompt(
-        &mut self,
-        blocks: &[String],
-        parent: &str,
-    ) -> Result<Answer, AgentError> {
+    pub(crate) fn prompt(&mut self, blocks: &[String], parent: &str) -> Result<Answer, AgentError> {
         match self {
             Self::Acp(agent) => agent.prompt(blocks, parent),
             Self::Headless(agent) => agent.answer(),
@@ -170,7 +160,7 @@ impl Agent {
     }
 
     /// Has it stop.
-    pub(in crate::runner) fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         match self {
             Self::Acp(agent) => agent.cancel(),
             Self::Headless(agent) => agent.cancel(),
@@ -178,7 +168,7 @@ impl Agent {
     }
 
     /// What the refusal of a prompt comes to, with its last words.
-    pub(in crate::runner) async fn refused(&mut self, refused: &Refused) -> AgentError {
+    pub(crate) async fn refused(&mut self, refused: &Refused) -> AgentError {
         match self {
             Self::Acp(agent) => {
                 agent.hear_out().await;

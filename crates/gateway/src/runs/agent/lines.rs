@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::BufReader;
 use tokio::process::ChildStdout;
 
-use crate::runner::process::{Tail, bounded_line};
+use crate::runs::process::{Tail, bounded_line};
 
 /// The longest message of an agent, in bytes.
 const LINE_MOST: usize = 64 << 20;

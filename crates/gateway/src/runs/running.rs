@@ -10,10 +10,10 @@ use super::{Finished, Next, RunEvent, Started};
 /// A run. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
-    pub(super) started: Arc<Started>,
-    pub(super) agent: AgentName,
-    pub(super) by: String,
-    pub(super) log: Arc<Log>,
+    pub(crate) started: Arc<Started>,
+    pub(crate) agent: AgentName,
+    pub(crate) by: String,
+    pub(crate) log: Arc<Log>,
 }
 
 impl Running {

@@ -8,7 +8,7 @@ const LINE_MOST: usize = 4 << 10;
 /// Text of an agent on its way to those who follow it. A secret may come in parts, so that the last word of what there is
 /// waits until it is known to be whole.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(crate) struct Words {
     /// The line that is not at its end.
     line: String,
     /// What was told of it.
@@ -17,7 +17,7 @@ pub(super) struct Words {
 
 impl Words {
     /// Takes more; gives what can be told now.
-    pub(super) fn more(&mut self, text: &str) -> String {
+    pub(crate) fn more(&mut self, text: &str) -> String {
         self.line.push_str(text);
         let mut out = String::new();
         while let Some(end) = self.line.find('\n') {
@@ -39,7 +39,7 @@ impl Words {
     }
 
     /// Gives what was not told yet.
-    pub(super) fn end(&mut self) -> String {
+    pub(crate) fn end(&mut self) -> String {
         let line = std::mem::take(&mut self.line);
         let out = self.tell(&line);
         self.told.clear();

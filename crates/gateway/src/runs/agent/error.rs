@@ -13,14 +13,14 @@ const TOLD_MOST: usize = 600;
 /// Why an agent does not do what it should.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{text}")]
-pub(in crate::runner) struct AgentError {
+pub(crate) struct AgentError {
     /// A word for programs.
-    pub(in crate::runner) code: &'static str,
-    pub(in crate::runner) text: String,
+    pub(crate) code: &'static str,
+    pub(crate) text: String,
 }
 
 impl AgentError {
-    pub(in crate::runner) fn new(code: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn new(code: &'static str, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { code, text }
     }
@@ -38,13 +38,13 @@ impl AgentError {
 
 /// What an agent answers to a prompt that it does not bring to its stop.
 #[derive(Debug, Clone)]
-pub(in crate::runner) struct Refused {
+pub(crate) struct Refused {
     /// Why, redacted.
     pub(super) text: String,
     /// A word for programs, where more is known than that it refused.
     pub(super) code: Option<&'static str>,
     /// What it used all the same, as an answer has it.
-    pub(in crate::runner) answer: Value,
+    pub(crate) answer: Value,
 }
 
 impl Refused {

@@ -17,7 +17,7 @@ use super::claude_code::Records;
 use super::error::{AgentError, Refused};
 use super::lines::next_message;
 use super::running_agent::{AgentMessage, Answer, BEGIN, Opening, WAITING};
-use crate::runner::process::{Process, Start, Tail};
+use crate::runs::process::{Process, Start, Tail};
 
 /// How long an agent that told its result may take to end by itself.
 const LINGER: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ const LINGER: Duration = Duration::from_secs(10);
 type Outcome = Result<Value, Refused>;
 
 /// An agent that is run once.
-pub(in crate::runner) struct Headless {
+pub(crate) struct Headless {
     process: Process,
     pub(super) heard: mpsc::Receiver<AgentMessage>,
     said: Arc<Tail>,

@@ -10,6 +10,6 @@ mod lines;
 mod recorded;
 mod running_agent;
 
-pub(super) use acp::{cancelled, selected};
-pub(super) use error::{AgentError, Refused};
-pub(super) use running_agent::{Agent, AgentMessage, Opening};
+pub(crate) use acp::{cancelled, selected};
+pub(crate) use error::{AgentError, Refused};
+pub(crate) use running_agent::{Agent, AgentMessage, Opening};

@@ -32,7 +32,7 @@ pub(crate) enum Next {
 
 /// The events of one run. One side writes, all others follow.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(crate) struct Log {
     kept: Mutex<Kept>,
     /// The number of the last event, and whether more will come.
     grown: watch::Sender<(u64, bool)>,
@@ -49,7 +49,7 @@ struct Kept {
 }
 
 impl Log {
-    pub(super) fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         let (grown, _) = watch::channel((0, true));
         Arc::new(Self {
             kept: Mutex::default(),
@@ -62,7 +62,7 @@ impl Log {
     }
 
     /// Adds an event. Behind [`RunEvent::Finished`] there is none.
-    pub(super) fn push(&self, event: RunEvent) {
+    pub(crate) fn push(&self, event: RunEvent) {
         let more = !matches!(event, RunEvent::Finished(_));
         let mut kept = self.kept();
         kept.bytes += size(&event);
@@ -82,7 +82,7 @@ impl Log {
     }
 
     /// Follows the events behind this number.
-    pub(super) fn follow(self: &Arc<Self>, after: u64) -> Events {
+    pub(crate) fn follow(self: &Arc<Self>, after: u64) -> Events {
         self.kept().readers += 1;
         Events {
             log: Arc::clone(self),
@@ -92,7 +92,7 @@ impl Log {
     }
 
     /// How many follow.
-    pub(super) fn readers(&self) -> usize {
+    pub(crate) fn readers(&self) -> usize {
         self.kept().readers
     }
 
@@ -164,7 +164,7 @@ impl Drop for Events {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::{Finished, Status, Usage};
+    use crate::runs::{Finished, Status, Usage};
 
     fn text(delta: &str) -> RunEvent {
         RunEvent::Text {

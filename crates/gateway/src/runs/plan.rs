@@ -8,8 +8,9 @@ use siglum_domain::trace::TraceParent;
 use siglum_engine::driven::run::{HeadlessSpec, RunSpec, run_spec};
 
 use super::agent::Opening;
-use super::{Ask, Permissions, PromptMessage, RunAgent, RunSettings, Speaker};
+use super::{Ask, Permissions, PromptMessage, Speaker};
 use crate::problem::Problem;
+use crate::settings::{RunAgent, RunSettings};
 
 const PARENT: &str = "TRACEPARENT";
 /// What tells the hooks of an agent in which trace its launcher was asked.
@@ -19,7 +20,7 @@ const FOREIGN: [&str; 4] = [PARENT, "TRACESTATE", "BAGGAGE", TRACED];
 
 /// Which way an agent speaks.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// By the protocol.
     Protocol,
     /// By its own headless mode.
@@ -28,18 +29,18 @@ pub(super) enum Way {
 
 /// How something that is asked is done.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
-    pub(super) spec: &'static RunSpec,
-    pub(super) way: Way,
-    pub(super) program: PathBuf,
-    pub(super) cwd: PathBuf,
+pub(crate) struct Plan {
+    pub(crate) spec: &'static RunSpec,
+    pub(crate) way: Way,
+    pub(crate) program: PathBuf,
+    pub(crate) cwd: PathBuf,
     /// What the agent is told, block by block.
-    pub(super) blocks: Vec<String>,
+    pub(crate) blocks: Vec<String>,
 }
 
 impl Plan {
     /// Checks what is asked against what the operator allows.
-    pub(super) fn new(settings: &RunSettings, ask: &Ask) -> Result<Self, Problem> {
+    pub(crate) fn new(settings: &RunSettings, ask: &Ask) -> Result<Self, Problem> {
         let agent = settings.agents.iter().find(|agent| agent.name == ask.agent);
         let Some((agent, spec)) = agent.zip(run_spec(ask.agent.as_str())) else {
             let rule = format!(
@@ -66,7 +67,7 @@ impl Plan {
     }
 
     /// What its program is started with.
-    pub(super) fn arguments(&self, opening: &Opening<'_>) -> Vec<OsString> {
+    pub(crate) fn arguments(&self, opening: &Opening<'_>) -> Vec<OsString> {
         let Way::Headless(spec) = self.way else {
             return self.spec.arguments.iter().map(Into::into).collect();
         };
@@ -128,7 +129,7 @@ fn within(settings: &RunSettings, asked: Option<&Path>) -> Result<PathBuf, Probl
 }
 
 /// What the agent is told: one message as it is, several with who said them.
-pub(super) fn blocks(prompt: &[PromptMessage]) -> Result<Vec<String>, Problem> {
+pub(crate) fn blocks(prompt: &[PromptMessage]) -> Result<Vec<String>, Problem> {
     let is_blank = |said: &PromptMessage| said.text.trim().is_empty();
     if prompt.is_empty() || prompt.iter().all(is_blank) {
         return Err(Problem::invalid(
@@ -152,7 +153,7 @@ pub(super) fn blocks(prompt: &[PromptMessage]) -> Result<Vec<String>, Problem> {
 
 /// What the environment of an agent has beside what it is handed: what its session works for, and in a process that runs
 /// once the trace of whoever asked. A process that is used again has no trace in its environment.
-pub(super) fn variables(
+pub(crate) fn variables(
     links: &[Link],
     traced: Option<TraceParent>,
     own: &[(String, String)],

@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::settings::Over;
+use crate::settings::Over;
 
 /// How much of what an agent writes to standard error is kept, in bytes.
 const TAIL_MOST: usize = 4 << 10;
@@ -23,16 +23,16 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 const TOLD_MOST: usize = 600;
 
 /// How a process is started.
-pub(super) struct Start<'a> {
-    pub(super) program: &'a Path,
-    pub(super) arguments: Vec<OsString>,
-    pub(super) cwd: &'a Path,
-    pub(super) variables: Vec<(OsString, Option<OsString>)>,
-    pub(super) over: Over,
+pub(crate) struct Start<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) cwd: &'a Path,
+    pub(crate) variables: Vec<(OsString, Option<OsString>)>,
+    pub(crate) over: Over,
 }
 
 /// A process that runs, and is ended with all below it when this is let go.
-pub(super) struct Process {
+pub(crate) struct Process {
     pid: u32,
     _child: Child,
     said: Arc<Tail>,
@@ -42,7 +42,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts it.
-    pub(super) fn start(start: Start<'_>) -> std::io::Result<(Self, ChildStdin, ChildStdout)> {
+    pub(crate) fn start(start: Start<'_>) -> std::io::Result<(Self, ChildStdin, ChildStdout)> {
         let mut command = Command::new(start.program);
         command
             .args(&start.arguments)
@@ -75,12 +75,12 @@ impl Process {
         Ok((process, stdin, stdout))
     }
 
-    pub(super) const fn pid(&self) -> u32 {
+    pub(crate) const fn pid(&self) -> u32 {
         self.pid
     }
 
     /// Waits for its last words, where it is gone.
-    pub(super) async fn hear_out(&mut self) {
+    pub(crate) async fn hear_out(&mut self) {
         if let Some(listening) = &mut self.listening
             && tokio::time::timeout(LAST_WORDS, listening).await.is_ok()
         {
@@ -89,7 +89,7 @@ impl Process {
     }
 
     /// What it wrote last that nobody asked for, redacted.
-    pub(super) fn stderr_tail(&self) -> Arc<Tail> {
+    pub(crate) fn stderr_tail(&self) -> Arc<Tail> {
         Arc::clone(&self.said)
     }
 }
@@ -102,11 +102,11 @@ impl Drop for Process {
 
 /// The last lines that a process wrote, and whether it will say more.
 #[derive(Debug, Default)]
-pub(super) struct Tail(Mutex<VecDeque<String>>, AtomicBool);
+pub(crate) struct Tail(Mutex<VecDeque<String>>, AtomicBool);
 
 impl Tail {
     /// Takes a line.
-    pub(super) fn take(&self, line: &str) {
+    pub(crate) fn take(&self, line: &str) {
         let line: String = line.chars().take(TOLD_MOST).collect();
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push_back(Redactor::shared().redact(&line).into_string());
@@ -116,17 +116,17 @@ impl Tail {
     }
 
     /// It closed its output: it says nothing any more.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.1.store(true, Ordering::Release);
     }
 
     /// Whether it closed its output, which is known before the system lets go of its process.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.1.load(Ordering::Acquire)
     }
 
     /// A text, and behind it the last of what the process wrote.
-    pub(super) fn after(&self, text: &str) -> String {
+    pub(crate) fn after(&self, text: &str) -> String {
         match self.last_lines() {
             Some(said) => format!("{text} (it wrote: {said})"),
             None => text.to_owned(),
@@ -134,7 +134,7 @@ impl Tail {
     }
 
     /// The last of it, in one line.
-    pub(super) fn last_lines(&self) -> Option<String> {
+    pub(crate) fn last_lines(&self) -> Option<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let plain = |line: &String| {
             let line: String = line.chars().filter(|c| !c.is_control()).collect();
@@ -161,7 +161,7 @@ async fn listen(from: impl AsyncRead + Unpin, said: Arc<Tail>) {
 }
 
 /// Reads one line without its end; what is longer than `most` is cut off. `false` at the end.
-pub(super) async fn bounded_line<R: AsyncRead + Unpin>(
+pub(crate) async fn bounded_line<R: AsyncRead + Unpin>(
     from: &mut BufReader<R>,
     into: &mut Vec<u8>,
     most: usize,

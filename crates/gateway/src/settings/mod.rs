@@ -1,14 +1,19 @@
 //! What the gateway is told when it starts.
 
+mod heartbeats;
+mod runs;
+mod store;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use siglum_domain::context::Policy;
 
 use crate::cors::Origin;
-use crate::heartbeats::HeartbeatSettings;
-use crate::ledgers::Store;
-use crate::runner::RunSettings;
+
+pub use heartbeats::{Configured, HeartbeatSettings};
+pub use runs::{Handed, Handing, Over, RunAgent, RunSettings};
+pub use store::{Store, Written};
 
 /// How to serve.
 #[derive(Debug, Clone)]

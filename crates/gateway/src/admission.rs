@@ -1,0 +1,246 @@
+//! Letting requests in: the token that comes with one, and what it allows.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use serde_json::json;
+use siglum_domain::SessionId;
+use siglum_domain::Tenant;
+use siglum_domain::access::{Scope, Secret};
+use siglum_domain::audit::Action;
+use siglum_engine::identity::access::{self, AccessError};
+use siglum_engine::identity::audit::{self, Entry};
+
+use crate::app::App;
+use crate::caller::Caller;
+use crate::connection::{Connection, Peer};
+use crate::ledgers::Unavailable;
+use crate::problem::Problem;
+use crate::shares::Slot;
+
+/// The word of the audit for a request that the token does not allow.
+const FORBIDDEN: &str = "request.refused";
+
+impl Caller {
+    /// A launcher may act for each session of its tenant, a session for itself alone.
+    pub(crate) fn for_session(&self, app: &App, session: SessionId) -> Result<(), Problem> {
+        if self.credential().may_act_for(session) {
+            return Ok(());
+        }
+        let problem = Problem::forbidden("a session token acts for its session only");
+        refused(app, self, Action::Other(FORBIDDEN.to_owned()), &problem);
+        Err(problem)
+    }
+
+    /// Writes a refusal into the audit, if the reason is what the caller may not do.
+    pub(crate) fn note_forbidden(&self, app: &App, problem: &Problem) {
+        if problem.is_forbidden() {
+            refused(app, self, Action::Other(FORBIDDEN.to_owned()), problem);
+        }
+    }
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    /// A token for telemetry is refused here, so that every route refuses it that does not ask for a [`Sender`].
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let caller = come(parts, app).await?;
+        app.rates().request(&caller)?;
+        match caller.credential().scope {
+            Scope::Launcher | Scope::Session(_) => Ok(caller),
+            Scope::Telemetry => {
+                let problem = Problem::forbidden("this token can only export telemetry");
+                refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
+                Err(problem)
+            }
+        }
+    }
+}
+
+/// Whoever may hand over telemetry: everybody with a token. One of a session speaks of that session alone. Their
+/// requests are counted by themselves.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender(pub(crate) Caller);
+
+impl FromRequestParts<App> for Sender {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let caller = come(parts, app).await?;
+        app.rates().export(&caller)?;
+        Ok(Self(caller))
+    }
+}
+
+/// Whoever comes with this request, if they may.
+async fn come(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let secret = token(parts)?;
+    let peer = parts.extensions.get::<Peer>();
+    let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
+    let caller = let_in(app, &secret, from).await?;
+    if let Some(connection) = parts.extensions.get::<Connection>() {
+        connection.count_for(app.token_connections(), &caller.key())?;
+    }
+    if let Some(slot) = parts.extensions.get::<Slot>() {
+        slot.take(app.shares(), caller.key())?;
+    }
+    Ok(caller)
+}
+
+/// Whoever has a launcher's token.
+#[derive(Debug, Clone)]
+pub(crate) struct Launcher(pub(crate) Caller);
+
+impl FromRequestParts<App> for Launcher {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        match caller.own() {
+            None => Ok(Self(caller)),
+            Some(_) => {
+                let problem = Problem::forbidden("this requires a launcher token");
+                refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
+                Err(problem)
+            }
+        }
+    }
+}
+
+fn token(parts: &Parts) -> Result<Secret, Problem> {
+    let mut values = parts.headers.get_all(AUTHORIZATION).iter();
+    let missing = || Problem::unauthorized("token-missing", "send `authorization: Bearer <token>`");
+    let malformed = || Problem::unauthorized("token-malformed", "the token is malformed");
+    let value = values.next().ok_or_else(missing)?;
+    if values.next().is_some() {
+        return Err(malformed());
+    }
+    let value = value.to_str().map_err(|_| malformed())?;
+    let (scheme, secret) = value.split_once(' ').ok_or_else(malformed)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(malformed());
+    }
+    Secret::parse(secret.trim()).map_err(|_| malformed())
+}
+
+async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Problem> {
+    let digest = secret.digest();
+    if let Some(caller) = app.remembered().get(&digest) {
+        return Ok(Caller { from, ..caller });
+    }
+    let tenant = secret.tenant();
+    if !app.ledgers().serves(tenant) {
+        // As often as of one that is served: how often may be asked does not tell which there are.
+        app.rates().stranger(from)?;
+        return Err(Problem::unauthorized(
+            "token-unknown",
+            "this token is unknown",
+        ));
+    }
+    let asked = digest.clone();
+    let known = app.ledgers().read(tenant, move |here, ledger| {
+        access::authenticate(here, ledger, &asked)
+    });
+    let known = match known.await {
+        Ok(Ok(known)) => known,
+        Ok(Err(AccessError::Ledger(error))) => return Err(error.into()),
+        Ok(Err(refusal)) => return Err(stranger(app, tenant, digest, refusal, from)),
+        Err(Unavailable::NoTenant) => {
+            app.rates().stranger(from)?;
+            return Err(Unavailable::NoTenant.into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let caller = Caller {
+        tenant: tenant.clone(),
+        from,
+        known,
+    };
+    if caller.known.note_due {
+        note(app, &caller);
+    }
+    app.remembered().put(digest, &caller);
+    Ok(caller)
+}
+
+/// Somebody came with a token that does not hold: that goes into the audit, for the first ones from one address.
+fn stranger(
+    app: &App,
+    tenant: &Tenant,
+    digest: String,
+    refusal: AccessError,
+    from: IpAddr,
+) -> Problem {
+    if let Err(problem) = app.rates().stranger(from) {
+        return problem;
+    }
+    let (ledgers, tenant) = (app.ledgers().clone(), tenant.clone());
+    let (code, told) = (refusal.code(), refusal.to_string());
+    let more = json!({ "from": from.to_string() });
+    tokio::spawn(async move {
+        let noted = ledgers.write(&tenant, move |here, ledger| {
+            access::note_refusal(here, ledger, &digest, &refusal, &more)
+        });
+        if !matches!(noted.await, Ok(Ok(_))) {
+            tracing::warn!("cannot record the refusal of a token");
+        }
+    });
+    Problem::unauthorized(code, told)
+}
+
+/// Writes a refusal into the audit; nobody waits for that. Of one that asks again and again the first ones are enough.
+pub(crate) fn refused(app: &App, caller: &Caller, action: Action, problem: &Problem) {
+    if app.rates().refusal(caller).is_err() {
+        return;
+    }
+    let entry = Entry::refused(&caller.by(), action, problem.detail(), problem.field());
+    let mut entry = entry.with(json!({ "code": problem.code(), "from": caller.from.to_string() }));
+    entry.session = caller.own();
+    noted(app, caller, entry);
+}
+
+/// Writes into the audit that somebody read what was said in a session: once in a while, for each who reads.
+pub(crate) fn read(app: &App, caller: &Caller, session: SessionId) {
+    if caller.own() == Some(session) || app.rates().reading(caller, session).is_err() {
+        return;
+    }
+    let entry = Entry::done(&caller.by(), Action::TranscriptRead).for_session(session);
+    noted(
+        app,
+        caller,
+        entry.with(json!({ "from": caller.from.to_string() })),
+    );
+}
+
+fn noted(app: &App, caller: &Caller, entry: Entry) {
+    let (ledgers, tenant) = (app.ledgers().clone(), caller.tenant.clone());
+    tokio::spawn(async move {
+        let noted = ledgers
+            .write(&tenant, move |here, ledger| {
+                audit::note(here, ledger, &entry)
+            })
+            .await;
+        if !matches!(noted, Ok(Ok(_))) {
+            tracing::warn!("cannot write an audit entry");
+        }
+    });
+}
+
+/// Notes the use of a token; nobody waits for that.
+fn note(app: &App, caller: &Caller) {
+    let (ledgers, caller) = (app.ledgers().clone(), caller.clone());
+    tokio::spawn(async move {
+        let known = caller.known;
+        let noted = ledgers
+            .write(&caller.tenant, move |here, ledger| {
+                access::note_use(here, ledger, &known)
+            })
+            .await;
+        if !matches!(noted, Ok(Ok(()))) {
+            tracing::warn!("cannot record the use of a token");
+        }
+    });
+}
