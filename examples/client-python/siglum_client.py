@@ -137,9 +137,11 @@ class Session:
 
     def events(self, after: int = 0) -> Iterator[Json]:
         """What is in its log behind a sequence, page by page."""
-        while page := self.gateway.ask("GET", f"{self._path}/events?after={after}")["entries"]:
-            yield from page
-            after = page[-1]["sequence"]
+        cursor = str(after)
+        while cursor is not None:
+            page = self.gateway.ask("GET", f"{self._path}/events?cursor={cursor}")
+            yield from page["items"]
+            cursor = page.get("next")
 
     def stream(self, after: int = 0) -> Iterator[Json]:
         """Each receipt with its entries, as it is sealed, behind the receipt of this number; does not end by itself.

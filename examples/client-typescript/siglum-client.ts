@@ -167,12 +167,10 @@ export class Session {
 
   /** What is in its log behind a sequence, page by page. */
   async *events(after = 0): AsyncGenerator<Entry> {
-    for (;;) {
-      const page = await this.#gateway.ask<{ entries: Entry[] }>("GET", `${this.#path}/events?after=${after}`);
-      const last = page.entries.at(-1);
-      if (last === undefined) return;
-      yield* page.entries;
-      after = last.sequence;
+    for (let cursor: string | undefined = String(after); cursor !== undefined; ) {
+      const page: { items: Entry[]; next?: string } = await this.#gateway.ask("GET", `${this.#path}/events?cursor=${cursor}`);
+      yield* page.items;
+      cursor = page.next;
     }
   }
 

@@ -3,8 +3,13 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
+use siglum_domain::link::NUMBER_MAX;
+
 use crate::app::App;
 use crate::problem::Problem;
+
+/// What a cursor is.
+pub(crate) const CURSOR_RULE: &str = "the `next` of a page";
 
 /// The parameters of a request, in their order.
 pub(crate) struct Query(Vec<(String, String)>);
@@ -76,6 +81,21 @@ impl Query {
         let text = self.take(name)?;
         text.map(|t| new(&t).ok_or_else(|| Problem::invalid(name, rule)))
             .transpose()
+    }
+
+    /// Takes where a page begins: the `next` of the one before.
+    pub(crate) fn cursor<T: std::str::FromStr>(&mut self) -> Result<Option<T>, Problem> {
+        self.parsed("cursor", CURSOR_RULE)
+    }
+
+    /// The same of lists whose positions are numbers, from `least` on.
+    pub(crate) fn numeric_cursor(&mut self, least: u64) -> Result<Option<u64>, Problem> {
+        match self.cursor()? {
+            Some(number) if !(least..=NUMBER_MAX).contains(&number) => {
+                Err(Problem::invalid("cursor", CURSOR_RULE))
+            }
+            cursor => Ok(cursor),
+        }
     }
 
     /// Takes the number of rows that are wanted: 1 to `most`, `usual` where nothing is said.

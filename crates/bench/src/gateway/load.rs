@@ -235,11 +235,11 @@ impl Drive {
         let (mut after, mut digests, mut last, mut previous) = (0, Vec::new(), 0, None);
         loop {
             let path = format!(
-                "/v1/sessions/{}/receipts?after={after}&limit={PAGE}",
+                "/v1/sessions/{}/receipts?cursor={after}&limit={PAGE}",
                 self.session
             );
             let page = self.ask("GET", &path, &Value::Null)?;
-            let page = page["receipts"].as_array().ok_or("no receipts")?;
+            let page = page["items"].as_array().ok_or("no receipts")?;
             for receipt in page {
                 let text = |name: &str| receipt[name].as_str().unwrap_or_default().to_owned();
                 let follows = previous.as_ref().is_none_or(|p| *p == text("previous"));

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
-use crate::wire::{AuditEntry, AuditPage, AuditReport};
+use crate::wire::{AuditEntry, AuditEntryList, AuditReport};
 
 /// Rows of a page.
 const PAGE: usize = 100;
@@ -25,15 +25,15 @@ const PAGE_MOST: usize = 1_000;
         ("actor" = Option<String>, Query, description = "Only this actor, by full name or its first words", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"),
         ("pipeline" = Option<String>, Query, description = "Only entries in this pipeline", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,256}$"),
         ("outcome" = Option<String>, Query, description = "`done` or `refused`", pattern = r"^(done|refused)$"),
-        ("before" = Option<i64>, Query, description = "Return entries before this number (`next` of the previous page)", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("cursor" = Option<String>, Query, description = "Return entries after this one (`next` of the previous page)", pattern = r"^[1-9][0-9]{0,14}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "The entries", body = AuditPage), Problems))]
+    responses((status = 200, description = "The entries", body = AuditEntryList), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<AuditPage>, Problem> {
+) -> Result<Json<AuditEntryList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let outcome = query.take("outcome")?;
     if outcome
@@ -42,10 +42,7 @@ pub(crate) async fn list(
     {
         return Err(Problem::invalid("outcome", "`done` or `refused`"));
     }
-    let before: Option<u64> = query.parsed("before", "must be a positive integer")?;
-    if before.is_some_and(|n| !(1..=siglum_domain::link::NUMBER_MAX).contains(&n)) {
-        return Err(Problem::invalid("before", "must be a positive integer"));
-    }
+    let before = query.numeric_cursor(1)?;
     let filter = AuditFilter {
         session: query.parsed("session", "`ses_` and 32 hexadecimal digits")?,
         action: query.text("action", 64)?,
@@ -64,8 +61,14 @@ pub(crate) async fn list(
     let mut entries: Vec<AuditEntry> = found.iter().map(AuditEntry::from).collect();
     let more = entries.len() > limit;
     entries.truncate(limit);
-    let next = entries.last().filter(|_| more).map(AuditEntry::number);
-    Ok(Json(AuditPage { entries, next }))
+    let next = entries
+        .last()
+        .filter(|_| more)
+        .map(|entry| entry.number().to_string());
+    Ok(Json(AuditEntryList {
+        items: entries,
+        next,
+    }))
 }
 
 /// Verify that no audit entry was changed, removed, inserted or moved

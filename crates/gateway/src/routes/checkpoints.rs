@@ -156,7 +156,7 @@ async fn listed(
         })
     });
     match (found.await??, session) {
-        (Some(checkpoints), _) => Ok(Json(CheckpointList { checkpoints })),
+        (Some(checkpoints), _) => Ok(Json(CheckpointList { items: checkpoints })),
         (None, Some(session)) => Err(TurnError::NoSession(session).into()),
         (None, None) => Err(Problem::internal()),
     }

@@ -43,7 +43,7 @@ pub(crate) async fn show(
     });
     let commits = found.await??;
     match commits.is_empty() {
-        false => Ok(Json(CommitList { commits })),
+        false => Ok(Json(CommitList { items: commits })),
         true => Err(Problem::not_found(format!("no record of commit {commit}"))),
     }
 }

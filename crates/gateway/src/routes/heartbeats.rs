@@ -61,16 +61,17 @@ pub(crate) struct CreateHeartbeat {
 pub(crate) struct HeartbeatList {
     /// Sorted by name.
     #[schema(value_type = Vec<Object>)]
-    heartbeats: Vec<HeartbeatJson>,
+    items: Vec<HeartbeatJson>,
 }
 
 /// Ticks of a heartbeat, with their outcomes.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct TickPage {
+pub(crate) struct TickList {
     /// Newest first.
     #[schema(value_type = Vec<Object>)]
-    ticks: Vec<TickJson>,
-    /// Pass it as `before` to get the next page; absent on the last page.
+    items: Vec<TickJson>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
@@ -89,8 +90,8 @@ pub(crate) async fn list(
     let all = app
         .ledgers()
         .read(&caller.tenant, |_, ledger| heartbeat::list(ledger));
-    let heartbeats = all.await??.iter().map(HeartbeatJson::from).collect();
-    Ok(Json(HeartbeatList { heartbeats }))
+    let items = all.await??.iter().map(HeartbeatJson::from).collect();
+    Ok(Json(HeartbeatList { items }))
 }
 
 /// Create or update a heartbeat
@@ -164,30 +165,29 @@ pub(crate) async fn remove(
     security(("launcher" = [])),
     params(
         ("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$"),
-        ("before" = Option<String>, Query, description = "Return ticks before this time (`next` of the previous page)",
+        ("cursor" = Option<String>, Query, description = "Return ticks before this time (`next` of the previous page)",
             pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The ticks", body = TickPage), Problems))]
+    responses((status = 200, description = "The ticks", body = TickList), Problems))]
 pub(crate) async fn ticks(
     State(app): State<App>,
     Launcher(caller): Launcher,
     path: Path,
     mut query: Query,
-) -> Result<Json<TickPage>, Problem> {
+) -> Result<Json<TickList>, Problem> {
     let name = name(&path)?;
     let limit = query.limit(PAGE, PAGE_MOST)?;
-    let before: Option<Timestamp> =
-        query.parsed("before", "a time such as 2026-01-31T23:59:59Z")?;
+    let before: Option<Timestamp> = query.cursor()?;
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         heartbeat::ticks(ledger, &name, before, limit)
     });
     let found = found.await??;
     let next = found.last().filter(|_| found.len() == limit);
-    Ok(Json(TickPage {
+    Ok(Json(TickList {
         next: next.map(|tick| tick.due.to_string()),
-        ticks: found.iter().map(TickJson::from).collect(),
+        items: found.iter().map(TickJson::from).collect(),
     }))
 }
 

@@ -63,7 +63,9 @@ pub(crate) async fn list(
     found.retain(|record| !open || record.settled.is_none());
     found.truncate(limit);
     let interactions = found.iter().map(Interaction::from).collect();
-    Ok(Json(InteractionList { interactions }))
+    Ok(Json(InteractionList {
+        items: interactions,
+    }))
 }
 
 /// Answer an agent's question by an option, or by approving or rejecting it

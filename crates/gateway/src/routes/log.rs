@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::stream;
-use crate::wire::{LogPage, Receipt, ReceiptList};
+use crate::wire::{LogEntryList, Receipt, ReceiptList};
 
 /// Rows of a page.
 const PAGE: usize = 200;
@@ -32,16 +32,16 @@ const ALIVE: Duration = Duration::from_secs(15);
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("after" = Option<i64>, Query, description = "Return events after this sequence number", minimum = 0, maximum = 9_007_199_254_740_991_i64),
+        ("cursor" = Option<String>, Query, description = "Return events after this sequence number (`next` of the previous page)", pattern = r"^(0|[1-9][0-9]{0,14})$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "The entries", body = LogPage), Problems))]
+    responses((status = 200, description = "The entries", body = LogEntryList), Problems))]
 pub(crate) async fn read_log(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     query: Query,
-) -> Result<Json<LogPage>, Problem> {
+) -> Result<Json<LogEntryList>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let (after, limit) = part(query)?;
@@ -49,7 +49,7 @@ pub(crate) async fn read_log(
     let page = app.ledgers().read(&caller.tenant, move |_, ledger| {
         turn::committed(ledger, session, after, limit)
     });
-    Ok(Json(LogPage::from(&page.await??)))
+    Ok(Json(LogEntryList::from_page(&page.await??, limit)))
 }
 
 /// List the receipts of a session
@@ -57,7 +57,7 @@ pub(crate) async fn read_log(
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("after" = Option<i64>, Query, description = "Return receipts after this number", minimum = 0, maximum = 9_007_199_254_740_991_i64),
+        ("cursor" = Option<String>, Query, description = "Return receipts after this number (`next` of the previous page)", pattern = r"^(0|[1-9][0-9]{0,14})$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
     responses((status = 200, description = "The receipts, in order", body = ReceiptList), Problems))]
@@ -77,17 +77,16 @@ pub(crate) async fn receipts(
         })
     });
     let found = found.await??.ok_or(TurnError::NoSession(session))?;
-    let receipts = found.iter().map(Receipt::from).collect();
-    Ok(Json(ReceiptList { receipts }))
+    let next = found.last().filter(|_| found.len() == limit);
+    Ok(Json(ReceiptList {
+        items: found.iter().map(Receipt::from).collect(),
+        next: next.map(|receipt| receipt.number.to_string()),
+    }))
 }
 
 /// Behind which one, and how many.
 fn part(mut query: Query) -> Result<(u64, usize), Problem> {
-    let rule = "a whole number from 0 to 9007199254740991";
-    let after: u64 = query.parsed("after", rule)?.unwrap_or(0);
-    if after > siglum_domain::link::NUMBER_MAX {
-        return Err(Problem::invalid("after", rule));
-    }
+    let after = query.numeric_cursor(0)?.unwrap_or(0);
     let limit = query.limit(PAGE, PAGE_MOST)?;
     query.end()?;
     Ok((after, limit))

@@ -20,7 +20,7 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
-use crate::wire::{PipelineEvents, PipelinePage, RecordedEvent, RecordedEvents};
+use crate::wire::{PipelineEvents, PipelineList, RecordedEvent, RecordedEvents};
 
 /// Rows of a page.
 const PAGE: usize = 20;
@@ -47,17 +47,17 @@ impl From<PipelineError> for Problem {
 #[utoipa::path(get, path = "/v1/pipelines", tag = "pipelines", operation_id = "listPipelines",
     security(("launcher" = [])),
     params(
-        ("after" = Option<String>, Query, description = "Return pipelines after this one (`next` of the previous page)", pattern = r"^[!-~]{1,256}$"),
+        ("cursor" = Option<String>, Query, description = "Return pipelines after this one (`next` of the previous page)", pattern = r"^[!-~]{1,256}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 100),
     ),
-    responses((status = 200, description = "The pipelines", body = PipelinePage), Problems))]
+    responses((status = 200, description = "The pipelines", body = PipelineList), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<PipelinePage>, Problem> {
+) -> Result<Json<PipelineList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
-    let after = query.take("after")?;
+    let after = query.take("cursor")?;
     query.end()?;
     let page = app.ledgers().read(&caller.tenant, move |here, ledger| {
         pipeline::list(here, ledger, after.as_deref(), limit)
@@ -65,8 +65,8 @@ pub(crate) async fn list(
     let page = page.await??;
     let next = page.pipelines.last().filter(|_| page.more);
     let next = next.map(|graph| graph.pipeline.clone());
-    let pipelines = page.pipelines.iter().map(GraphJson::from).collect();
-    Ok(Json(PipelinePage { pipelines, next }))
+    let items = page.pipelines.iter().map(GraphJson::from).collect();
+    Ok(Json(PipelineList { items, next }))
 }
 
 /// Get a pipeline: phases in order, sessions in waves, checks, reviews and totals

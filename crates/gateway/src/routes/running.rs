@@ -20,7 +20,7 @@ use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::run_answer::{Form, answer, last_event};
-use crate::wire::{CancelledRun, MessagePage};
+use crate::wire::{CancelledRun, MessageList};
 
 /// Entries of the log that a page of messages is made of.
 const PAGE: usize = 1_000;
@@ -137,31 +137,27 @@ pub(crate) async fn cancel(
         OfConversation,
         ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
         ("format" = Option<String>, Query, description = "`plain` (default): role and text; `ui-messages`: UI messages of the AI SDK with tool calls", pattern = "^(plain|ui-messages)$"),
-        ("before" = Option<i64>, Query, description = "Return messages before this position (`next` of the previous page)", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("cursor" = Option<String>, Query, description = "Return messages after this one (`next` of the previous page)", pattern = r"^[1-9][0-9]{0,14}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of log entries that a page is made of", minimum = 1, maximum = 10000),
     ),
-    responses((status = 200, description = "The messages, in order", body = MessagePage), Problems))]
+    responses((status = 200, description = "The messages, in order", body = MessageList), Problems))]
 pub(crate) async fn history(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     mut query: Query,
-) -> Result<Json<MessagePage>, Problem> {
+) -> Result<Json<MessageList>, Problem> {
     let ui = match query.take("format")?.as_deref() {
         None | Some("plain") => false,
         Some("ui-messages") => true,
         Some(_) => return Err(Problem::invalid("format", "`plain` or `ui-messages`")),
     };
-    let rule = "a whole number from 1 to 9007199254740991";
-    let before: Option<u64> = query.parsed("before", rule)?;
-    if before.is_some_and(|b| !(1..=siglum_domain::link::NUMBER_MAX).contains(&b)) {
-        return Err(Problem::invalid("before", rule));
-    }
+    let before = query.numeric_cursor(1)?;
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let session = maybe(&app, &caller, &path, &mut query).await?;
     query.end()?;
     let Some(session) = session else {
-        return Ok(Json(MessagePage::default()));
+        return Ok(Json(MessageList::default()));
     };
     admission::read(&app, &caller, session.id);
     let id = session.id;
@@ -179,9 +175,9 @@ pub(crate) async fn history(
             .collect(),
     };
     let running = app.runs().find(&caller.tenant, id);
-    Ok(Json(MessagePage {
-        messages,
-        next,
+    Ok(Json(MessageList {
+        items: messages,
+        next: next.map(|position| position.to_string()),
         running: running.map(|r| r.turn().to_string()),
     }))
 }

@@ -19,7 +19,7 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
-use crate::wire::{EndSession, EndedSession, LabelInput, Session, SessionPage};
+use crate::wire::{EndSession, EndedSession, LabelInput, Session, SessionList};
 
 /// Rows of a page.
 const PAGE: usize = 50;
@@ -41,12 +41,12 @@ const PAGE_MOST: usize = 500;
         ("cursor" = Option<String>, Query, description = "Return sessions after this one (`next` of the previous page)", pattern = r"^ses_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The sessions", body = SessionPage), Problems))]
+    responses((status = 200, description = "The sessions", body = SessionList), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<SessionPage>, Problem> {
+) -> Result<Json<SessionList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let repository = query.text("repository", 4096)?;
     let filter = SessionFilter {
@@ -62,7 +62,7 @@ pub(crate) async fn list(
         },
         links: wanted_links(&mut query)?,
         order: Order::Created {
-            after: query.parsed("cursor", "must be the `next` of a page")?,
+            after: query.cursor()?,
         },
         limit: limit + 1,
         ..SessionFilter::default()
@@ -86,7 +86,10 @@ pub(crate) async fn list(
     let more = sessions.len() > limit;
     sessions.truncate(limit);
     let next = sessions.last().filter(|_| more).map(|s| s.id().to_owned());
-    Ok(Json(SessionPage { sessions, next }))
+    Ok(Json(SessionList {
+        items: sessions,
+        next,
+    }))
 }
 
 /// The links that a query asks for.

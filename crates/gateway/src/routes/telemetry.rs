@@ -5,7 +5,7 @@ use axum::body::Body as Raw;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use siglum_domain::link::NUMBER_MAX;
+
 use siglum_domain::trace::TraceId;
 use siglum_engine::share::ingest::{self, Assignment};
 use siglum_ledger::read;
@@ -21,7 +21,7 @@ use crate::routes::path::{OfSession, Path};
 use crate::telemetry::{Packing, Refusal, Request, take};
 use crate::wire::{
     AssignTrace, AssignedTrace, ExportLogs, ExportMetrics, ExportSpans, Exported, Protobuf,
-    RpcStatus, UnassignedPage, UnassignedTelemetry,
+    RpcStatus, UnassignedTelemetry, UnassignedTelemetryList,
 };
 
 /// Rows of a page.
@@ -150,20 +150,17 @@ fn otlp_response(status: StatusCode, encoding: Encoding, body: Vec<u8>) -> Respo
 #[utoipa::path(get, path = "/v1/telemetry/unassigned", tag = "telemetry", operation_id = "listUnassignedTelemetry",
     security(("launcher" = [])),
     params(
-        ("before" = Option<i64>, Query, description = "Return entries before this number (`next` of the previous page)", minimum = 1, maximum = 9_007_199_254_740_991_i64),
+        ("cursor" = Option<String>, Query, description = "Return entries after this one (`next` of the previous page)", pattern = r"^[1-9][0-9]{0,14}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "The unassigned telemetry", body = UnassignedPage), Problems))]
+    responses((status = 200, description = "The unassigned telemetry", body = UnassignedTelemetryList), Problems))]
 pub(crate) async fn unassigned(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<UnassignedPage>, Problem> {
+) -> Result<Json<UnassignedTelemetryList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
-    let before: Option<u64> = query.parsed("before", "must be a positive integer")?;
-    if before.is_some_and(|n| !(1..=NUMBER_MAX).contains(&n)) {
-        return Err(Problem::invalid("before", "must be a positive integer"));
-    }
+    let before = query.numeric_cursor(1)?;
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| tx.unassigned(before, limit + 1))
@@ -171,9 +168,15 @@ pub(crate) async fn unassigned(
     let mut rows = found.await??;
     let more = rows.len() > limit;
     rows.truncate(limit);
-    let next = rows.last().filter(|_| more).map(|row| row.sequence);
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|row| row.sequence.to_string());
     let unassigned = rows.iter().map(UnassignedTelemetry::from).collect();
-    Ok(Json(UnassignedPage { unassigned, next }))
+    Ok(Json(UnassignedTelemetryList {
+        items: unassigned,
+        next,
+    }))
 }
 
 /// Assign a trace to a session and join its stored telemetry

@@ -60,12 +60,12 @@ impl From<&Entry> for AuditEntry {
 
 /// A page of audit entries.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct AuditPage {
+pub(crate) struct AuditEntryList {
     /// The entries, newest first.
-    pub(crate) entries: Vec<AuditEntry>,
-    /// Pass it as `before` to get the next page; absent on the last page.
+    pub(crate) items: Vec<AuditEntry>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<u64>,
+    pub(crate) next: Option<String>,
 }
 
 impl AuditEntry {

@@ -90,5 +90,5 @@ pub(crate) struct RecordedCheckpoint {
 /// Checkpoints, newest first.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CheckpointList {
-    pub(crate) checkpoints: Vec<Checkpoint>,
+    pub(crate) items: Vec<Checkpoint>,
 }

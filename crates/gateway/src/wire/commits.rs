@@ -175,7 +175,7 @@ pub(crate) struct Commit {
 /// The records of a commit, one for each repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CommitList {
-    pub(crate) commits: Vec<Commit>,
+    pub(crate) items: Vec<Commit>,
 }
 
 const fn word(verdict: Verdict) -> &'static str {

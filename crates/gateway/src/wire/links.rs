@@ -213,7 +213,7 @@ pub(crate) struct LinkEvent {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct LinkList {
     /// Links that are attached now.
-    pub(crate) links: Vec<Link>,
+    pub(crate) items: Vec<Link>,
     /// All changes, oldest first.
     pub(crate) events: Vec<LinkEvent>,
 }
@@ -237,7 +237,7 @@ impl LinkList {
         };
         let standing = siglum_engine::identity::statements::links(statements);
         Self {
-            links: standing.iter().map(Link::from).collect(),
+            items: standing.iter().map(Link::from).collect(),
             events: statements.iter().filter_map(event).collect(),
         }
     }

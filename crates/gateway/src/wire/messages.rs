@@ -206,13 +206,13 @@ pub(crate) struct PastMessage {
 
 /// Messages of a session's committed turns.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
-pub(crate) struct MessagePage {
+pub(crate) struct MessageList {
     /// The messages in order, in the requested format.
     #[schema(value_type = Vec<Object>)]
-    pub(crate) messages: Vec<Value>,
-    /// Pass it as `before` to get earlier messages; absent at the beginning.
+    pub(crate) items: Vec<Value>,
+    /// Pass it as `cursor` to get earlier messages; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<u64>,
+    pub(crate) next: Option<String>,
     /// The active turn, if any; the stream has its messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) running: Option<String>,

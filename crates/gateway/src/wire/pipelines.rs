@@ -122,11 +122,11 @@ pub(crate) struct RecordedEvents {
 
 /// A page of pipelines.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct PipelinePage {
+pub(crate) struct PipelineList {
     /// The pipelines, newest first.
     #[schema(value_type = Vec<Object>)]
-    pub(crate) pipelines: Vec<GraphJson>,
-    /// Pass it as `after` to get the next page; absent on the last page.
+    pub(crate) items: Vec<GraphJson>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }

@@ -379,5 +379,5 @@ impl From<&InteractionRecord> for Interaction {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct InteractionList {
     /// Newest first.
-    pub(crate) interactions: Vec<Interaction>,
+    pub(crate) items: Vec<Interaction>,
 }

@@ -351,9 +351,9 @@ fn end(statements: &[StatementRecord]) -> Option<String> {
 
 /// A page of sessions.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct SessionPage {
+pub(crate) struct SessionList {
     /// The sessions, newest first.
-    pub(crate) sessions: Vec<Session>,
+    pub(crate) items: Vec<Session>,
     /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,

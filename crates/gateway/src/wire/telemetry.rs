@@ -102,12 +102,12 @@ impl From<&UnassignedRecord> for UnassignedTelemetry {
 
 /// A page of unassigned telemetry.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct UnassignedPage {
+pub(crate) struct UnassignedTelemetryList {
     /// Newest first.
-    pub(crate) unassigned: Vec<UnassignedTelemetry>,
-    /// Pass it as `before` to get the next page; absent on the last page.
+    pub(crate) items: Vec<UnassignedTelemetry>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<u64>,
+    pub(crate) next: Option<String>,
 }
 
 /// Assigns a trace to a session.

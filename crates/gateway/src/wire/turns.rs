@@ -424,7 +424,10 @@ pub(crate) struct OpenedTurn {
 /// Receipts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ReceiptList {
-    pub(crate) receipts: Vec<Receipt>,
+    pub(crate) items: Vec<Receipt>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
 }
 
 /// An entry of a session's log.
@@ -465,16 +468,22 @@ impl From<&Entry> for LogEntry {
 
 /// A page of a session's log, without erased entries.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct LogPage {
-    pub(crate) entries: Vec<LogEntry>,
+pub(crate) struct LogEntryList {
+    pub(crate) items: Vec<LogEntry>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
     /// Last sealed sequence; entries after it are open.
     pub(crate) sealed: u64,
 }
 
-impl From<&Page> for LogPage {
-    fn from(page: &Page) -> Self {
+impl LogEntryList {
+    /// A page of at most `limit` entries.
+    pub(crate) fn from_page(page: &Page, limit: usize) -> Self {
+        let next = page.entries.last().filter(|_| page.entries.len() == limit);
         Self {
-            entries: page.entries.iter().map(LogEntry::from).collect(),
+            items: page.entries.iter().map(LogEntry::from).collect(),
+            next: next.map(|entry| entry.sequence.to_string()),
             sealed: page.committed,
         }
     }

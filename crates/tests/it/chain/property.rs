@@ -223,7 +223,7 @@ fn agrees(served: &Served<'_>, session: &str, links: &Links, what: &str) {
     }
     let path = format!("/v1/sessions?limit=500&{}", query.join("&"));
     let found = served.get(path.trim_end_matches('&'));
-    let ids = found["sessions"].as_array().unwrap().iter();
+    let ids = found["items"].as_array().unwrap().iter();
     assert!(ids.clone().any(|s| s["id"] == session), "list: {what}");
     for listed in ids {
         assert!(
@@ -232,7 +232,7 @@ fn agrees(served: &Served<'_>, session: &str, links: &Links, what: &str) {
         );
     }
     let none = served.get("/v1/sessions?issue_number=123456789");
-    assert_eq!(none["sessions"], json!([]), "{what}");
+    assert_eq!(none["items"], json!([]), "{what}");
 }
 
 /// What a session was created with, by the audit.
@@ -240,14 +240,14 @@ fn agrees(served: &Served<'_>, session: &str, links: &Links, what: &str) {
 fn created(served: &Served<'_>, session: &str, links: &Links, what: &str) {
     let path = format!("/v1/audit?session={session}&action=session.created");
     let audit = served.get(&path);
-    let entries = audit["entries"].as_array().unwrap();
+    let entries = audit["items"].as_array().unwrap();
     assert_eq!(entries.len(), 1, "{what}: {audit}");
     assert_eq!(&audited(&entries[0]), links, "audit: {what}");
 }
 
 fn how_many(served: &Served<'_>) -> usize {
     let all = served.get("/v1/sessions?limit=500");
-    all["sessions"].as_array().unwrap().len()
+    all["items"].as_array().unwrap().len()
 }
 
 /// A launch that is refused: the field is named, and nothing is there that was not before.
@@ -337,7 +337,7 @@ fn launch(
     created(served, &session, &case.links, &what);
     let commit = repo.id("HEAD");
     let answer = served.get(&format!("/v1/commits/{commit}"));
-    let commit = &answer["commits"][0];
+    let commit = &answer["items"][0];
     assert_eq!(commit["session"], session.as_str(), "{what}\n{answer}");
     assert_eq!(
         attached_links(&commit["sessions"][0]),
@@ -456,7 +456,7 @@ fn api(chance: &mut Chance, served: &Served<'_>, what: &str) -> Option<(String, 
     );
     let commit = served.get(&format!("/v1/commits/{commit}"));
     assert_eq!(
-        attached_links(&commit["commits"][0]["sessions"][0]),
+        attached_links(&commit["items"][0]["sessions"][0]),
         standing,
         "commit: {what}"
     );

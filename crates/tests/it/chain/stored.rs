@@ -55,7 +55,7 @@ fn a_session_of_the_first_schema_is_brought_over_and_linked() {
         "{checkpoint}"
     );
     let found = served.get("/v1/sessions?issue_number=42&pr_number=7");
-    assert_eq!(found["sessions"][0]["id"], session, "{found}");
+    assert_eq!(found["items"][0]["id"], session, "{found}");
     let audit = served.get(&format!("/v1/audit?session={session}"));
-    assert_eq!(audit["entries"][0]["action"], "link.attached", "{audit}");
+    assert_eq!(audit["items"][0]["action"], "link.attached", "{audit}");
 }

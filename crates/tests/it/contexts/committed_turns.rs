@@ -77,7 +77,7 @@ fn s15_what_comes_late_or_not_at_all_comes_to_its_place() {
         assert_eq!(host.commit(&keys, numbered(4))["outcome"], "committed");
         assert_eq!(host.seen(&keys), strings(&["t0", "t1", "t2", "t3", "t4"]));
         let gaps = host.get("gaps", &keys);
-        assert!(gaps["gaps"][0]["filled_at"].is_string(), "{gaps}");
+        assert!(gaps["items"][0]["filled_at"].is_string(), "{gaps}");
     });
 }
 
@@ -188,7 +188,7 @@ fn s19_keys_that_differ_in_case_alone_are_two_routes() {
         host.commit_turns(&low, &["low"]);
         assert_eq!(host.seen(&high), Vec::<String>::new());
         let routes = host.client.get("/v1/routes").is(200);
-        assert_eq!(routes["routes"].as_array().unwrap().len(), 2);
+        assert_eq!(routes["items"].as_array().unwrap().len(), 2);
     });
 }
 
@@ -346,7 +346,7 @@ fn s23_a_run_is_found_by_issue_and_pull_request_and_names_its_context() {
         );
         for by in ["issue_number=42", "pr_number=7"] {
             let found = host.client.get(&format!("/v1/sessions?{by}"));
-            let found = found.is(200)["sessions"].clone();
+            let found = found.is(200)["items"].clone();
             assert_eq!(found.as_array().unwrap().len(), 1, "{by}: {found}");
             assert_eq!(found[0]["id"], keys["session"]);
         }

@@ -51,7 +51,7 @@ fn s02_a_wake_with_the_same_route_makes_no_other_one() {
             host.play(&recorded("three isolated ticks")[..2]);
         }
         let routes = host.client.get("/v1/routes").is(200);
-        assert_eq!(routes["routes"].as_array().unwrap().len(), 1);
+        assert_eq!(routes["items"].as_array().unwrap().len(), 1);
     });
 }
 
@@ -110,7 +110,7 @@ fn s05_two_isolated_cron_runs_are_two_contexts_of_one_route() {
         host.play(&recorded("two isolated cron runs"));
         assert_eq!(host.assembled, [none(), none()]);
         let routes = host.client.get("/v1/routes").is(200);
-        let routes = routes["routes"].as_array().unwrap();
+        let routes = routes["items"].as_array().unwrap();
         assert_eq!(routes.len(), 1, "one job");
         assert_eq!(routes[0]["runs"], 2);
         let contexts = route(&host, "agent:main:cron:nightly")["contexts"].clone();

@@ -62,7 +62,7 @@ fn statuses(launcher: &Client, store: &Store, conversation: &str) -> (usize, Str
         .is(200);
     let ended =
         "SELECT group_concat(status, ' ') FROM (SELECT status FROM runs ORDER BY started_at)";
-    (said["messages"].as_array().unwrap().len(), store.sql(ended))
+    (said["items"].as_array().unwrap().len(), store.sql(ended))
 }
 
 #[test]

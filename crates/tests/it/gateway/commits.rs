@@ -29,7 +29,7 @@ fn e29_each_commit_that_is_claimed_is_one_checkpoint() {
         let again = session.post(&path, &claim("github.com/o/r", &oid('c')));
         assert_eq!(again.is(200)["already"], true);
         let listed = session.get(&path).is(200);
-        let commits: Vec<&Value> = listed["checkpoints"]
+        let commits: Vec<&Value> = listed["items"]
             .as_array()
             .unwrap()
             .iter()
@@ -83,7 +83,7 @@ fn e32_sessions_are_listed_by_everything_that_is_asked_for_newest_first() {
         all.push(id(&launcher.create(&linked("egg-8", &again))));
         let matching_sessions = |query: &str| {
             let page = launcher.get(&format!("/v1/sessions?{query}")).is(200);
-            let page = page["sessions"].as_array().unwrap().clone();
+            let page = page["items"].as_array().unwrap().clone();
             let ids = page.iter().map(|s| s["id"].as_str().unwrap().to_owned());
             let at = ids.map(|id| all.iter().position(|a| *a == id).unwrap());
             at.collect::<Vec<_>>()
@@ -114,7 +114,7 @@ fn e32_sessions_are_listed_by_everything_that_is_asked_for_newest_first() {
         loop {
             let page = launcher.get(&path).is(200);
             pages.extend(
-                page["sessions"]
+                page["items"]
                     .as_array()
                     .unwrap()
                     .iter()
@@ -163,7 +163,7 @@ fn e34_checkpoints_that_come_at_once_are_all_listed() {
             }
         });
         let listed = gateway.launcher().get("/v1/checkpoints").is(200);
-        let listed = listed["checkpoints"].as_array().unwrap();
+        let listed = listed["items"].as_array().unwrap();
         assert_eq!(listed.len(), 10);
         for n in 0..10 {
             let commit = oid(char::from_digit(n, 16).unwrap());
@@ -192,7 +192,7 @@ fn e36_two_sessions_that_claim_one_commit_are_both_told() {
             id(&created)
         });
         let why = launcher.get(&format!("/v1/commits/{}", oid('d'))).is(200);
-        let commit = &why["commits"][0];
+        let commit = &why["items"][0];
         assert_eq!(commit["repository"], "github.com/o/r", "{why}");
         for session in made {
             assert!(
@@ -233,7 +233,7 @@ fn e38_a_pull_request_that_is_made_later_is_told_of_all_checkpoints() {
         session
             .post(&checkpoints, &claim("github.com/o/r", &oid('b')))
             .is(201);
-        for checkpoint in session.get(&checkpoints).is(200)["checkpoints"]
+        for checkpoint in session.get(&checkpoints).is(200)["items"]
             .as_array()
             .unwrap()
         {
@@ -243,7 +243,7 @@ fn e38_a_pull_request_that_is_made_later_is_told_of_all_checkpoints() {
             );
         }
         let listed = gateway.launcher().get("/v1/sessions?pr_number=7").is(200);
-        assert_eq!(listed["sessions"][0]["id"], created["session"]["id"]);
+        assert_eq!(listed["items"][0]["id"], created["session"]["id"]);
         let changed = super::server::audited(&gateway, "link.attached");
         assert_eq!(changed.len(), 1, "{changed:?}");
     });

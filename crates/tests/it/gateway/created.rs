@@ -136,7 +136,7 @@ fn e11_a_role_that_nobody_knows_is_kept_as_it_is() {
         let pin = &recorded["checkpoint"]["pins"][0];
         assert_eq!(links(pin), ["agent_role=my-new-role"]);
         let listed = launcher.get("/v1/sessions?agent_role=my-new-role").is(200);
-        assert_eq!(listed["sessions"][0]["id"], created["session"]["id"]);
+        assert_eq!(listed["items"][0]["id"], created["session"]["id"]);
     });
 }
 

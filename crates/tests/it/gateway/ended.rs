@@ -108,8 +108,8 @@ fn runs_out(store: &Store) {
         .launcher()
         .get(&format!("{path}/checkpoints"))
         .is(200);
-    assert_eq!(listed["checkpoints"][0]["kind"], "end");
-    assert_eq!(links(&listed["checkpoints"][0]["pins"][0]), ALL);
+    assert_eq!(listed["items"][0]["kind"], "end");
+    assert_eq!(links(&listed["items"][0]["pins"][0]), ALL);
     let other = format!("/v1/sessions/{}", id(&kept));
     assert_eq!(
         gateway.launcher().get(&other).is(200)["ended_at"],
@@ -149,7 +149,7 @@ fn e27_a_session_ends_once() {
                 .launcher()
                 .get(&format!("{path}/checkpoints"))
                 .is(200);
-            assert_eq!(listed["checkpoints"].as_array().unwrap().len(), 1);
+            assert_eq!(listed["items"].as_array().unwrap().len(), 1);
         }
         let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/end";
         let how = json!({ "outcome": "completed" });

@@ -65,7 +65,7 @@ fn links_that_differ_in_both_places_are_refused() {
             launcher.post("/v1/sessions", &body).refuses(field);
         }
         let listed = launcher.get("/v1/sessions").is(200);
-        assert_eq!(listed["sessions"], json!([]), "nothing was created");
+        assert_eq!(listed["items"], json!([]), "nothing was created");
     });
 }
 
@@ -231,7 +231,7 @@ fn checkpoints_are_listed_by_what_their_sessions_work_for() {
         }
         let listed = |query: &str| -> Vec<Value> {
             let told = launcher.get(&format!("/v1/checkpoints?{query}")).is(200);
-            let all = told["checkpoints"].as_array().unwrap().iter();
+            let all = told["items"].as_array().unwrap().iter();
             all.map(|c| c["id"].clone()).collect()
         };
         assert_eq!(

@@ -217,7 +217,7 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
         }
         for (client, own) in [(&gateway.launcher(), &ours), (&others, &theirs)] {
             let listed = client.get("/v1/sessions").is(200);
-            let listed = listed["sessions"].as_array().unwrap();
+            let listed = listed["items"].as_array().unwrap();
             assert_eq!(listed.len(), 1, "{listed:?}");
             assert_eq!(listed[0]["id"], own["session"]["id"]);
             let path = format!("/v1/sessions/{}", id(own));
@@ -227,7 +227,7 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
                 .unwrap()
                 .is(200);
             let audited = client.get("/v1/audit?action=session.created").is(200);
-            assert_eq!(audited["entries"].as_array().unwrap().len(), 1);
+            assert_eq!(audited["items"].as_array().unwrap().len(), 1);
             until("it is counted", || client.get(&path).is(200)["turns"] == 1);
         }
     });

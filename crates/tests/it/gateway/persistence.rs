@@ -23,7 +23,7 @@ fn e19_a_restart_keeps_tokens_and_links_up_to_the_last_checkpoint() {
         gateway.restart(store);
         let listed = gateway.launcher().get(&format!("{path}/checkpoints"));
         let listed = listed.is(200);
-        let [checkpoint] = &listed["checkpoints"].as_array().unwrap()[..] else {
+        let [checkpoint] = &listed["items"].as_array().unwrap()[..] else {
             panic!("{listed}");
         };
         assert_eq!(checkpoint["kind"], "end");
@@ -115,7 +115,7 @@ fn e21_one_session_that_is_damaged_or_expired_is_in_the_way_of_no_other() {
             .post(&format!("{}/lease", path(&damaged)), &lease);
         assert_eq!(refused.status, 409, "{}", refused.text);
         let listed = gateway.launcher().get("/v1/sessions").is(200);
-        assert_eq!(listed["sessions"].as_array().unwrap().len(), 3);
+        assert_eq!(listed["items"].as_array().unwrap().len(), 3);
     });
 }
 
@@ -158,7 +158,7 @@ fn e22_a_store_that_is_cut_off_is_not_served_and_not_touched() {
         store.restore(&whole);
         gateway.restart(store);
         let listed = gateway.launcher().get("/v1/sessions").is(200);
-        assert_eq!(listed["sessions"].as_array().unwrap().len(), 20);
+        assert_eq!(listed["items"].as_array().unwrap().len(), 20);
     });
 }
 
@@ -196,7 +196,7 @@ fn e31_what_the_gateways_own_variables_say_is_attached_to_nobody() {
             .post(&format!("{path}/end"), &end)
             .is(200);
         let listed = gateway.launcher().get(&format!("{path}/checkpoints"));
-        let pin = &listed.is(200)["checkpoints"][0]["pins"][0];
+        let pin = &listed.is(200)["items"][0]["pins"][0];
         assert_eq!(links(pin), [""; 0]);
     });
 }

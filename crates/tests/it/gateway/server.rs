@@ -277,7 +277,7 @@ pub(crate) fn stored(store: &Store, gateway: &Gateway) -> (String, Value) {
     }
     let rows = store.sql(&format!("SELECT {}", counts.join(", ")));
     let mut listed = gateway.launcher().get("/v1/sessions?limit=500").is(200);
-    for session in listed["sessions"].as_array_mut().unwrap() {
+    for session in listed["items"].as_array_mut().unwrap() {
         // What was committed before is summed up when there is time.
         for later in ["turns", "tokens", "title"] {
             session.as_object_mut().unwrap().remove(later);
@@ -290,7 +290,7 @@ pub(crate) fn stored(store: &Store, gateway: &Gateway) -> (String, Value) {
 pub(crate) fn audited(gateway: &Gateway, action: &str) -> Vec<Value> {
     let path = format!("/v1/audit?limit=1000&action={action}");
     let page = gateway.launcher().get(&path).is(200);
-    page["entries"].as_array().unwrap().clone()
+    page["items"].as_array().unwrap().clone()
 }
 
 /// The smallest request for a session.

@@ -169,8 +169,8 @@ fn what_has_begun_is_finished_when_the_gateway_is_told_to_stop() {
         assert_eq!(gateway.over(), Some(0));
         gateway.restart(store);
         let listed = gateway.launcher().get("/v1/sessions").is(200);
-        assert_eq!(listed["sessions"][0]["id"], late["session"]["id"]);
-        assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
+        assert_eq!(listed["items"][0]["id"], late["session"]["id"]);
+        assert_eq!(listed["items"].as_array().unwrap().len(), 2);
         let turned = json!({ "outcome": "completed" });
         let end = format!("/v1/sessions/{}/end", id(&late));
         gateway.client(&secret(&late)).post(&end, &turned).is(200);

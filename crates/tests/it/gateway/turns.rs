@@ -58,7 +58,7 @@ fn t11_two_turns_of_one_name_are_one_session_and_are_counted_together() {
             .unwrap();
         assert_eq!(other.status, 409, "{}", other.text);
         let receipts = own.get(&format!("/v1/sessions/{session}/receipts")).is(200);
-        assert_eq!(receipts["receipts"].as_array().unwrap().len(), 2);
+        assert_eq!(receipts["items"].as_array().unwrap().len(), 2);
     });
 }
 
@@ -93,7 +93,7 @@ fn alone(gateway: &Gateway, name: &str) {
         .is(200);
     assert_eq!(receipt["receipt"]["session"], session.as_str());
     let log = own.get(&format!("/v1/sessions/{session}/events")).is(200);
-    let entries = log["entries"].as_array().unwrap();
+    let entries = log["items"].as_array().unwrap();
     assert!(entries.len() >= 3, "{log}");
     for entry in entries {
         assert!(entry["key"].as_str().unwrap().contains(name), "{entry}");
@@ -159,7 +159,7 @@ fn entries(client: &Client, session: &str) -> String {
     let log = client
         .get(&format!("/v1/sessions/{session}/events"))
         .is(200);
-    let keys = log["entries"].as_array().unwrap().iter();
+    let keys = log["items"].as_array().unwrap().iter();
     let keys: Vec<&Value> = keys.map(|e| &e["key"]).collect();
     format!("{keys:?}")
 }

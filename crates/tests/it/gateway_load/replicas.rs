@@ -92,7 +92,7 @@ fn drive(driver: &mut Driver<'_>, committed: &AtomicUsize) -> (Vec<String>, Vec<
         committed.fetch_add(1, Ordering::Relaxed);
     }
     let all = driver.ask(("GET", &format!("{path}/receipts?limit=1000")), &json!({}));
-    let all = all["receipts"].as_array().unwrap();
+    let all = all["items"].as_array().unwrap();
     let found = all.iter().map(|receipt| text(&receipt["digest"])).collect();
     (acknowledged, found)
 }

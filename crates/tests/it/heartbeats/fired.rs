@@ -147,7 +147,7 @@ fn what_breaks_a_rule_is_refused_and_nothing_is_written() {
             refused.refuses(field);
         }
         let none = client.get("/v1/heartbeats").is(200);
-        assert_eq!(none["heartbeats"], json!([]));
+        assert_eq!(none["items"], json!([]));
         client.get("/v1/heartbeats/h").problem(404, "not-found");
         // A file is read where agents may work, and nowhere else.
         put(
@@ -195,7 +195,7 @@ fn a_host_and_a_heartbeat_come_to_one_route_whichever_comes_first() {
             }
         }
         let routes = client.get("/v1/routes").is(200);
-        let routes = routes["routes"].as_array().unwrap();
+        let routes = routes["items"].as_array().unwrap();
         let mut keys: Vec<_> = routes.iter().map(|r| r["route_key"].clone()).collect();
         keys.sort_by_key(ToString::to_string);
         assert_eq!(keys, ["agent:beat:heartbeat", "agent:host:heartbeat"]);

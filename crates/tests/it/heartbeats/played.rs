@@ -29,7 +29,7 @@ pub(super) fn ticks(client: &Client, name: &str, outcome: &str) -> Vec<Value> {
     let all = client
         .get(&format!("/v1/heartbeats/{name}/ticks?limit=500"))
         .is(200);
-    let all = all["ticks"].as_array().unwrap().iter();
+    let all = all["items"].as_array().unwrap().iter();
     all.filter(|t| t["outcome"] == outcome).cloned().collect()
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn ran(client: &Client, name: &str, outcome: &str) -> Value {
     let mut found = None;
     until(&format!("a tick of {name} is over"), || {
         let all = client.get(&format!("/v1/heartbeats/{name}/ticks")).is(200);
-        let mut all = all["ticks"].as_array().unwrap().iter();
+        let mut all = all["items"].as_array().unwrap().iter();
         let waits = |t: &Value| t["outcome"] == "running" || t["outcome"] == "owed";
         found = all.find(|t| t["id"] == id && !waits(t)).cloned();
         found.is_some()

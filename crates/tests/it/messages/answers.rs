@@ -137,9 +137,9 @@ fn a_ui_message_stream_has_its_header_and_its_end() {
             .launcher()
             .get("/v1/sessions/S1/messages?format=ui-messages");
         let past = past.is(200);
-        assert_eq!(past["messages"][1]["id"], turn);
-        assert_eq!(past["messages"][0]["role"], "user");
-        let parts = past["messages"][1]["parts"].to_string();
+        assert_eq!(past["items"][1]["id"], turn);
+        assert_eq!(past["items"][0]["role"], "user");
+        let parts = past["items"][1]["parts"].to_string();
         for part in ["what it says", "one two", "three", "output-error"] {
             assert!(parts.contains(part), "{part}: {parts}");
         }

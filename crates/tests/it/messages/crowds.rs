@@ -61,9 +61,9 @@ fn words(launcher: &Client, n: u32) -> u32 {
     let session = told["run"]["session"].as_str().unwrap();
     let (mut after, mut prompts) = (0, 0);
     loop {
-        let path = format!("/v1/sessions/{session}/events?limit=1000&after={after}");
+        let path = format!("/v1/sessions/{session}/events?limit=1000&cursor={after}");
         let page = launcher.get(&path).is(200);
-        let entries = page["entries"].as_array().unwrap();
+        let entries = page["items"].as_array().unwrap();
         for entry in entries {
             let text = entry.to_string();
             let own = format!("{n}-");

@@ -68,7 +68,7 @@ fn links_beside_the_other_fields_of_a_message_are_those_of_its_session() {
             .post("/v1/messages", &differs)
             .refuses("issue_number");
         let listed = launcher.get("/v1/sessions").is(200);
-        assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+        assert_eq!(listed["items"].as_array().unwrap().len(), 1);
     });
 }
 
@@ -147,7 +147,7 @@ fn t06_a_name_of_128_characters_is_kept_whole() {
         assert_eq!(told["run"]["session_id"], name);
         let path = format!("/v1/sessions/{name}/messages");
         let messages = gateway.launcher().get(&path).is(200);
-        assert_eq!(messages["messages"].as_array().unwrap().len(), 2);
+        assert_eq!(messages["items"].as_array().unwrap().len(), 2);
     });
 }
 
@@ -257,7 +257,7 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
             .poke(&format!("{path}/cancel"))
             .problem(404, "not-found");
         assert_eq!(
-            ours.get(&path).is(200)["messages"]
+            ours.get(&path).is(200)["items"]
                 .as_array()
                 .unwrap()
                 .len(),
@@ -289,7 +289,7 @@ fn t28_a_trace_that_is_valid_is_joined_and_another_begins_else() {
             assert_eq!(told["end"]["status"], "done");
         }
         let messages = launcher.get("/v1/sessions/S1/messages").is(200);
-        assert_eq!(messages["messages"].as_array().unwrap().len(), 8);
+        assert_eq!(messages["items"].as_array().unwrap().len(), 8);
         // Nobody says which agent, where there is one of this conversation.
         let mut body = to(&json!("S1"), "hello");
         body["agent"] = Value::Null;

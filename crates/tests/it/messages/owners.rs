@@ -80,7 +80,7 @@ fn a_client_that_leaves_ends_a_run_of_its_own_and_none_of_a_session() {
         left(gateway.place(), &gateway.token, &to(&json!("S1"), script));
         until("the run of the session came to its end", || {
             let said = launcher.get("/v1/sessions/S1/messages").is(200);
-            said["messages"].to_string().contains("ended")
+            said["items"].to_string().contains("ended")
         });
         left(
             gateway.place(),

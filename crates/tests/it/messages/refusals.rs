@@ -147,6 +147,6 @@ fn the_same_key_is_done_once() {
         assert_eq!(again["run"]["turn_id"], first["run"]["turn_id"]);
         assert_eq!(again["end"]["text"], first["end"]["text"]);
         let messages = launcher.get("/v1/sessions/S1/messages").is(200);
-        assert_eq!(messages["messages"].as_array().unwrap().len(), 2);
+        assert_eq!(messages["items"].as_array().unwrap().len(), 2);
     });
 }

@@ -25,7 +25,7 @@ fn open_interaction(client: &Client, conversation: &str) -> Value {
     until("the agent asks", || {
         let reply = client.get(&path);
         let open = (reply.status == 200).then(|| reply.json());
-        found = open.map_or(Value::Null, |o| o["interactions"][0].clone());
+        found = open.map_or(Value::Null, |o| o["items"][0].clone());
         found.is_object()
     });
     found
@@ -73,7 +73,7 @@ fn what_an_agent_asks_is_answered_by_option_or_by_whether_it_may() {
             assert_eq!(again.status, 409, "{}", again.text);
         }
         let all = launcher.get("/v1/sessions/S1/interactions").is(200);
-        assert_eq!(all["interactions"].as_array().unwrap().len(), 3);
+        assert_eq!(all["items"].as_array().unwrap().len(), 3);
     });
 }
 
@@ -152,7 +152,7 @@ fn a_run_is_cancelled_and_what_it_did_is_kept() {
         assert_eq!(told["end"]["status"], "cancelled");
         let messages = launcher.get("/v1/sessions/S1/messages").is(200);
         assert_eq!(
-            messages["messages"][1]["content"].as_str().unwrap().trim(),
+            messages["items"][1]["content"].as_str().unwrap().trim(),
             "begun"
         );
         let again = launcher.poke("/v1/sessions/S1/messages/cancel");
@@ -212,7 +212,7 @@ fn what_was_said_is_read_in_pages_of_whole_turns() {
         }
         let all = launcher.get("/v1/sessions/S1/messages").is(200);
         let texts = |page: &Value| -> Vec<String> {
-            let messages = page["messages"].as_array().unwrap().iter();
+            let messages = page["items"].as_array().unwrap().iter();
             messages
                 .map(|m| m["content"].as_str().unwrap().to_owned())
                 .collect()
@@ -226,13 +226,13 @@ fn what_was_said_is_read_in_pages_of_whole_turns() {
                 .get(&format!("/v1/sessions/S1/messages?limit=12{before}"))
                 .is(200);
             read.splice(0..0, texts(&page));
-            let Some(next) = page["next"].as_u64() else {
+            let Some(next) = page["next"].as_str() else {
                 break;
             };
-            before = format!("&before={next}");
+            before = format!("&cursor={next}");
         }
         assert_eq!(read, whole);
-        for bad in ["before=0", "before=x", "limit=0", "format=events", "x=1"] {
+        for bad in ["cursor=0", "cursor=x", "limit=0", "format=events", "x=1"] {
             assert_eq!(
                 launcher
                     .get(&format!("/v1/sessions/S1/messages?{bad}"))

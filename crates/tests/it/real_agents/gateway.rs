@@ -82,9 +82,9 @@ impl Team {
     #[track_caller]
     fn why(&self, commit: &str) -> Value {
         let mut answer = self.get(&format!("/v1/commits/{commit}"));
-        let commits = answer["commits"].as_array().expect("a list");
+        let commits = answer["items"].as_array().expect("a list");
         assert_eq!(commits.len(), 1, "{answer:#}");
-        answer["commits"][0].take()
+        answer["items"][0].take()
     }
 }
 
@@ -204,12 +204,12 @@ fn agents_in_a_sandbox_are_known_to_the_team() {
         assert!(shown["sealed"].as_u64() > Some(1), "{shown:#}");
         let found = team.get("/v1/sessions?issue_number=42&agent_role=coder");
         assert_eq!(
-            found["sessions"].as_array().map(Vec::len),
+            found["items"].as_array().map(Vec::len),
             Some(1),
             "{found:#}"
         );
         let audit = team.get(&format!("/v1/audit?session={id}&action=session.created"));
-        let audited = &audit["entries"][0]["body"]["links"];
+        let audited = &audit["items"][0]["body"]["links"];
         assert_eq!(
             audited["issue_number"],
             serde_json::json!([42]),

@@ -177,7 +177,7 @@ impl Sending {
     #[track_caller]
     fn nothing_is_left(&self) {
         let page = self.gateway.get("/v1/telemetry/unassigned?limit=1000");
-        let rows = page["unassigned"].as_array().expect("a list");
+        let rows = page["items"].as_array().expect("a list");
         let traces = self.traces();
         let could_be = |row: &&Value| {
             let trace = row["trace_id"].as_str();

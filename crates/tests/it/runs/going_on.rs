@@ -199,7 +199,7 @@ fn a_gateway_that_is_killed_leaves_nothing_that_is_in_the_way() {
         let runs = "SELECT group_concat(status) FROM (SELECT status FROM runs ORDER BY started_at)";
         assert_eq!(store.sql(runs), "failed,done");
         let asked = launcher.get("/v1/sessions/S1/interactions").is(200);
-        let id = asked["interactions"][0]["id"].as_str().unwrap();
+        let id = asked["items"][0]["id"].as_str().unwrap();
         let path = format!("/v1/sessions/S1/interactions/{id}");
         let late = launcher.post(&path, &json!({ "option": "allow" }));
         late.problem(409, "interaction-lost");

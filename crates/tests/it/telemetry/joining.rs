@@ -58,7 +58,7 @@ fn s31_logs_and_spans_of_one_session_are_counted_once() {
         assert_eq!(events(store, "message"), 1);
         crate::harness::until("the session is summed up", || {
             let page = gateway.launcher().get("/v1/sessions").is(200);
-            let used = &page["sessions"][0]["tokens"];
+            let used = &page["items"][0]["tokens"];
             *used == json!({ "input": 10, "output": 3, "cache_read": 100, "cache_write": 7 })
         });
         assert!(unassigned(&gateway, &gateway.token).is_empty());
@@ -127,7 +127,7 @@ fn s33_a_span_without_an_id_is_kept_and_bound_when_its_trace_is_known() {
         joined(store);
         assert!(sessions(&gateway, token).is_empty());
         let page = gateway.launcher().get("/v1/telemetry/unassigned").is(200);
-        let row = &page["unassigned"][0];
+        let row = &page["items"][0];
         let told = (
             &row["trace_id"],
             &row["span_id"],
@@ -161,7 +161,7 @@ fn s33_a_span_without_an_id_is_kept_and_bound_when_its_trace_is_known() {
         );
         joined(store);
         let listed = gateway.launcher().get("/v1/sessions").is(200);
-        let session = listed["sessions"][0]["id"].as_str().unwrap();
+        let session = listed["items"][0]["id"].as_str().unwrap();
         let asked = json!({ "trace_id": other });
         let path = format!("/v1/sessions/{session}/traces");
         gateway.launcher().post(&path, &asked).is(200);
@@ -294,7 +294,7 @@ fn s20_the_same_name_in_two_tenants_is_two_sessions() {
         }
         let ids = |token: &str| {
             let page = gateway.client(token).get("/v1/sessions").is(200);
-            page["sessions"][0]["id"].clone()
+            page["items"][0]["id"].clone()
         };
         assert_ne!(ids(&gateway.token), ids(&other));
     });

@@ -170,7 +170,7 @@ pub(super) fn unassigned(gateway: &Gateway, token: &str) -> Vec<(String, u64)> {
         let reason = row["reason"].as_str().unwrap().to_owned();
         (reason, row["records"].as_u64().unwrap())
     };
-    page["unassigned"]
+    page["items"]
         .as_array()
         .unwrap()
         .iter()
@@ -185,7 +185,7 @@ pub(super) fn sessions(gateway: &Gateway, token: &str) -> Vec<(String, String)> 
         let text = |key: &str| s[key].as_str().unwrap().to_owned();
         (text("agent"), text("conversation_id"))
     };
-    let mut all: Vec<_> = page["sessions"]
+    let mut all: Vec<_> = page["items"]
         .as_array()
         .unwrap()
         .iter()

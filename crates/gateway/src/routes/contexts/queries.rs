@@ -14,10 +14,10 @@ use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
-use crate::query::Query;
+use crate::query::{CURSOR_RULE, Query};
 use crate::wire::{
     AssembleContext, AssembledContext, ContextExplanation, ContextLineage, GapList, Route,
-    RouteDetail, RoutePage,
+    RouteDetail, RouteList,
 };
 
 /// Rows of a page.
@@ -142,17 +142,17 @@ pub(crate) async fn explain(
 #[utoipa::path(get, path = "/v1/routes", tag = "contexts", operation_id = "listRoutes",
     security(("launcher" = [])),
     params(
-        ("after" = Option<String>, Query, description = "Return routes after this one (`next` of the previous page)", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        ("cursor" = Option<String>, Query, description = "Return routes after this one (`next` of the previous page)", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 100),
     ),
-    responses((status = 200, description = "The routes", body = RoutePage), Problems))]
+    responses((status = 200, description = "The routes", body = RouteList), Problems))]
 pub(crate) async fn routes(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<RoutePage>, Problem> {
+) -> Result<Json<RouteList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
-    let after = query.named("after", |text| RouteKey::new(text).ok(), KEY_RULE)?;
+    let after = query.named("cursor", |text| RouteKey::new(text).ok(), CURSOR_RULE)?;
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         context::routes(ledger, after.as_ref(), limit)
@@ -160,7 +160,10 @@ pub(crate) async fn routes(
     let routes: Vec<Route> = found.await??.iter().map(Route::from).collect();
     let next = routes.last().filter(|_| routes.len() == limit);
     let next = next.map(|route| route.route_key.clone());
-    Ok(Json(RoutePage { routes, next }))
+    Ok(Json(RouteList {
+        items: routes,
+        next,
+    }))
 }
 
 /// Get a route: last activity, how its last run ended, its latest contexts

@@ -101,13 +101,13 @@ impl From<&ContextGap> for Gap {
 /// The gaps of a context, in the host's order.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct GapList {
-    gaps: Vec<Gap>,
+    items: Vec<Gap>,
 }
 
 impl From<&[ContextGap]> for GapList {
     fn from(gaps: &[ContextGap]) -> Self {
-        let gaps = gaps.iter().map(Gap::from).collect();
-        Self { gaps }
+        let items = gaps.iter().map(Gap::from).collect();
+        Self { items }
     }
 }
 
@@ -463,9 +463,9 @@ impl From<&RouteRecord> for Route {
 
 /// Routes, sorted by key.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RoutePage {
-    pub(crate) routes: Vec<Route>,
-    /// Pass it as `after` to get the next page; absent on the last page.
+pub(crate) struct RouteList {
+    pub(crate) items: Vec<Route>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }

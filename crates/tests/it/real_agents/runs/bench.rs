@@ -388,7 +388,7 @@ impl Bench {
         let path = format!("/v1/sessions/{session}/interactions?state=open");
         wait_for("a question", || {
             let answer = self.call("GET", &path, &[], None);
-            let found = answer.body["interactions"][0].clone();
+            let found = answer.body["items"][0].clone();
             (answer.status == 200 && found.is_object()).then_some(found)
         })
     }

@@ -52,7 +52,7 @@ fn its_commit_is_known(agent: Agent) {
 fn one_session(bench: &Bench, answer: &Answer) {
     let listed = bench.get("/v1/sessions");
     let run = answer.run("session");
-    for session in listed["sessions"].as_array().into_iter().flatten() {
+    for session in listed["items"].as_array().into_iter().flatten() {
         let is_title = session["parent"] == run && session["agent"] == "codex";
         assert!(session["id"] == run || is_title, "{listed:#}");
     }

@@ -124,7 +124,7 @@ fn what_cannot_be_a_name_starts_nothing() {
         assert!(!answer.code().is_empty(), "{bad}: {answer:#?}");
     }
     let none = bench.get("/v1/sessions");
-    assert_eq!(none["sessions"], json!([]), "{none:#}");
+    assert_eq!(none["items"], json!([]), "{none:#}");
     assert!(bench.lab.model.answers().is_empty(), "nobody was asked");
     // The longest name is one, and is cut nowhere.
     let long = format!("{}{}", fresh("L"), "x".repeat(128));
