@@ -35,7 +35,7 @@ def main() -> None:
             {"type": "message", "key": f"{number}.answer", "text": f"List {number} is sorted ✓."},
         ]
         receipts.append(session.commit(f"turn-{number}", events))
-        session.heartbeat()
+        session.keep_alive()
     # The same key with the same events is the same turn; with others it is refused.
     again = session.commit(f"turn-{TURNS}", events)
     refused(session.commit, f"turn-{TURNS}", events[:1])

@@ -127,9 +127,9 @@ class Session:
         self._head = max(self._head, receipt["last"])
         return receipt
 
-    def heartbeat(self) -> Json:
+    def keep_alive(self) -> Json:
         """Says that the session lives."""
-        return self.gateway.ask("POST", f"{self._path}/heartbeat")
+        return self.gateway.ask("POST", f"{self._path}/keep-alive")
 
     def show(self) -> Json:
         """The session as the gateway has it."""

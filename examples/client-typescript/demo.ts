@@ -43,7 +43,7 @@ for (let number = 1; number <= TURNS; number += 1) {
     { type: "message", key: `${number}.answer`, text: `List ${number} is sorted ✓.` },
   ];
   receipts.push(await session.commit(`turn-${number}`, events));
-  await session.heartbeat();
+  await session.keepAlive();
 }
 // The same key with the same events is the same turn; with others it is refused.
 const again = await session.commit(`turn-${TURNS}`, events);

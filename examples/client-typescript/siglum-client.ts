@@ -156,8 +156,8 @@ export class Session {
   }
 
   /** Says that the session lives. */
-  heartbeat(): Promise<Json> {
-    return this.#gateway.ask("POST", `${this.#path}/heartbeat`);
+  keepAlive(): Promise<Json> {
+    return this.#gateway.ask("POST", `${this.#path}/keep-alive`);
   }
 
   /** The session as the gateway has it. */

@@ -131,14 +131,14 @@ impl GatewayClient {
         self.post(&format!("/v1/sessions/{id}/end"), Sent::Json(end), waits)
     }
 
-    /// Says that a session goes on: `POST /v1/sessions/{id}/heartbeat`.
+    /// Says that a session goes on: `POST /v1/sessions/{id}/keep-alive`.
     ///
     /// # Errors
     /// What the server says, or why there is no answer.
-    pub fn heartbeat(&self, id: &str, waits: &dyn Waits) -> Result<Answer, EgressError> {
+    pub fn keep_alive(&self, id: &str, waits: &dyn Waits) -> Result<Answer, EgressError> {
         let nothing = Value::Object(serde_json::Map::new());
         self.post(
-            &format!("/v1/sessions/{id}/heartbeat"),
+            &format!("/v1/sessions/{id}/keep-alive"),
             Sent::Json(&nothing),
             waits,
         )
@@ -382,7 +382,7 @@ mod tests {
         other.set_nonblocking(true).unwrap();
         let location = format!("location: http://{}/\r\n", other.local_addr().unwrap());
         let (address, serving) = server(vec![answer("307 X", &location, "")]);
-        let error = client(address).heartbeat("ses_x", &Once);
+        let error = client(address).keep_alive("ses_x", &Once);
         assert!(
             matches!(error, Err(EgressError::Strange { .. })),
             "{error:?}"
@@ -394,7 +394,7 @@ mod tests {
             .local_addr()
             .unwrap();
         let nobody = Address::parse(&format!("http://{free}"), Plain::Loopback).unwrap();
-        let error = client(nobody).heartbeat("ses_x", &Once);
+        let error = client(nobody).keep_alive("ses_x", &Once);
         assert!(
             matches!(error, Err(EgressError::Unreachable { .. })),
             "{error:?}"

@@ -16,7 +16,7 @@ pub(crate) struct Rates {
     requests: DefaultKeyedRateLimiter<String>,
     exports: DefaultKeyedRateLimiter<String>,
     creations: DefaultKeyedRateLimiter<String>,
-    heartbeats: DefaultKeyedRateLimiter<SessionId>,
+    keep_alives: DefaultKeyedRateLimiter<SessionId>,
     strangers: DefaultKeyedRateLimiter<IpAddr>,
     refusals: DefaultKeyedRateLimiter<String>,
     readings: DefaultKeyedRateLimiter<(String, SessionId)>,
@@ -33,7 +33,7 @@ impl Rates {
             requests: RateLimiter::keyed(Quota::per_second(some(limits.rate))),
             exports: RateLimiter::keyed(Quota::per_second(some(limits.telemetry_rate))),
             creations: RateLimiter::keyed(Quota::per_minute(some(limits.creations))),
-            heartbeats: RateLimiter::keyed(Quota::per_hour(some(limits.heartbeats))),
+            keep_alives: RateLimiter::keyed(Quota::per_hour(some(limits.keep_alives))),
             strangers: RateLimiter::keyed(Quota::per_minute(some(limits.strangers))),
             refusals: RateLimiter::keyed(Quota::per_minute(some(REFUSALS))),
             readings: RateLimiter::keyed(Quota::per_hour(some(READINGS))),
@@ -65,9 +65,9 @@ impl Rates {
     }
 
     /// A session says that it lives.
-    pub(crate) fn heartbeat(&self, session: SessionId) -> Result<(), Problem> {
+    pub(crate) fn keep_alive(&self, session: SessionId) -> Result<(), Problem> {
         check(
-            &self.heartbeats,
+            &self.keep_alives,
             &session,
             "this session sends too many keep-alives",
         )
@@ -105,7 +105,7 @@ impl Rates {
         self.requests.retain_recent();
         self.exports.retain_recent();
         self.creations.retain_recent();
-        self.heartbeats.retain_recent();
+        self.keep_alives.retain_recent();
         self.strangers.retain_recent();
         self.refusals.retain_recent();
         self.readings.retain_recent();

@@ -60,7 +60,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(served))
         .routes(routes!(creation::create, sessions::list))
         .routes(routes!(sessions::show))
-        .routes(routes!(sessions::heartbeat))
+        .routes(routes!(sessions::keep_alive))
         .routes(routes!(sessions::end))
         .routes(routes!(creation::token_of))
         .routes(routes!(links::list, links::attach))

@@ -377,7 +377,7 @@ pub fn change_links(
 ///
 /// # Errors
 /// [`RemoteError::NoSession`].
-pub fn heartbeat(
+pub fn keep_alive(
     tx: &mut dyn Transaction,
     session: SessionId,
     at: Timestamp,

@@ -378,7 +378,7 @@ fn what_nobody_can_act_for_any_more_expires() {
     }
     stage.now.set(9_000);
     ask(&mut stage, |here, tx, _| {
-        remote::heartbeat(tx, id(5), here.now())
+        remote::keep_alive(tx, id(5), here.now())
     })
     .unwrap();
     let expire = |stage: &mut Stage| {

@@ -129,24 +129,24 @@ pub(crate) async fn show(
 }
 
 /// Keep a session alive
-#[utoipa::path(post, path = "/v1/sessions/{session}/heartbeat", tag = "sessions", operation_id = "keepSessionAlive",
+#[utoipa::path(post, path = "/v1/sessions/{session}/keep-alive", tag = "sessions", operation_id = "keepSessionAlive",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     responses((status = 200, description = "The current state of the session", body = Session), Problems))]
-pub(crate) async fn heartbeat(
+pub(crate) async fn keep_alive(
     State(app): State<App>,
     caller: Caller,
     path: Path,
 ) -> Result<Json<Session>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
-    app.rates().heartbeat(session)?;
+    app.rates().keep_alive(session)?;
     let credential = caller.credential().clone();
     let heard = app.ledgers().write(&caller.tenant, move |here, ledger| {
         let own = ledger.id();
         refusable(ledger, |tx| {
             let home = Elsewhere::of_session(here, tx, &credential, own, session)?;
-            remote::heartbeat(tx, session, here.now())?;
+            remote::keep_alive(tx, session, here.now())?;
             let told = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             home.note(here, tx, &credential)?;
             Ok(told)

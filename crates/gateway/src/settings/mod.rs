@@ -68,8 +68,8 @@ pub struct Limits {
     pub rate: u32,
     /// Sessions that one credential may create in a minute.
     pub creations: u32,
-    /// Heartbeats of one session in an hour.
-    pub heartbeats: u32,
+    /// Keep-alives of one session in an hour.
+    pub keep_alives: u32,
     /// Wrong credentials from one address in a minute.
     pub strangers: u32,
     /// Requests with telemetry of one credential in a second, in bursts of so many: each has many records.
@@ -105,7 +105,7 @@ impl Default for Limits {
             grace: Duration::from_secs(20),
             rate: 5_000,
             creations: 600,
-            heartbeats: 100,
+            keep_alives: 100,
             strangers: 60,
             telemetry_rate: 5_000,
             telemetry_body: 16 << 20,

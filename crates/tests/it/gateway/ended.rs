@@ -208,7 +208,7 @@ fn e35_the_101st_heartbeat_within_an_hour_is_too_many() {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("one"));
         let other = gateway.launcher().create(&base("two"));
-        let path = |of| format!("/v1/sessions/{}/heartbeat", id(of));
+        let path = |of| format!("/v1/sessions/{}/keep-alive", id(of));
         let session = gateway.client(&secret(&created));
         let first = session.poke(&path(&created)).is(200);
         assert!(first["last_at"].as_str() > created["session"]["last_at"].as_str());
@@ -221,7 +221,7 @@ fn e35_the_101st_heartbeat_within_an_hour_is_too_many() {
         assert!((1..=3600).contains(&wait), "{wait}");
         // Nobody else waits for that.
         gateway.client(&secret(&other)).poke(&path(&other)).is(200);
-        let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/heartbeat";
+        let nobody = "/v1/sessions/ses_019ad00000007000800000000000000a/keep-alive";
         gateway.launcher().poke(nobody).problem(404, "not-found");
     });
 }

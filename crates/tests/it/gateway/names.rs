@@ -212,7 +212,7 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
             let lease = json!({ "holder": "h", "nonce": "n", "term_ms": 60_000 });
             them.post(&format!("{path}/lease"), &lease)
                 .problem(404, "not-found");
-            them.poke(&format!("{path}/heartbeat"))
+            them.poke(&format!("{path}/keep-alive"))
                 .problem(404, "not-found");
         }
         for (client, own) in [(&gateway.launcher(), &ours), (&others, &theirs)] {

@@ -128,16 +128,16 @@ fn a_route_without_a_body_takes_none_or_an_empty_object() {
         launcher
             .post(&format!("{path}/token"), &links)
             .refuses("issue_number");
-        own.post(&format!("{path}/heartbeat"), &links)
+        own.post(&format!("{path}/keep-alive"), &links)
             .refuses("issue_number");
-        own.post(&format!("{path}/heartbeat"), &json!({})).is(200);
-        own.poke(&format!("{path}/heartbeat")).is(200);
+        own.post(&format!("{path}/keep-alive"), &json!({})).is(200);
+        own.poke(&format!("{path}/keep-alive")).is(200);
         for wrong in [json!([1]), json!(null), json!("x"), json!([])] {
-            let reply = own.post(&format!("{path}/heartbeat"), &wrong);
+            let reply = own.post(&format!("{path}/keep-alive"), &wrong);
             assert_eq!(reply.status, 400, "{wrong}: {}", reply.text);
         }
         let long = json!({ "x": "y".repeat(1 << 20) });
-        let reply = own.post(&format!("{path}/heartbeat"), &long);
+        let reply = own.post(&format!("{path}/keep-alive"), &long);
         assert_eq!(reply.status, 413, "{}", reply.text);
         launcher.post(&format!("{path}/token"), &json!({})).is(201);
     });
