@@ -14,23 +14,23 @@ use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
-use crate::wire::{LinkInput, LinkList};
+use crate::wire::{LinkInput, SessionLinks};
 
 /// List the links of a session and the history of their changes
-#[utoipa::path(get, path = "/v1/sessions/{session}/links", tag = "links", operation_id = "listLinks",
+#[utoipa::path(get, path = "/v1/sessions/{session}/links", tag = "links", operation_id = "getLinks",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The links", body = LinkList), Problems))]
+    responses((status = 200, description = "The links", body = SessionLinks), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-) -> Result<Json<LinkList>, Problem> {
+) -> Result<Json<SessionLinks>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| match tx.session(session)? {
-            Some(_) => Ok(Some(LinkList::from_records(
+            Some(_) => Ok(Some(SessionLinks::from_records(
                 &tx.statements_of_session(session)?,
             ))),
             None => Ok(None),
@@ -47,13 +47,13 @@ pub(crate) async fn list(
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = LinkInput,
-    responses((status = 200, description = "The links", body = LinkList), Problems))]
+    responses((status = 200, description = "The links", body = SessionLinks), Problems))]
 pub(crate) async fn attach(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     Body(links): Body<LinkInput>,
-) -> Result<Json<LinkList>, Problem> {
+) -> Result<Json<SessionLinks>, Problem> {
     change(&app, &caller, &path, &links, Change::Attach).await
 }
 
@@ -62,13 +62,13 @@ pub(crate) async fn attach(
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = LinkInput,
-    responses((status = 200, description = "The links", body = LinkList), Problems))]
+    responses((status = 200, description = "The links", body = SessionLinks), Problems))]
 pub(crate) async fn detach(
     State(app): State<App>,
     caller: Caller,
     path: Path,
     Body(links): Body<LinkInput>,
-) -> Result<Json<LinkList>, Problem> {
+) -> Result<Json<SessionLinks>, Problem> {
     change(&app, &caller, &path, &links, Change::Detach).await
 }
 
@@ -78,14 +78,16 @@ async fn change(
     path: &Path,
     links: &LinkInput,
     change: Change,
-) -> Result<Json<LinkList>, Problem> {
+) -> Result<Json<SessionLinks>, Problem> {
     let session = path.session()?;
     caller.for_session(app, session)?;
     let (links, by) = (links.checked()?, caller.by());
     let changed = app.ledgers().write(&caller.tenant, move |here, ledger| {
         refusable(ledger, |tx| {
             remote::change_links(here, tx, session, &links, change, &by)?;
-            Ok(LinkList::from_records(&tx.statements_of_session(session)?))
+            Ok(SessionLinks::from_records(
+                &tx.statements_of_session(session)?,
+            ))
         })
     });
     Ok(Json(changed.await??))

@@ -211,14 +211,14 @@ pub(crate) struct LinkEvent {
 
 /// The links of a session and their history.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct LinkList {
+pub(crate) struct SessionLinks {
     /// Links that are attached now.
-    pub(crate) items: Vec<Link>,
+    pub(crate) links: Vec<Link>,
     /// All changes, oldest first.
     pub(crate) events: Vec<LinkEvent>,
 }
 
-impl LinkList {
+impl SessionLinks {
     pub(crate) fn from_records(statements: &[StatementRecord]) -> Self {
         let event = |s: &StatementRecord| {
             let (link, change) = match &s.statement {
@@ -237,7 +237,7 @@ impl LinkList {
         };
         let standing = siglum_engine::identity::statements::links(statements);
         Self {
-            items: standing.iter().map(Link::from).collect(),
+            links: standing.iter().map(Link::from).collect(),
             events: statements.iter().filter_map(event).collect(),
         }
     }

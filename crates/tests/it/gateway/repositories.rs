@@ -16,12 +16,7 @@ fn listed(launcher: &Client, repository: &str) -> Vec<String> {
     let path = format!("/v1/sessions?repository={repository}");
     let list = launcher.get(&path).is(200);
     let name = |s: &Value| s["conversation_id"].as_str().unwrap().to_owned();
-    list["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(name)
-        .collect()
+    list["items"].as_array().unwrap().iter().map(name).collect()
 }
 
 #[test]

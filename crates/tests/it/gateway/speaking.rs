@@ -448,7 +448,7 @@ fn another_launcher_acts_for_no_session_of_that_ledger() {
         for (what, body) in [
             ("end", Some(json!({ "outcome": "lost" }))),
             ("checkpoints", Some(json!({}))),
-            ("heartbeat", None),
+            ("keep-alive", None),
         ] {
             let path = format!("{of}/{what}");
             let answer = match &body {

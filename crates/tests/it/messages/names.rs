@@ -257,10 +257,7 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
             .poke(&format!("{path}/cancel"))
             .problem(404, "not-found");
         assert_eq!(
-            ours.get(&path).is(200)["items"]
-                .as_array()
-                .unwrap()
-                .len(),
+            ours.get(&path).is(200)["items"].as_array().unwrap().len(),
             2
         );
     });

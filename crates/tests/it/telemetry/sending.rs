@@ -170,12 +170,7 @@ pub(super) fn unassigned(gateway: &Gateway, token: &str) -> Vec<(String, u64)> {
         let reason = row["reason"].as_str().unwrap().to_owned();
         (reason, row["records"].as_u64().unwrap())
     };
-    page["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(one)
-        .collect()
+    page["items"].as_array().unwrap().iter().map(one).collect()
 }
 
 /// The sessions of a tenant: agent and name of each.
@@ -185,12 +180,7 @@ pub(super) fn sessions(gateway: &Gateway, token: &str) -> Vec<(String, String)> 
         let text = |key: &str| s[key].as_str().unwrap().to_owned();
         (text("agent"), text("conversation_id"))
     };
-    let mut all: Vec<_> = page["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(one)
-        .collect();
+    let mut all: Vec<_> = page["items"].as_array().unwrap().iter().map(one).collect();
     all.sort();
     all
 }

@@ -22,9 +22,7 @@ fn waits_and_goes_on(agent: Agent, script: &str) {
         let open = format!("/v1/sessions/{name}/interactions?state=open");
         let found = wait_for("a question, or the end", || {
             let answer = bench.call("GET", &open, &[], None);
-            let found = answer.body["items"][0]["id"]
-                .as_str()
-                .map(str::to_owned);
+            let found = answer.body["items"][0]["id"].as_str().map(str::to_owned);
             match (run.is_finished(), found) {
                 (true, _) => Some(None),
                 (false, Some(id)) => Some(Some(id)),
