@@ -58,7 +58,7 @@ impl crate::hints::Listener for Inner {
     }
 
     fn wake_followers(&self) {
-        Inner::wake_followers(self);
+        Self::wake_followers(self);
     }
 }
 
