@@ -89,7 +89,7 @@ function Page() {
   useEffect(() => {
     fetch(`${session}/messages?format=ui-messages`, { headers })
       .then(response => response.json())
-      .then(told => setPast(told.messages));
+      .then(page => setPast(page.items));
   }, []);
   return past ? <Chat past={past} /> : <p>…</p>;
 }
