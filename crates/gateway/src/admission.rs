@@ -6,10 +6,9 @@ use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use serde_json::json;
-use siglum_domain::SessionId;
-use siglum_domain::Tenant;
 use siglum_domain::access::{Scope, Secret};
 use siglum_domain::audit::Action;
+use siglum_domain::{SessionId, Tenant};
 use siglum_engine::identity::access::{self, AccessError};
 use siglum_engine::identity::audit::{self, Entry};
 

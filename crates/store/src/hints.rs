@@ -13,7 +13,7 @@ pub(crate) trait Listener: Send + Sync + 'static {
     /// The ledger whose commits count.
     fn ledger_id(&self) -> LedgerId;
     /// Something was committed, or may have been.
-    fn wake_followers(&self);
+    fn notify(&self);
 }
 
 /// Listens on a thread of its own for as long as there is the store. Where the server knows no hints, nobody
@@ -41,7 +41,7 @@ fn hear(mut hints: PostgresHints, store: &Weak<impl Listener>) {
     loop {
         let Some(store) = store.upgrade() else { return };
         if heard {
-            store.wake_followers();
+            store.notify();
         }
         drop(store);
         match hints.wait(LOOK) {

@@ -57,8 +57,8 @@ impl crate::hints::Listener for Inner {
         ledger.unwrap_or_else(PoisonError::into_inner).id()
     }
 
-    fn wake_followers(&self) {
-        Self::wake_followers(self);
+    fn notify(&self) {
+        self.wake_followers();
     }
 }
 

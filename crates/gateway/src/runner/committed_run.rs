@@ -15,9 +15,9 @@ use siglum_ledger::{RunRecord, SessionRecord};
 use super::diverged;
 use crate::app::App;
 use crate::problem::Problem;
-use crate::runs::Log;
-use crate::runs::NameSource;
-use crate::runs::{Ask, Finished, RunError, RunEvent, Running, Started, Status, Target, Usage};
+use crate::runs::{
+    Ask, Finished, Log, NameSource, RunError, RunEvent, Running, Started, Status, Target, Usage,
+};
 
 /// The run of a turn that is committed, with what is stored of it.
 pub(super) async fn committed_run(

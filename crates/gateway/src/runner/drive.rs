@@ -20,9 +20,9 @@ use crate::problem::Problem;
 use crate::runs::agent::{Agent, AgentError, AgentMessage, Refused};
 use crate::runs::scribe::Scribe;
 use crate::runs::{
-    Ask, Finished, NOT_COMMITTED, Owned, Permissions, RunError, RunEvent, Running, Status,
+    Ask, Control, Finished, NOT_COMMITTED, Owned, Permissions, Place, RunError, RunEvent, Running,
+    Slot, Status,
 };
-use crate::runs::{Control, Place, Slot};
 
 /// How often what was said is stored.
 const STORE: Duration = Duration::from_millis(200);

@@ -13,20 +13,17 @@ use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
 
-use super::committed_run;
-use super::diverged;
 use super::drive::Drive;
-use super::keys;
+use super::{committed_run, diverged, keys};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::runs::Log;
-use crate::runs::NameSource;
 use crate::runs::agent::{Agent, AgentError, Opening};
 use crate::runs::plan::{self, Plan, Way};
-use crate::runs::process;
 use crate::runs::scribe::Scribe;
-use crate::runs::{Active, Admitted, Place, Slot};
-use crate::runs::{Ask, IfBusy, Owned, Resume, Running, Started, Target, Under};
+use crate::runs::{
+    Active, Admitted, Ask, IfBusy, Log, NameSource, Owned, Place, Resume, Running, Slot, Started,
+    Target, Under, process,
+};
 
 /// For how long the lease of a session is taken, from each renewal on.
 pub(super) const TERM: Duration = Duration::from_secs(30);
