@@ -251,10 +251,11 @@ fn a_transcript_that_no_worker_survives_is_set_aside() {
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "heavy");
     let lock = world.hold_worker();
-    let line =
-        json!({ "type": "user", "message": { "role": "user", "content": "word ".repeat(2000) } });
+    // One line, which is read in one piece: whoever reads it needs far longer than this test does to see that it began.
+    let content = "word ".repeat(8_000_000);
+    let line = json!({ "type": "user", "message": { "role": "user", "content": content } });
     fs::create_dir_all(agent.transcript().parent().unwrap()).unwrap();
-    fs::write(agent.transcript(), format!("{line}\n").repeat(400)).unwrap();
+    fs::write(agent.transcript(), format!("{line}\n")).unwrap();
     agent.prompt("Read all of it.");
     agent.stop();
     let mut sound = Talk::start(&repo, "sound");
