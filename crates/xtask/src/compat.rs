@@ -55,14 +55,14 @@ fn openclaw(parts: &[String]) -> Result<(), Failure> {
     let variables = lab::openclaw()?;
     let [_, (_, node)] = &variables;
     plugin_tests(node)?;
-    programs::run(&mut programs::cargo(&["build", "-p", "siglum"]))?;
+    let program = programs::dev_build("siglum")?;
     let mut shown = programs::program("python3");
     shown
         .arg(workspace::root().join("lab/openclaw_compat.py"))
         .args(parts)
         .envs(variables)
         .env("LAB_PLUGIN", plugin())
-        .env("SIGLUM_BIN", workspace::target_dir()?.join("debug/siglum"));
+        .env("SIGLUM_BIN", program);
     programs::run(&mut shown)
 }
 
@@ -109,14 +109,14 @@ fn old_programs(flags: &[String]) -> Result<(), Failure> {
     for commit in OLD_PROGRAMS {
         olds.push(old_program(commit, &folder)?);
     }
-    programs::run(&mut programs::cargo(&["build", "-p", "siglum"]))?;
+    let program = programs::dev_build("siglum")?;
     let mut shown = programs::program("python3");
     shown
         .arg(workspace::root().join("lab/old_and_new.py"))
         .arg(folder.join("beside"))
         .args(flags)
         .args(olds)
-        .env("SIGLUM_BIN", workspace::target_dir()?.join("debug/siglum"));
+        .env("SIGLUM_BIN", program);
     programs::run(&mut shown)
 }
 

@@ -189,20 +189,15 @@ fn fmt() -> Result<Ended, Failure> {
 }
 
 fn clippy() -> Result<Ended, Failure> {
-    let args = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--quiet",
-    ];
-    let mut cargo = programs::cargo(&args);
-    programs::run(cargo.args(["--", "-D", "warnings"])).map(|()| Ended::default())
+    let mut cargo = programs::cargo(&["clippy", "--all-targets", "--quiet"]);
+    cargo.args(programs::WHOLE).args(["--", "-D", "warnings"]);
+    programs::run(&mut cargo).map(|()| Ended::default())
 }
 
 fn docs() -> Result<Ended, Failure> {
-    let mut cargo = programs::cargo(&["doc", "--no-deps", "--workspace", "--quiet"]);
-    programs::run(cargo.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Ended::default())
+    let mut cargo = programs::cargo(&["doc", "--no-deps", "--quiet"]);
+    cargo.args(programs::WHOLE).env("RUSTDOCFLAGS", "-D warnings");
+    programs::run(&mut cargo).map(|()| Ended::default())
 }
 
 /// Checks imports, rings of modules, sizes and names.

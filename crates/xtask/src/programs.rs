@@ -36,6 +36,17 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
+/// What builds for tests begin with: whoever builds less of the workspace, or with fewer features, builds all
+/// dependencies once more.
+pub(crate) const WHOLE: [&str; 2] = ["--workspace", "--all-features"];
+
+/// Makes a dev build of one of our programs, and says where it is.
+pub(crate) fn dev_build(name: &str) -> Result<PathBuf, Failure> {
+    let mut build = cargo(&["build"]);
+    run(build.args(WHOLE).args(["--bin", name]))?;
+    Ok(workspace::dev_dir()?.join(name))
+}
+
 /// Returns another program, to be run in the workspace.
 pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);

@@ -1,6 +1,5 @@
 //! The lanes that execute tests: with nextest where it is installed, else with the built-in harness.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use crate::summary::{self, Ended, Runner};
@@ -30,16 +29,16 @@ enum Part {
 pub(crate) fn unit() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let server = postgres::for_tests()?;
-    let scope = ["--workspace", "--exclude", "siglum-tests", "--all-features"];
     let mut tests = if runner() == Runner::Nextest {
-        nextest(&scope)
+        nextest(&["-E", "not binary(it)"])
     } else {
-        let mut cargo = programs::cargo(&["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
-        cargo.args(scope);
+        let targets = ["--exclude", "siglum-tests", "--lib", "--bins", "--tests"];
+        let mut cargo = programs::cargo(&["test", "--no-fail-fast"]);
+        cargo.args(programs::WHOLE).args(targets);
         cargo
     };
     let mut docs = programs::cargo(&["test", "--doc", "--no-fail-fast"]);
-    docs.args(scope);
+    docs.args(programs::WHOLE);
     for command in [&mut tests, &mut docs] {
         postgres::tell(server.as_ref(), command);
     }
@@ -67,7 +66,7 @@ pub(crate) fn blackbox() -> Result<Ended, Failure> {
     let server = postgres::for_tests()?;
     let schemathesis = python::install(&python::SCHEMATHESIS)?;
     let typescript = lab::typescript()?;
-    let program = build_program()?;
+    let program = programs::dev_build("siglum")?;
     let mut tests = black_box(Part::AllOthers);
     tests.env("SIGLUM_BIN", program).envs(typescript);
     tests.env("SIGLUM_TEST_SCHEMATHESIS", schemathesis);
@@ -78,7 +77,7 @@ pub(crate) fn blackbox() -> Result<Ended, Failure> {
 /// The black-box tests that export to real tools, and ask them what they show.
 pub(crate) fn sinks() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
-    let program = build_program()?;
+    let program = programs::dev_build("siglum")?;
     let sinks = sinks::start()?;
     let mut tests = black_box(Part::RealSinks);
     sinks.tell(tests.env("SIGLUM_BIN", program));
@@ -90,7 +89,7 @@ pub(crate) fn front_end() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let installed = front_end::install()?;
     compat::plugin_tests(installed.node())?;
-    let program = build_program()?;
+    let program = programs::dev_build("siglum")?;
     let mut tests = black_box(Part::FrontEnd);
     tests.env("SIGLUM_BIN", program);
     run_all([(runner(), tests.envs(installed.variables()))])
@@ -101,18 +100,13 @@ pub(crate) fn agents() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let lab = lab::install()?;
     programs::run(&mut lab::python(&lab, "selftest.py"))?;
-    let program = build_program()?;
+    let program = programs::dev_build("siglum")?;
     // What is exported of runs is looked at where people look at it.
     let sinks = sinks::start()?;
     let mut tests = black_box(Part::RealAgents);
     tests.env("SIGLUM_BIN", program).env("SIGLUM_LAB", "1");
     sinks.tell(&mut tests);
     run_all([(runner(), tests.envs(lab.variables()))])
-}
-
-fn build_program() -> Result<PathBuf, Failure> {
-    programs::run(&mut programs::cargo(&["build", "-p", "siglum"]))?;
-    Ok(workspace::dev_dir()?.join("siglum"))
 }
 
 fn runner() -> Runner {
@@ -125,7 +119,7 @@ fn runner() -> Runner {
 fn nextest(args: &[&str]) -> Command {
     let config = workspace::root().join("crates/xtask/nextest.toml");
     let mut cargo = programs::cargo(&["nextest", "run", "--config-file"]);
-    cargo.arg(config).args(args);
+    cargo.arg(config).args(programs::WHOLE).args(args);
     cargo
 }
 
@@ -139,17 +133,10 @@ fn black_box(part: Part) -> Command {
                 format!("not test(/^({REAL_AGENTS}|{REAL_SINKS}|{FRONT_END})/)")
             }
         };
-        return nextest(&["-p", "siglum-tests", "-E", &filter]);
+        return nextest(&["--test", "it", "-E", &filter]);
     }
-    let mut cargo = programs::cargo(&[
-        "test",
-        "--no-fail-fast",
-        "-p",
-        "siglum-tests",
-        "--test",
-        "it",
-        "--",
-    ]);
+    let mut cargo = programs::cargo(&["test", "--no-fail-fast"]);
+    cargo.args(programs::WHOLE).args(["--test", "it", "--"]);
     match part {
         Part::RealAgents => cargo.arg(REAL_AGENTS),
         Part::RealSinks => cargo.arg(REAL_SINKS),

@@ -39,16 +39,12 @@ enum Build {
 impl Build {
     /// Builds a binary of a package and says where it is.
     fn binary(self, package: &str, name: &str) -> Result<PathBuf, Failure> {
-        let mut cargo = programs::cargo(&["build", "-p", package, "--bin", name]);
-        if self == Self::Release {
-            cargo.arg(RELEASE);
+        if self == Self::Dev {
+            return programs::dev_build(name);
         }
-        programs::run(&mut cargo)?;
-        let dir = match self {
-            Self::Dev => workspace::dev_dir()?,
-            Self::Release => workspace::target_dir()?.join("release"),
-        };
-        Ok(dir.join(name))
+        let build = ["build", "-p", package, "--bin", name, RELEASE];
+        programs::run(&mut programs::cargo(&build))?;
+        Ok(workspace::target_dir()?.join("release").join(name))
     }
 }
 

@@ -62,8 +62,7 @@ fn try_all<'a>(
 
 /// The dev program without what debuggers want: a third of its size.
 fn dev_program() -> Result<PathBuf, Failure> {
-    programs::run(&mut programs::cargo(&["build", "-p", "siglum"]))?;
-    let built = workspace::dev_dir()?.join("siglum");
+    let built = programs::dev_build("siglum")?;
     let stripped = workspace::target_dir()?.join("packages-tried/siglum");
     make_parent(&stripped)?;
     let mut strip = programs::program("strip");
